@@ -41,7 +41,9 @@ enum class CallStep : uint8_t {
 
 constexpr std::string_view name(CallStep step) {
   constexpr std::array<std::string_view, static_cast<size_t>(CallStep::count_)> kNames{
-      "arrived", "judging", "judged", "routed", "queued", "no_room", "starting", "sent", "repeated", "progress", "told", "acknowledged", "asked", "answered", "held", "released", "answer", "cancelling", "ended", "settled"};
+      "arrived", "judging",  "judged",   "routed",     "queued",       "no_room", "starting",
+      "sent",    "repeated", "progress", "told",       "acknowledged", "asked",   "answered",
+      "held",    "released", "answer",   "cancelling", "ended",        "settled"};
   return kNames[static_cast<size_t>(step)];
 }
 

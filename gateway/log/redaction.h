@@ -39,7 +39,8 @@ bool touches(std::string_view text);
 inline bool touches(std::string_view text) {
   constexpr size_t kShortestUserinfo = 9;  // "a://u:p@h"
   if (detail::has_rules.load(std::memory_order_relaxed)) return detail::touches(text);
-  return text.size() >= kShortestUserinfo && text.find('@') != std::string_view::npos && detail::touches(text);
+  return text.size() >= kShortestUserinfo && text.find('@') != std::string_view::npos &&
+         detail::touches(text);
 }
 
 }  // namespace lineward::redaction

@@ -10,8 +10,8 @@
 
 namespace lineward::plugins {
 
-// Its values come out as in a line of the log: blacked out, printable, cut where they are long. `trace_id` and
-// `span_id` become the record's own.
+// Its values come out as in a line of the log: blacked out, printable, cut where they are long. `trace_id`
+// and `span_id` become the record's own.
 std::string otlp_log_record(log::Level level, std::string_view event,
                             std::initializer_list<log::Field> fields, uint64_t at_ns);
 

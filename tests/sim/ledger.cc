@@ -229,8 +229,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const bool limit = record.outcome.find("timeout_") != std::string::npos ||
                      record.outcome.find("cancelled_drain") != std::string::npos;
   // A stream that broke is no end of its call, for which nobody waits then.
-  const bool broke = attempt.http && (attempt.died >= 0 ||
-                                      record.outcome.find("upstream_unreachable") != std::string::npos);
+  const bool broke =
+      attempt.http && (attempt.died >= 0 || record.outcome.find("upstream_unreachable") != std::string::npos);
   if (attempt.cancels > 0 && record.left < 0 && !limit && !broke && !record.plan->asks() && !drained &&
       record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);

@@ -303,8 +303,8 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
-// A stream that broke is no end of its call (2025-11-25 transports): its server may go on with it, and ask, in
-// the session that the next call has. So it is told that nobody waits any more, and the next one waits a
+// A stream that broke is no end of its call (2025-11-25 transports): its server may go on with it, and ask,
+// in the session that the next call has. So it is told that nobody waits any more, and the next one waits a
 // moment. In a client's own session its questions are that client's.
 void HttpCallTable::tell_given_up(HttpCall& call) {
   SessionGroup* group = group_of(call);

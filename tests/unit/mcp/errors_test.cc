@@ -36,8 +36,9 @@ TEST_CASE("why a gateway behind this one could not have its server") {
   // What is between it and us is told by its HTTP status, and nobody else's word counts.
   error.reason = mcp::EndReason::unauthorized;
   CHECK_FALSE(reason_of(mcp::gateway_error("1", error)));
-  for (const char* data : {"7", "{}", R"({"io.lineward/gateway":7})", R"({"io.lineward/gateway":{"reason":{}}})",
-                           R"({"io.lineward/gateway":{"reason":"nothing"}})"})
+  for (const char* data :
+       {"7", "{}", R"({"io.lineward/gateway":7})", R"({"io.lineward/gateway":{"reason":{}}})",
+        R"({"io.lineward/gateway":{"reason":"nothing"}})"})
     CHECK_FALSE(reason_of(mcp::error_message("1", -32000, "x", data)));
   CHECK_FALSE(reason_of(mcp::error_message("1", -32000, "x", "")));
 }

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "plugins/telemetry/otlp_log_record.h"
 #include "log/redaction.h"
+#include "plugins/telemetry/otlp_log_record.h"
 #include "plugins/telemetry/otlp_metrics_json.h"
 
 using namespace lineward;
