@@ -228,9 +228,12 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   // Why it may be told: the client left, or a limit, or its stream broke, or the gateway stops.
   const bool limit = record.outcome.find("timeout_") != std::string::npos ||
                      record.outcome.find("cancelled_drain") != std::string::npos;
-  // A stream that broke is no end of its call, for which nobody waits then.
+  // A legacy server's stream that broke is no end of its call, and nobody waits then: in a session that is
+  // Lineward's own, of modern clients and of those of all servers as one.
+  const bool of_ours = attempt.http && !plan_.servers[attempt.server].modern &&
+                       (record.modern || plan_.clients[record.client].together);
   const bool broke =
-      attempt.http && (attempt.died >= 0 || record.outcome.find("upstream_unreachable") != std::string::npos);
+      of_ours && (attempt.died >= 0 || record.outcome.find("upstream_unreachable") != std::string::npos);
   if (attempt.cancels > 0 && record.left < 0 && !limit && !broke && !record.plan->asks() && !drained &&
       record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);

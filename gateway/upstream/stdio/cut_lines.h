@@ -27,7 +27,7 @@ class CutLines {
       const size_t room = skips_ ? 0 : longest_ - partial_.size();
       partial_.append(piece.substr(0, room));
       skipped += piece.size() - std::min(piece.size(), room);
-      if (end == std::string_view::npos ? piece.size() > room : !skips_) on_line(take_partial());
+      if (!skips_ && (end != std::string_view::npos || piece.size() > room)) on_line(take_partial());
       skips_ = end == std::string_view::npos && (skips_ || piece.size() > room);
       held_.set(partial_.size());
     }

@@ -367,10 +367,6 @@ TEST_CASE("what takes the place of the log and is none stops it, and loses nothi
   REQUIRE(eventually([&] { return !counts().writable; }));
   CHECK_FALSE(refusal().empty());
   call(2);
-  for (int i = 0; i < 3; ++i) {
-    log.trail->reopen();
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // it is looked at anew each time
-  }
   CHECK(count(read_text(moved), "\"close\"") == 0);
   CHECK(count(read_text(moved), "\"c2\"") == 0);
   std::filesystem::remove(path);
