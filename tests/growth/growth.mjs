@@ -5,11 +5,14 @@ import { binary } from '../e2e/lib/binary.mjs';
 import { bounded } from '../e2e/lib/events.mjs';
 import { writeDocs } from './docs.mjs';
 import { judge } from './judge.mjs';
-import { Meter, program } from './meter.mjs';
+import { Meter } from './meter.mjs';
+import { program } from './programs.mjs';
 import { largest } from './rows/largest.mjs';
 import { rows as many } from './rows/many.mjs';
 import { rows as messages } from './rows/messages.mjs';
 import { rows as one } from './rows/one.mjs';
+import { rows as commands } from './rows/commands.mjs';
+import { rows as console_ } from './rows/console.mjs';
 import { rows as crowds } from './rows/crowds.mjs';
 import { rows as lines } from './rows/lines.mjs';
 import { rows as policies } from './rows/policies.mjs';
@@ -35,7 +38,7 @@ let unit;
 async function up(world) {
   if (standing?.world === world) return standing.meter;
   await down();
-  standing = { world, meter: await Meter.start(world) };
+  standing = { world, meter: await (world.start ?? Meter.start)(world) };
   unit = standing.meter.unit;
   return standing.meter;
 }
@@ -123,7 +126,7 @@ async function run(row) {
 
 binary(); // without it, or the counter, no row is worth trying
 program('growth-counter');
-const wanted = [...messages, ...one, ...many, ...crowds, ...policies, ...sessions, ...lines].filter(
+const wanted = [...messages, ...one, ...many, ...crowds, ...policies, ...sessions, ...lines, ...console_, ...commands].filter(
   ({ name }) => (!only.length && !exactly.length) || exactly.includes(name) || only.some((text) => name.includes(text)),
 );
 const began = performance.now();

@@ -1,13 +1,14 @@
 // A gateway in front of scripted servers, and what its work costs.
 import { spawn } from 'node:child_process';
-import { accessSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { binary } from '../e2e/lib/binary.mjs';
 import { bounded } from '../e2e/lib/events.mjs';
 import { startListener } from '../e2e/lib/gateway.mjs';
+import { program } from './programs.mjs';
 import { HttpServer, StdioServer, Wire } from './wire.mjs';
 
 const LIMIT_MS = 60_000;
@@ -18,11 +19,8 @@ const STILL = { instructions: 20_000, nanoseconds: 15_000 }; // the watching thr
 // of these is the kernel's, and begins at a size that depends on the messages before.
 const KEEPS_MEMORY = { GLIBC_TUNABLES: 'glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824:glibc.malloc.top_pad=67108864' };
 
-export function program(name) {
-  const path = join(process.env.GROWTH_PROGRAMS ?? join(dirname(binary()), 'tests', 'growth'), name);
-  accessSync(path);
-  return path;
-}
+const CONTROL_NAME = 'control';
+export const CONTROL = { address: `unix:$FOLDER/${CONTROL_NAME}` };
 
 /** The counter of one process. */
 class Counter {
@@ -129,7 +127,14 @@ export class Meter {
   }
   /** A client's connection that is closed with the row. */
   async connect() {
-    const wire = await Wire.connect(this.port);
+    return this.#connected({ port: this.port, host: '127.0.0.1' });
+  }
+  /** Likewise to the control socket, where the world's configuration has `admin: CONTROL`. */
+  async control() {
+    return this.#connected({ path: join(this.folder, CONTROL_NAME) });
+  }
+  async #connected(where) {
+    const wire = await Wire.connect(where);
     this.wires.push(wire);
     return wire;
   }

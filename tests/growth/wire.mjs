@@ -91,9 +91,10 @@ export class Wire {
   #waiting = [];
   #text = '';
   #watch;
-  static async connect(port) {
+  /** `where`: {port, host} or {path}. */
+  static async connect(where) {
     const wire = new Wire();
-    wire.socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    wire.socket = connect({ ...where, noDelay: true });
     wire.closed = false;
     wire.reader = new Reader(false, {
       onHead: (head) => (wire.head = head),

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { ROADS, answering, asking, clientOf, content, forUris, isError, isResult, isStatus, joined, listening, modern, repeat, telling, world } from '../ground.mjs';
 import { listed } from '../wire.mjs';
-import { program } from '../meter.mjs';
+import { program } from '../programs.mjs';
 
 const KIB = 1024;
 const call = (args = '', name = 't') => `"name":"${name}","arguments":{${args}}`;
