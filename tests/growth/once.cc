@@ -1,6 +1,7 @@
-// growth-once PROGRAM ARGS…: runs the program, and writes to descriptor 3 what it cost from its first instruction to its
-// end, its threads and children included: "UNIT VALUE STATUS". The unit is user-space instructions where the
-// machine counts them, else nanoseconds of processor time (counter.cc); STATUS is its exit code.
+// growth-once PROGRAM ARGS…: runs the program, and writes to descriptor 3 what it cost from its first
+// instruction to its end, its threads and children included: "UNIT VALUE STATUS". The unit is user-space
+// instructions where the machine counts them, else nanoseconds of processor time (counter.cc); STATUS is its
+// exit code.
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
