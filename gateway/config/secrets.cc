@@ -74,7 +74,31 @@ bool is_number(std::string_view value) {
 
 class Secrets {
  public:
-  explicit Secrets(const Config& config) : config_(config) {}
+  // Without a configuration: all that a server was given, the names of servers and harmless values too.
+  explicit Secrets(const Config* config) : config_(config) {}
+
+  void add(const Server& server) {
+    for (const auto& [name, value] : server.env)
+      add_unless_harmless(name, value);
+    for (const auto& [name, value] : server.headers) {
+      if (passes(name, value)) continue;
+      add(value);
+      const size_t gap = value.find(' ');  // "Bearer TOKEN"
+      if (gap != std::string::npos) add(std::string_view(value).substr(gap + 1));
+      add_pairs(value, ";");
+    }
+    const size_t query = server.url.find('?');
+    if (query != std::string::npos) add_pairs(std::string_view(server.url).substr(query + 1), "&");
+    add(server.credentials.client_secret);
+    add(server.credentials.private_key);
+    add_userinfo(server.proxy);
+  }
+  std::vector<std::string> take() { return std::move(out_); }
+
+ private:
+  bool passes(std::string_view name, std::string_view value) const {
+    return config_ != nullptr && is_harmless(name, value);
+  }
 
   void add(std::string_view value) {
     constexpr std::string_view kBlanks = " \t\r\n";
@@ -93,12 +117,13 @@ class Secrets {
     for (size_t at = 0; at < value.size();) {
       const size_t end = std::min(value.find('\n', at), value.size());
       const std::string_view line = value.substr(at, end - at);
-      if (line.size() >= kShortestLine && line.substr(0, 5) != "-----") out_.emplace_back(line);
+      if (config_ == nullptr || (line.size() >= kShortestLine && line.substr(0, 5) != "-----"))
+        out_.emplace_back(line);
       at = end + 1;
     }
   }
   void add_unless_harmless(std::string_view name, std::string_view value) {
-    if (!is_harmless(name, value)) add(value);
+    if (!passes(name, value)) add(value);
   }
   // "a=1; b=2", "a=1&b=2".
   void add_pairs(std::string_view text, std::string_view between) {
@@ -110,15 +135,22 @@ class Secrets {
         add_unless_harmless(pair.substr(0, equals), pair.substr(equals + 1));
     }
   }
-  std::vector<std::string> take() { return std::move(out_); }
-
- private:
+  // "http://user:password@host": both together, and the password alone.
+  void add_userinfo(std::string_view proxy) {
+    const size_t at = proxy.rfind('@');
+    const size_t scheme = proxy.find("://");
+    if (at == std::string_view::npos || scheme == std::string_view::npos || scheme + 3 >= at) return;
+    const std::string_view userinfo = proxy.substr(scheme + 3, at - scheme - 3);
+    add(userinfo);
+    const size_t colon = userinfo.find(':');
+    if (colon != std::string_view::npos) add(userinfo.substr(colon + 1));
+  }
   bool is_name(std::string_view value) const {
-    return std::any_of(config_.servers.begin(), config_.servers.end(),
-                       [value](const Server& server) { return server.name == value; });
+    return config_ != nullptr && std::any_of(config_->servers.begin(), config_->servers.end(),
+                                             [value](const Server& server) { return server.name == value; });
   }
 
-  const Config& config_;
+  const Config* config_;
   std::vector<std::string> out_;
 };
 
@@ -134,26 +166,15 @@ bool is_harmless(std::string_view name, std::string_view value) {
 }
 
 std::vector<std::string> secrets_of(const Config& config) {
-  Secrets out(config);
-  for (const Server& server : config.servers) {
-    for (const auto& [name, value] : server.env)
-      out.add_unless_harmless(name, value);
-    for (const auto& [name, value] : server.headers) {
-      if (is_harmless(name, value)) continue;
-      out.add(value);
-      const size_t gap = value.find(' ');  // "Bearer TOKEN"
-      if (gap != std::string::npos) out.add(std::string_view(value).substr(gap + 1));
-      out.add_pairs(value, ";");
-    }
-    const size_t query = server.url.find('?');
-    if (query != std::string::npos) out.add_pairs(std::string_view(server.url).substr(query + 1), "&");
-    out.add(server.credentials.client_secret);
-    out.add(server.credentials.private_key);
-    const size_t at = server.proxy.rfind('@');
-    const size_t scheme = server.proxy.find("://");
-    if (at != std::string::npos && scheme != std::string::npos && scheme + 3 < at)
-      out.add(std::string_view(server.proxy).substr(scheme + 3, at - scheme - 3));
-  }
+  Secrets out(&config);
+  for (const Server& server : config.servers)
+    out.add(server);
+  return out.take();
+}
+
+std::vector<std::string> given_to(const Server& server) {
+  Secrets out(nullptr);
+  out.add(server);
   return out.take();
 }
 

@@ -4,23 +4,21 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/config.h"
+#include "log/secret_set.h"
 
 namespace lineward::doctor {
 
 class Masked {
  public:
-  // The values of its env and headers, the part of a header behind its scheme, and the password of its proxy.
+  // All that config::given_to() knows.
   explicit Masked(const config::Server& server);
   // At most so many bytes of it, on one line, printable.
   std::string operator()(std::string_view said, size_t most = 200) const;
 
  private:
-  void add(std::string_view secret);
-
-  std::vector<std::string> secrets_;  // the longest first: one may be a part of another
+  redaction::SecretSet given_;
 };
 
 }  // namespace lineward::doctor

@@ -155,7 +155,7 @@ void HttpTransfer::on_connection_failed(const HttpFault& fault) {
 }
 
 std::string HttpTransfer::without_credentials(std::string text) const {
-  return without_secrets(std::move(text), request_, pool_.url_.target, authorization_);
+  return without_secrets(text, request_, pool_.url_.target, authorization_);
 }
 
 void HttpTransfer::unlimited_body() {

@@ -1,8 +1,10 @@
 #include "http_client/request_secrets.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "http/header_list.h"
+#include "log/secret_set.h"
 
 namespace lineward::upstream {
 namespace {
@@ -17,42 +19,48 @@ bool is_public(std::string_view name) {
   return http::equals_ignoring_case(name.substr(0, 10), "Mcp-Param-");
 }
 
-void black_out(std::string& text, std::string_view secret) {
-  constexpr size_t kShortestSecret = 6;  // shorter ones are words that mean something else
-  if (secret.size() < kShortestSecret) return;
-  for (size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3))
-    text.replace(at, secret.size(), "***");
-}
+// What must not be repeated of the headers that go out.
+class Carried {
+ public:
+  void add(std::string_view value) { values_.emplace_back(value); }
+  // "Bearer KEY": a server may say it with its scheme or without.
+  void add_header(std::string_view name, std::string_view value) {
+    if (is_public(name)) return;
+    add(value);
+    add(value.substr(value.rfind(' ') + 1));
+  }
+  std::string hidden_in(std::string_view text) const {
+    constexpr size_t kShortestCarried = 6;  // shorter ones are words that mean something else
+    return redaction::SecretSet(values_, kShortestCarried).hide(text, "***");
+  }
 
-// "Bearer KEY": a server may say it with its scheme or without.
-void black_out_header(std::string& text, std::string_view name, std::string_view value) {
-  if (is_public(name)) return;
-  black_out(text, value);
-  black_out(text, value.substr(value.rfind(' ') + 1));
-}
+ private:
+  std::vector<std::string> values_;
+};
 
 }  // namespace
 
-std::string without_secrets(std::string text, const HttpRequest& request, std::string_view target,
+std::string without_secrets(std::string_view text, const HttpRequest& request, std::string_view target,
                             std::string_view authorization) {
-  black_out_header(text, "Authorization", authorization);
+  Carried carried;
+  carried.add_header("Authorization", authorization);
   if (!request.target.empty()) target = request.target;
   const size_t query = target.find('?');
-  if (query != std::string_view::npos) black_out(text, target.substr(query + 1));
+  if (query != std::string_view::npos) carried.add(target.substr(query + 1));
   for (const http::OutHeader& header : request.headers)
-    black_out_header(text, header.name, header.value);
+    carried.add_header(header.name, header.value);
   if (request.shared_headers != nullptr) {
     for (const http::OutHeader& header : request.shared_headers->all())
-      black_out_header(text, header.name, header.value);
+      carried.add_header(header.name, header.value);
   }
   for (std::string_view rest = request.lines; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\r'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 2));
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
-    black_out_header(text, line.substr(0, colon), http::trim_white_space(line.substr(colon + 1)));
+    carried.add_header(line.substr(0, colon), http::trim_white_space(line.substr(colon + 1)));
   }
-  return text;
+  return carried.hidden_in(text);
 }
 
 }  // namespace lineward::upstream

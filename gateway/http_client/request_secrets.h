@@ -13,7 +13,7 @@ namespace lineward::upstream {
 
 // `text` without what this request carried and nobody else may see. `target`, `authorization`: with which it
 // went out, where it does not name them itself.
-std::string without_secrets(std::string text, const HttpRequest& request, std::string_view target,
+std::string without_secrets(std::string_view text, const HttpRequest& request, std::string_view target,
                             std::string_view authorization);
 
 }  // namespace lineward::upstream

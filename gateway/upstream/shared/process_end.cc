@@ -7,14 +7,13 @@
 
 #include "config/config.h"
 #include "config/duration.h"
+#include "config/secrets.h"
 #include "log/redaction.h"
+#include "log/secret_set.h"
 #include "process/child_process.h"
 
 namespace lineward::upstream {
 namespace {
-
-// Shorter ones occur by chance, and hiding them would make the line unreadable.
-constexpr size_t kShortestSecret = 4;
 
 std::string errno_text(int error) {
   const char* name = strerrorname_np(error);
@@ -46,12 +45,6 @@ std::string limit_text(std::string_view name, const config::Rlimit& limits) {
   if (name == "cpu") return config::format_duration(limits.cpu);
   if (name == "processes") return std::to_string(limits.processes);
   return "0";
-}
-
-void black_out(std::string& line, std::string_view secret) {
-  if (secret.size() < kShortestSecret) return;
-  for (size_t at = line.find(secret); at != std::string::npos; at = line.find(secret, at + 3))
-    line.replace(at, secret.size(), "***");
 }
 
 }  // namespace
@@ -87,9 +80,8 @@ ProcessEnd describe_failure(const net::SpawnFailure& failure, const config::Serv
 std::string start_failure_text(const ProcessEnd& end, const config::Server& server) {
   if (end.last_stderr.empty() || !server.tell_stderr || end.reason == mcp::EndReason::cancelled_drain)
     return end.text;
-  std::string line = redaction::apply(end.last_stderr);
-  for (const auto& [name, value] : server.env)
-    black_out(line, value);
+  const redaction::SecretSet given(config::given_to(server), config::kShortestGiven);
+  std::string line = given.hide(redaction::apply(end.last_stderr), "***");
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }

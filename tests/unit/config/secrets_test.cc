@@ -85,3 +85,20 @@ TEST_CASE("values that say nothing are not hidden, but for those whose name prom
   CHECK_FALSE(is_harmless("X", "ghp_0123abcd"));
   CHECK_FALSE(is_harmless("X", "correct-horse-battery-staple"));
 }
+
+TEST_CASE("who did not configure a server reads nothing of what it was given") {
+  config::Server server;
+  server.name = "memory";
+  server.env = {{"NODE_ENV", "production"}, {"STORE", "memory"}, {"KEY", "first line\nsecond line\n"}};
+  server.headers = {{"Authorization", "Bearer to-ken"}, {"X-Region", "eu-central-1"}};
+  server.proxy = "http://user:pass-word@proxy.test:1";
+  server.credentials.client_secret = "of-the-client";
+  server.url = "https://mcp.example.com/mcp?apiKey=tvly-0123456789";
+  const auto given = config::given_to(server);
+  for (const char* value :
+       {"production", "memory", "first line", "second line", "Bearer to-ken", "to-ken", "eu-central-1",
+        "user:pass-word", "pass-word", "of-the-client", "tvly-0123456789"}) {
+    INFO(value);
+    CHECK(std::find(given.begin(), given.end(), value) != given.end());
+  }
+}

@@ -65,7 +65,7 @@ TEST_CASE("what a server says is shown without what it was given in confidence")
   CHECK(masked("it is abcdefgh, not abcd") == "it is ***, not ***");
   CHECK(masked("Bearer to-ken") == "***");
   CHECK(masked("token: to-ken") == "token: ***");
-  CHECK(masked("pass-word of user") == "*** of user");
+  CHECK(masked("pass-word of user it is") == "*** of user it is");
   CHECK(masked("second line, xyz") == "***, xyz");
   // What was cut within one.
   CHECK(masked("it ends with abcdef") == "it ends with ***");
