@@ -7,6 +7,11 @@
 #include "json_text.h"
 
 namespace lineward::sim {
+namespace {
+
+constexpr std::string_view kChunkEnd = "\r\n", kLastChunk = "0\r\n\r\n";
+
+}  // namespace
 
 class HttpServer::Connection final : public Script::Stage, public std::enable_shared_from_this<Connection> {
  public:
@@ -247,7 +252,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   void event(const std::string& message) {
     const std::string text = "event: message\ndata: " + message + "\n\n";
     if (!head_sent_) begin_events();
-    out_->write(server_.plan_.chunked ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : text);
+    out_->write(server_.plan_.chunked ? fmt::format("{:x}\r\n{}{}", text.size(), text, kChunkEnd) : text);
   }
 
   // Stage
@@ -260,6 +265,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       return;
     }
     if (gone_ || answer_complete_) return;
+    size_t behind =
+        0;  // the message, which is read before them: an event ends before its chunk and its stream
     if (last && !head_sent_ && !server_.plan_.events) {
       if (server_.plan_.chunked) {
         const size_t half = message.size() / 2;
@@ -272,13 +279,17 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       }
     } else {
       event(message);
-      if (last && server_.plan_.chunked) out_->write("0\r\n\r\n");
+      if (server_.plan_.chunked) behind = kChunkEnd.size();
+      if (last && server_.plan_.chunked) {
+        out_->write(kLastChunk);
+        behind += kLastChunk.size();
+      }
     }
     if (last) {
       answer_complete_ = true;
       if (head_sent_ && !server_.plan_.chunked) out_->end();
     }
-    if (read) out_->when_read(std::move(read));
+    if (read) out_->when_read(std::move(read), behind);
   }
   void garbage(Script&) override {
     if (!gone_ && head_sent_ && !answer_complete_ && server_.plan_.chunked) out_->write("7\r\n: good\n\r\n");

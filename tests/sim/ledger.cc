@@ -154,7 +154,9 @@ void Ledger::judge_call(const CallRecord& record) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
         !attempt->was_full && record.sent >= 0 && record.sent + passing() < record.left_read &&
         attempt->answer_read > record.left_read + handed && !plan_.replica_ends())
-      violation("a late answer was passed on", tag);
+      violation("a late answer was passed on", fmt::format("{} taken back at {:.6f}, answer read at {:.6f}",
+                                                           tag, static_cast<double>(record.left_read) / 1e6,
+                                                           static_cast<double>(attempt->answer_read) / 1e6));
   }
   // A stream is cut only when the gateway stops, when its reader takes nothing, or when there is too little
   // memory.

@@ -24,8 +24,10 @@ class Writer {
     offset_ += bytes.size();
     flush();
   }
-  // Called when the gateway has read all that was written until now.
-  void when_read(std::function<void()> then) { link_->to_gateway.when_consumed(offset_, std::move(then)); }
+  // Called when the gateway has read all that was written until now, but for so many bytes.
+  void when_read(std::function<void()> then, size_t but = 0) {
+    link_->to_gateway.when_consumed(offset_ - but, std::move(then));
+  }
   void end() {
     ending_ = true;
     flush();

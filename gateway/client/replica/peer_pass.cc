@@ -89,24 +89,55 @@ void PeerPass::on_peer_head(const http::ResponseInfo& info) {
   }
   whole_ = status_ == 204 || status_ == 304 || length_of(info.headers) <= kShort;
   if (!whole_) reply_->head(status_, std::move(headers_), type_);
-  if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
+  if (type_.substr(0, kEvents.size()) != kEvents) return;
+  if (!whole_ && !plan_.is_stream && !plan_.raw_id.empty()) events_.emplace(plan_.raw_id);
+  watch_silence(Half::first);
 }
 
-// A replica whose machine is gone says nothing, not even that.
-void PeerPass::watch_silence() {
+// A replica whose machine is gone says nothing, not even that. Two times half of the limit: a machine that
+// slept finds one of them over when it wakes, and reads what has come before the other is.
+void PeerPass::watch_silence(Half half) {
   if (plan_.quiet_limit.count() == 0) return;
-  silence_.start(plan_.quiet_limit, [this] {
+  silence_.start(plan_.quiet_limit / 2, [this, half] {
+    if (half == Half::first) return watch_silence(Half::second);
     log::write(log::Level::warn, "peer.silent", {{"peer", plan_.peer}, {"ms", plan_.quiet_limit.count()}});
-    reply_->cut();
-    finish();
+    core::stats().count(core::Passed::failed);
+    break_off(fmt::format("said nothing for {} ms", plan_.quiet_limit.count()));
   });
 }
 
+// A call is told that its answer will not come, where its stream still takes that; else only the end of the
+// connection says so.
+void PeerPass::break_off(std::string_view why) {
+  if (events_ && events_->wants_answer()) {
+    mcp::GatewayError error{
+        .reason = mcp::EndReason::upstream_unreachable,
+        .text = fmt::format(
+            "replica '{}', which holds this call, {} before it answered: it may have done what was asked",
+            plan_.peer, why),
+        .upstream = plan_.server,
+    };
+    reply_->piece(fmt::format("data: {}\n\n", mcp::gateway_error(plan_.raw_id, error)));
+    reply_->end();
+  } else {
+    reply_->cut();
+  }
+  finish();
+}
+
+void PeerPass::count_held() {
+  held_.set(body_.size() + (events_ ? events_->kept() : 0));
+}
+
 void PeerPass::on_peer_body(std::string_view bytes) {
-  if (silence_.running()) watch_silence();
+  if (silence_.running()) watch_silence(Half::first);
   if (whole_) {
     body_ += bytes;
-    return;
+    return count_held();
+  }
+  if (events_) {
+    events_->passed(bytes);
+    count_held();
   }
   reply_->piece(bytes);
   hold_back();
@@ -120,7 +151,7 @@ void PeerPass::hold_back() {
   reply_->when_drained([this] {
     paused_ = false;
     if (call_) call_->resume();
-    if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
+    if (type_.substr(0, kEvents.size()) == kEvents) watch_silence(Half::first);
   });
 }
 
@@ -140,10 +171,7 @@ void PeerPass::failed(Sent sent, const std::string& why) {
   const bool nothing_sent = sent == Sent::nothing;
   log::write(log::Level::warn, "peer.failed", {{"peer", plan_.peer}, {"why", why}, {"sent", !nothing_sent}});
   core::stats().count(core::Passed::failed);
-  if (status_ != 0 && !whole_) {
-    reply_->cut();
-    return finish();
-  }
+  if (status_ != 0 && !whole_) return break_off("went away");
   if (nothing_sent && plan_.serve_here && reply_->release()) {
     auto serve_here = std::move(plan_.serve_here);
     finish();

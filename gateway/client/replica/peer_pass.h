@@ -6,10 +6,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/held_bytes.h"
+#include "client/replica/passed_events.h"
 #include "client/replica/passed_reply.h"
 #include "core/peer_api.h"
 #include "net/loop.h"
@@ -51,7 +53,11 @@ class PeerPass final : private core::PeerListener {
   void on_peer_unreached(const std::string& why) override { failed(Sent::nothing, why); }
   enum class Sent : bool { nothing, perhaps };
   void failed(Sent sent, const std::string& why);
-  void watch_silence();
+  // What comes of its answer has begun, and does not come to its end.
+  void break_off(std::string_view why);
+  void count_held();
+  enum class Half : bool { first, second };
+  void watch_silence(Half half);
   void hold_back();
   void finish();
 
@@ -67,7 +73,8 @@ class PeerPass final : private core::PeerListener {
   std::vector<http::OutHeader> headers_;
   bool whole_ = false;  // it has a short body, which is passed in one piece
   std::string body_;
-  HeldBytes held_{Held::calls};  // of the request, until the peer has answered
+  std::optional<PassedEvents> events_;  // of a call's answer
+  HeldBytes held_{Held::calls};         // of the request, until the peer has answered; then of the answer
   bool paused_ = false;
 };
 
