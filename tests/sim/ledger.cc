@@ -120,13 +120,16 @@ void Ledger::judge_call(const CallRecord& record) {
   const std::string& tag = record.plan->tag;
   if (record.ended < 0 && record.left < 0 && !(drained && record.request_cut))
     violation("a call never ended", tag);
-  size_t run = 0;
-  for (const auto& attempt : record.attempts)
-    run += attempt->refused || attempt->asked ? 0 : 1;
+  // What comes with the answer to a question is a request of its own.
+  size_t run = 0, most = 0;
+  for (const auto& attempt : record.attempts) {
+    run = attempt->asked ? 0 : run + (attempt->refused ? 0 : 1);
+    most = std::max(most, run);
+  }
   const bool may_repeat =
       record.plan->reads_only && plan_.config.servers[record.plan->server].retry.attempts > 1;
-  if (run > 1 && !may_repeat) violation("a call was run twice", tag);
-  if (run > plan_.config.servers[record.plan->server].retry.attempts && may_repeat)
+  if (most > 1 && !may_repeat) violation("a call was run twice", tag);
+  if (most > plan_.config.servers[record.plan->server].retry.attempts && may_repeat)
     violation("a call was repeated more often than it may be", tag);
   if (is_forbidden(record) && !record.plan->asks() && !record.attempts.empty())
     violation("what a policy forbids reached the server", tag + " " + record.outcome);
