@@ -136,7 +136,13 @@ PlainResponse AdminApi::look(const Asked& asked) {
   switch (asked.route.call) {
     case ApiCall::openapi: return reply(200, openapi_document(sources_.version));
     case ApiCall::status: return look_at_status();
-    case ApiCall::servers: return page(servers_page(sources_, feed, query));
+    case ApiCall::servers: {
+      auto shown = servers_page(sources_, feed, query);
+      // A reload took it away between two pages: nobody can say what stood behind it.
+      if (shown && shown->is_null())
+        return refused(400, "after names no server of this configuration; begin with the first page again");
+      return page(std::move(shown));
+    }
     case ApiCall::server: return page(one_server(sources_, feed, asked.argument), "there is no such server");
     case ApiCall::calls:
     case ApiCall::listens: return look_at_calls(asked, *limit);

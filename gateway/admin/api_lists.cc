@@ -19,19 +19,20 @@ using exchange::CallViews;
 using exchange::EndedCall;
 using nlohmann::json;
 
-// Of one server or session on its way to its page, by which pages are cut.
 struct Cut {
   size_t from = 0, to = 0;
+  bool found = true;  // what the page is to stand behind
 };
 
-// Where the page begins and ends among names in their order; a name that is not there any more ends it.
+// Where the page begins and ends among names in their order.
 template <class List, class Name>
 Cut cut(const List& list, const PageQuery& query, Name&& name) {
   Cut out;
   if (!query.after.empty()) {
     auto found =
         std::find_if(list.begin(), list.end(), [&](const auto& one) { return name(one) == query.after; });
-    out.from = found == list.end() ? list.size() : static_cast<size_t>(found - list.begin()) + 1;
+    out.found = found != list.end();
+    out.from = out.found ? static_cast<size_t>(found - list.begin()) + 1 : list.size();
   }
   out.to = std::min(list.size(), out.from + query.limit);
   return out;
@@ -280,6 +281,7 @@ std::optional<json> ends_page(const Sources& sources, const PageQuery& query, co
            (!query.upstream.empty() && one.call.upstream != query.upstream &&
             one.call.route != query.upstream);
   });
+  // The newest come first: behind one that has been forgotten there is nothing.
   const Cut page = cut(*all, query, [](const EndedCall& one) { return one.call.id; });
   json out{{"ends", json::array()}, {"total", all->size()}};
   for (size_t i = page.from; i < page.to; ++i)
@@ -318,17 +320,20 @@ std::optional<json> end_counts(const Sources& sources) {
 std::optional<json> servers_page(const Sources& sources, const EventFeed& feed, const PageQuery& query) {
   std::vector<ServerLook> looks;
   size_t total = 0;
+  bool found = true;
   std::string next;
   bool read = sources.workers.paused([&] {
     auto sessions = sources.sessions();
     auto servers = sources.servers();
     total = servers.size();
     const Cut page = cut(servers, query, [](const config::Server* one) { return one->name; });
+    found = page.found;
     for (size_t i = page.from; i < page.to; ++i)
       looks.push_back(look_at(sources, *servers[i], sessions[servers[i]->name]));
     if (page.to < servers.size()) next = servers[page.to - 1]->name;
   });
   if (!read) return std::nullopt;
+  if (!found) return json(nullptr);
   json out{{"servers", json::array()}, {"total", total}};
   for (ServerLook& one : looks)
     out["servers"].push_back(finished(std::move(one), feed));

@@ -33,6 +33,7 @@ std::optional<nlohmann::json> ended_call(const Sources& sources, const std::stri
 std::optional<nlohmann::json> ends_page(const Sources& sources, const PageQuery& query,
                                         const std::string& reason);
 std::optional<nlohmann::json> end_counts(const Sources& sources);
+// Null where `after` names none of them.
 std::optional<nlohmann::json> servers_page(const Sources& sources, const EventFeed& feed,
                                            const PageQuery& query);
 // Null where there is no such server.
