@@ -13,7 +13,7 @@ for kind in "$@"; do
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;
     dist) packages+=(umoci nodejs) ;;
     dist-test) packages+=(umoci buildah lintian debootstrap dpkg-dev) ;;
-    test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev llvm lld prometheus redis-server haproxy
+    test) packages+=(catch2 libsimdjson-dev libtcmalloc-minimal4 curl procps git ccache clang libclang-rt-14-dev llvm lld prometheus redis-server haproxy
                    gcovr chromium) ;;
   esac
 done

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace lineward::upstream {
 namespace {
 
@@ -66,6 +68,11 @@ void WebFetch::drop() {
 
 void WebFetch::on_transfer_head(const http::ResponseInfo& info) {
   answer_.status = info.status;
+  const std::string_view wish = info.headers.get("Retry-After");
+  uint32_t seconds = 0;
+  const auto [end, fault] = std::from_chars(wish.data(), wish.data() + wish.size(), seconds);
+  if (!wish.empty() && fault == std::errc() && end == wish.data() + wish.size())
+    answer_.retry_after = std::chrono::seconds(seconds);
 }
 
 void WebFetch::on_transfer_body(std::string&& bytes) {

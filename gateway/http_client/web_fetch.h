@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "http_client/http_pool.h"
@@ -19,6 +20,8 @@ struct WebAnswer {
   int status = 0;     // 0: there was none, and `fault` says why
   std::string fault;  // goes on from the address
   std::string body;
+  // Retry-After where it counts seconds (RFC 9110 10.2.3); a date is of somebody else's clock.
+  std::optional<std::chrono::seconds> retry_after;
 };
 
 struct WebRequest {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ struct WebAnswer {
   int status = 0;     // 0: there was none, and `fault` says why
   std::string fault;  // goes on from the address; no secrets
   std::string body;   // at most 1 MiB
+  // Retry-After where it counts seconds (RFC 9110 10.2.3); a date is of somebody else's clock.
+  std::optional<std::chrono::seconds> retry_after;
 };
 
 struct WebRequest {

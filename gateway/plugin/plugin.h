@@ -177,7 +177,9 @@ class Plugin {
   virtual void count(CounterSink&) const {}
   // A reload took it out of service. Exchanges that began with it go on; what it does by itself ends.
   virtual void retired() {}
-  // Taken out of service, it still has something to do by itself, and is kept for a moment (PluginHost).
+  // All calls of its worker have ended, and the gateway is about to.
+  virtual void ending() {}
+  // After one of these two it still has something to do by itself, and gets a moment for it (PluginHost).
   virtual bool is_finishing() const { return false; }
 };
 

@@ -376,7 +376,7 @@ milliseconds Gateway::stop_time() const {
   milliseconds longest{0};
   for (const auto& server : first_->config().servers)
     longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
-  return longest + kOverdue * 5;
+  return longest + kOverdue * 5 + PluginHost::kFarewell;
 }
 
 void Gateway::drain() {

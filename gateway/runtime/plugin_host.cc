@@ -18,7 +18,7 @@ class Task final : public plugin::WebTask {
       : loop_(loop), method_(std::move(request.method)), done_(std::move(done)) {
     std::string fault = upstream::secure_url_fault(request.url);
     if (!fault.empty()) {
-      loop_.defer(lifetime_, [this, fault] { std::exchange(done_, nullptr)({0, fault, {}}); });
+      loop_.defer(lifetime_, [this, fault] { std::exchange(done_, nullptr)({0, fault, {}, {}}); });
       return;
     }
     upstream::WebRequest wanted;
@@ -30,7 +30,8 @@ class Task final : public plugin::WebTask {
     wanted.limit = request.limit;
     fetch_ = std::make_unique<upstream::WebFetch>(
         loop_, std::move(tls), std::move(wanted), [this](upstream::WebAnswer answer) {
-          std::exchange(done_, nullptr)({answer.status, std::move(answer.fault), std::move(answer.body)});
+          std::exchange(done_, nullptr)(
+              {answer.status, std::move(answer.fault), std::move(answer.body), answer.retry_after});
         });
   }
   ~Task() override {
@@ -83,6 +84,25 @@ void PluginHost::look_at_lingering() {
     });
     if (!lingering_.empty()) look_at_lingering();
   });
+}
+
+void PluginHost::end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
+                     std::function<void()> done) {
+  ended_ = std::move(done);
+  farewell_until_ = loop_.now() + kFarewell;
+  for (const auto& member : members) {
+    member->plugin->ending();
+    lingering_.push_back({member, std::nullopt});
+  }
+  look_at_ending();
+}
+
+void PluginHost::look_at_ending() {
+  constexpr std::chrono::milliseconds kOften{20};
+  const bool busy = std::any_of(lingering_.begin(), lingering_.end(),
+                                [](const Lingering& one) { return one.member->plugin->is_finishing(); });
+  if (!busy || loop_.now() >= farewell_until_) return std::exchange(ended_, nullptr)();
+  farewell_.start(kOften, [this] { look_at_ending(); });
 }
 
 std::shared_ptr<void> PluginHost::add_redactor(Redactor redactor) {

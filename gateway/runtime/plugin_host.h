@@ -29,10 +29,20 @@ class PluginHost final : public plugin::Host {
 
   // `worker`: which one it is of.
   PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config, size_t worker)
-      : loop_(loop), spawner_(spawner), config_(config), worker_(worker), linger_timer_(loop) {}
+      : loop_(loop),
+        spawner_(spawner),
+        config_(config),
+        worker_(worker),
+        linger_timer_(loop),
+        farewell_(loop) {}
   // What a reload took out of service is kept while exchanges have it, and then for as long as it is
   // finishing: kLonger at most, and kMostLingering of them.
   void linger(std::vector<std::shared_ptr<plugin::PluginSet::Member>> retired);
+  // The gateway ends: all plugins are told, and those that have something to send still get kFarewell for it.
+  // `done` may be called at once.
+  void end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
+           std::function<void()> done);
+  static constexpr std::chrono::milliseconds kFarewell{2000};
   // Of the first one; null: there are none any more.
   void use_metrics(ReadMetrics read) { read_metrics_ = std::move(read); }
 
@@ -56,6 +66,7 @@ class PluginHost final : public plugin::Host {
     std::optional<std::chrono::milliseconds> until;  // once nobody else has it
   };
   void look_at_lingering();
+  void look_at_ending();
 
   net::Loop& loop_;
   net::Spawner& spawner_;
@@ -63,7 +74,9 @@ class PluginHost final : public plugin::Host {
   const size_t worker_;
   ReadMetrics read_metrics_;
   std::unordered_map<std::string, std::shared_ptr<net::TlsContext>> tls_;  // by CA file
-  net::Timer linger_timer_;
+  net::Timer linger_timer_, farewell_;
+  std::chrono::milliseconds farewell_until_{0};
+  std::function<void()> ended_;
   std::deque<Lingering> lingering_;  // last, so that they go first
 };
 

@@ -262,8 +262,10 @@ void Worker::end_calls(std::function<void()> done) {
 void Worker::stop(std::function<void()> done) {
   grace_.stop();
   auto left = std::make_shared<size_t>(2);
-  auto one_less = [left, done = std::move(done)] {
-    if (--*left == 0) done();
+  auto one_less = [this, left, done = std::move(done)] {
+    if (--*left > 0) return;
+    const auto plugins = exchanges_.plugins();
+    plugins ? plugin_host_->end(plugins->members(), done) : done();
   };
   upstreams_->stop(one_less);
   // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 constexpr int kMaxTries = 6;
 constexpr milliseconds kFirstPause{1000};
 constexpr milliseconds kMaxPause{30000};
+constexpr milliseconds kLongestWish{300000};  // of a collector (OTLP, "Failures", Retry-After)
 
 // OTLP, "Failures": those of HTTP that may pass.
 bool may_pass(int status) {
@@ -39,7 +40,7 @@ void OtlpExporter::add(std::string item) {
 
 void OtlpExporter::finish() {
   finishing_ = true;
-  if (under_way_ == 0 && !waits_) send();
+  if (under_way_ == 0) send();  // in a pause too: there will be no later
 }
 
 void OtlpExporter::send() {
@@ -61,15 +62,19 @@ void OtlpExporter::send() {
   task_ = host_.fetch(std::move(request), [this](const plugin::WebAnswer& answer) { answered(answer); });
 }
 
+milliseconds OtlpExporter::pause_after(int tries, std::optional<std::chrono::seconds> wish) {
+  if (wish) return std::clamp<milliseconds>(*wish, kFirstPause, kLongestWish);
+  return std::min(kFirstPause * (1 << (tries - 1)), kMaxPause);
+}
+
 void OtlpExporter::answered(const plugin::WebAnswer& answer) {
   auto task = std::move(task_);  // it is on the stack
   bool good = answer.status >= 200 && answer.status < 300;
   size_t count = std::exchange(under_way_, 0);
   if (!good && may_pass(answer.status) && ++tries_ < kMaxTries) {
     ++numbers_.failed;
-    milliseconds pause = std::min(kFirstPause * (1 << (tries_ - 1)), kMaxPause);
     waits_ = true;
-    timer_.start(pause, [this] { send(); });
+    timer_.start(pause_after(tries_, answer.retry_after), [this] { send(); });
     if (tries_ > 1) return;
   }
   if (!good && tries_ <= 1) {

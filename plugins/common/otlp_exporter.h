@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,8 @@ class OtlpExporter {
   void drop(uint64_t count) { numbers_.dropped += count; }
   // What waits, and what still comes, is sent at once.
   void finish();
+  // After so many tries in a row, where the collector said when to come again, or did not.
+  static std::chrono::milliseconds pause_after(int tries, std::optional<std::chrono::seconds> wish);
   const Numbers& numbers() const { return numbers_; }
   size_t queued() const { return queue_.size(); }
   bool sends() const { return !options_.url.empty(); }

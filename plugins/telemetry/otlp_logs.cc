@@ -119,6 +119,7 @@ class OtlpLogs final : public plugin::Plugin {
     inbox_ = nullptr;
     exporter_.finish();
   }
+  void ending() override { retired(); }
   bool is_finishing() const override { return exporter_.queued() > 0; }
 
  private:

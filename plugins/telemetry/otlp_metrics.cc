@@ -52,6 +52,11 @@ class OtlpMetrics final : public plugin::Plugin {
     timer_.stop();
     exporter_.finish();
   }
+  // What the last interval had would be missing for ever.
+  void ending() override {
+    if (timer_.running()) read();
+    retired();
+  }
   bool is_finishing() const override { return exporter_.queued() > 0; }
 
  private:

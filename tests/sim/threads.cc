@@ -103,19 +103,23 @@ bool Threads::is_due(const Thread& thread) const {
 // Clients and servers go on as well, on whatever thread comes by here.
 Threads::Thread& Threads::next() {
   for (;;) {
-    std::vector<Thread*> able;
-    for (auto& one : all_) {
-      if (is_due(*one)) able.push_back(one.get());
-    }
+    size_t able = 0;
+    for (auto& one : all_)
+      able += is_due(*one) ? 1 : 0;
     auto& nobodys = world_.events_.front();
     const bool others = !nobodys.empty() && nobodys.front().at <= world_.now();
-    if (others && (able.empty() || world_.order_.percent(50))) {
+    if (others && (able == 0 || world_.order_.percent(50))) {
       const int before = std::exchange(current, kNobody);
       world_.run_due(nobodys);
       current = before;
       continue;
     }
-    if (!able.empty()) return *able[world_.order_.below(able.size())];
+    if (able > 0) {
+      size_t chosen = world_.order_.below(able);
+      for (auto& one : all_) {
+        if (is_due(*one) && chosen-- == 0) return *one;
+      }
+    }
     int64_t soonest = nobodys.empty() ? kEver : nobodys.front().at;
     for (auto& one : all_) {
       if (one->state != Thread::State::polling && one->state != Thread::State::waiting) continue;

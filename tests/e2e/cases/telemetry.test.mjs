@@ -81,6 +81,54 @@ describe('OTLP', { skip: DIRECT }, () => {
     }
   });
 
+  for (const workers of [1, 2]) {
+    test(`what waits when the gateway ends still goes out, ${workers} worker${workers > 1 ? 's' : ''}`, async (t) => {
+      const otlp = await collector(t);
+      const plugins = [
+        { trace: { endpoint: `${otlp.url}/v1/traces`, interval: '1h' } },
+        { otlpLogs: { endpoint: `${otlp.url}/v1/logs`, interval: '1h' } },
+        { otlpMetrics: { endpoint: `${otlp.url}/v1/metrics`, interval: '1h' } },
+      ];
+      const gateway = await start(t, plugins, { more: { workers }, servers: { one: echoServer('modern'), two: echoServer('modern') } });
+      const traces = ['a', 'b'].map((letter) => letter.repeat(32));
+      for (const [i, path] of ['one', 'two'].entries())
+        assert.equal((await call(`${gateway.url}/${path}`, 'tools/call', { name: 'echo', arguments: {}, _meta: { traceparent: `00-${traces[i]}-00f067aa0ba902b7-01` } })).status, 200);
+      assert.equal(otlp.requests.length, 0);
+      await gateway.stop();
+      for (const trace of traces) {
+        assert.equal(otlp.spans.items.filter(({ traceId }) => traceId === trace).length, 2, 'both spans of the call');
+        assert.ok(otlp.records.items.some(({ traceId, attributes }) => traceId === trace && attributes['event.name'] === 'call.end'), 'its line');
+      }
+      const counted = otlp.points.items.filter(({ name, attributes }) => name === 'lineward.requests' && attributes.method === 'tools/call' && attributes.reason === 'ok');
+      assert.equal(counted.reduce((sum, { asDouble }) => sum + asDouble, 0), 2);
+    });
+  }
+
+  for (const [what, collect] of Object.entries({
+    'is not there': async () => 'http://127.0.0.1:1',
+    'never answers': async (t) => (await startOrigin(t, () => {})).url,
+  })) {
+    test(`a collector that ${what} holds up the end for two seconds, and no second signal`, async (t) => {
+      const url = await collect(t);
+      const endpoint = { interval: '1h', endpoint: `${url}/v1/traces` };
+      for (const signals of [1, 2]) {
+        const config = { plugins: [{ trace: endpoint }], mcpServers: { up: echoServer('modern') } };
+        const gateway = await startGatewayFrom(t, config, { args: quiet, strict: signals === 1 });
+        assert.equal((await echo(gateway, { traceparent })).status, 200);
+        const began = performance.now();
+        process.kill(gateway.pid, 'SIGTERM');
+        if (signals === 2) {
+          await eventually(() => /event=drain/.test(gateway.stderr()), 'the drain');
+          process.kill(gateway.pid, 'SIGTERM');
+        }
+        assert.equal(await gateway.ended, signals === 1 ? 0 : 143);
+        const took = performance.now() - began;
+        if (signals === 1) assert.ok(took >= 1900 && took < 10_000, `${took} ms`);
+        else assert.ok(took < 1900, `${took} ms`);
+      }
+    });
+  }
+
   test('log records: fields, traces, nothing that is blacked out, nothing of themselves', async (t) => {
     const otlp = await collector(t, { refuse: [503] });
     const gateway = await start(t, [

@@ -36,8 +36,9 @@ function urlOf(child, stderr) {
 /**
  * Starts a program that prints the URL it listens at.
  *
- * @returns {{url: string, pid: number, stderr: () => string, stop: () => Promise<void>}} stop() sends SIGTERM and
- *   rejects when the exit code is not 0 (strict), or when anything that it started is still there.
+ * @returns {{url: string, pid: number, stderr: () => string, stop: () => Promise<void>, ended: Promise<number | string>}} stop() sends
+ *   SIGTERM and rejects when the exit code is not 0 (strict), or when anything that it started is still there; ended is
+ *   the exit code or the signal.
  */
 export async function startListener(command, args, { env = {}, strict = true } = {}) {
   const tag = randomUUID();
@@ -87,7 +88,7 @@ export async function startListener(command, args, { env = {}, strict = true } =
       START_MS,
       `${command}: the start`,
     );
-    return { url, pid: child.pid, stderr: () => text, stop };
+    return { url, pid: child.pid, stderr: () => text, stop, ended };
   } catch (error) {
     child.kill('SIGKILL');
     await sweep(0);

@@ -32,7 +32,7 @@ class FakeHost final : public plugin::Host {
   void answer(int status, std::string body) {
     Asked one = std::move(asked.front());
     asked.pop_front();
-    one.done({status, status == 0 ? "could not be reached" : "", std::move(body)});
+    one.done({status, status == 0 ? "could not be reached" : "", std::move(body), {}});
   }
 
   std::chrono::seconds passed{0};  // that nobody waited for

@@ -84,6 +84,25 @@ TEST_CASE("a collector that is busy gets the same again after a pause, and nothi
   CHECK(exporter.numbers().dropped == 0);
 }
 
+TEST_CASE("a pause doubles, or is what the collector wishes within bounds; what ends does not wait for it") {
+  using namespace std::chrono_literals;
+  const std::vector<std::chrono::milliseconds> doubled{1s, 2s, 4s, 8s, 16s, 30s};
+  for (int tries = 1; tries <= 6; ++tries)
+    CHECK(OtlpExporter::pause_after(tries, {}) == doubled[static_cast<size_t>(tries) - 1]);
+  CHECK(OtlpExporter::pause_after(1, 60s) == 60s);
+  CHECK(OtlpExporter::pause_after(6, 0s) == 1s);
+  CHECK(OtlpExporter::pause_after(1, 4294967295s) == 5min);
+  test::FakeHost host;
+  OtlpExporter exporter(host, "otlpLogs", OtlpSignal::logs, options(1, 4));
+  exporter.add("{}");
+  host.answer(503, "");
+  CHECK(host.asked.empty());
+  exporter.finish();
+  REQUIRE(host.asked.size() == 1);
+  host.answer(200, "{}");
+  CHECK(exporter.queued() == 0);
+}
+
 TEST_CASE("bytes are bounded too, in the queue and in one request") {
   test::FakeHost host;
   OtlpExporter exporter(host, "otlpLogs", OtlpSignal::logs, options(100, 1000));
