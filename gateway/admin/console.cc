@@ -32,9 +32,17 @@ PlainResponse see_other(std::string where) {
   return out;
 }
 
-const ConsoleFile* file_of(std::string_view name) {
-  for (const ConsoleFile& one : console_files()) {
-    if (one.name == name && one.type.rfind("text/html", 0) != 0) return &one;
+// As a browser is to take it; empty: it is a page, which is given out filled in alone.
+std::string_view type_of(std::string_view name) {
+  const std::string_view extension = name.substr(std::min(name.rfind('.'), name.size()));
+  if (extension == ".css") return "text/css; charset=utf-8";
+  if (extension == ".js") return "text/javascript; charset=utf-8";
+  return extension == ".svg" ? "image/svg+xml" : std::string_view();
+}
+
+const EmbeddedFile* file_of(std::string_view name) {
+  for (const EmbeddedFile& one : console_files()) {
+    if (one.name == name && !type_of(name).empty()) return &one;
   }
   return nullptr;
 }
@@ -148,9 +156,9 @@ PlainResponse Console::answered(const PlainRequest& request, const Access& acces
     out.content_type = "application/json";
     return out;
   }
-  if (const ConsoleFile* file = file_of(below.substr(1))) {
+  if (const EmbeddedFile* file = file_of(below.substr(1))) {
     PlainResponse out = html(200, std::string(file->text));
-    out.content_type = std::string(file->type);
+    out.content_type = std::string(type_of(file->name));
     return out;
   }
   return refused(404, "there is no such page; the console is at /console");

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 std::string_view console_text(std::string_view name) {
-  for (const ConsoleFile& one : console_files()) {
+  for (const EmbeddedFile& one : console_files()) {
     if (one.name == name) return one.text;
   }
   return {};

@@ -37,9 +37,13 @@ std::string plugins_text(bool authenticating) {
   return config::plugins_help(some);
 }
 
+std::string_view reason_of(const EmbeddedFile& page) {
+  return page.name.substr(0, page.name.find('.'));
+}
+
 std::string_view page_of(std::string_view reason) {
-  for (const ReasonPage& page : reason_pages()) {
-    if (page.reason == reason) return page.markdown;
+  for (const EmbeddedFile& page : reason_pages()) {
+    if (reason_of(page) == reason) return page.text;
   }
   return {};
 }
@@ -69,8 +73,8 @@ ExitCode no_such_topic(const std::vector<std::string_view>& commands, const std:
   for (std::string_view one : {"auth", "defaults", "plugins"})
     options.push_back(one);
   std::vector<std::string_view> reasons;
-  for (const ReasonPage& page : reason_pages())
-    reasons.push_back(page.reason);
+  for (const EmbeddedFile& page : reason_pages())
+    reasons.push_back(reason_of(page));
   std::vector<std::string_view> plugins = plugin_names(true);
   for (std::string_view name : plugin_names(false))
     plugins.push_back(name);

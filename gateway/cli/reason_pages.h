@@ -1,15 +1,10 @@
-// The pages of docs/reasons in the binary (embed_reasons.cmake), as they stand in their files.
+// The pages of docs/reasons in the binary, each named after its reason (mcp/end_reason.h), in Markdown.
 #pragma once
 
-#include <string_view>
-#include <vector>
+#include "base/embedded_file.h"
 
 namespace lineward::cli {
 
-struct ReasonPage {
-  std::string_view reason;  // of mcp/end_reason.h
-  std::string_view markdown;
-};
-const std::vector<ReasonPage>& reason_pages();
+const std::vector<EmbeddedFile>& reason_pages();
 
 }  // namespace lineward::cli
