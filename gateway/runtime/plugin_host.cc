@@ -92,7 +92,7 @@ void PluginHost::end(const std::vector<std::shared_ptr<plugin::PluginSet::Member
   farewell_until_ = loop_.now() + kFarewell;
   for (const auto& member : members) {
     member->plugin->ending();
-    lingering_.push_back({member, std::nullopt});
+    if (member->plugin->is_finishing()) lingering_.push_back({member, std::nullopt});
   }
   look_at_ending();
 }

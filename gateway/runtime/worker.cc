@@ -75,6 +75,7 @@ Worker::~Worker() {
   upstreams_.reset();
   loop_.close_deferred();
   plugin_host_.reset();
+  loop_.close_deferred();  // processes of plugins that a reload took out of service
   spawner_.reset();
   loop_.close_all();
 }
