@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "admin/control_json.h"
@@ -72,6 +73,25 @@ std::optional<std::vector<EndedCall>> ends(const Sources& sources) {
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const EndedCall& a, const EndedCall& b) { return a.ended_at < b.ended_at; });
+  return out;
+}
+
+// Each worker remembers so many, so a busy one may have forgotten the call behind which the page is to stand
+// while another has older ones: the time at which it ended is in the cursor too. Of those that ended in the
+// same millisecond some come twice then.
+Cut cut_ends(const std::vector<EndedCall>& newest_first, const PageQuery& query) {
+  const size_t sign = query.after.find('@');
+  PageQuery by_id = query;
+  by_id.after = query.after.substr(0, sign);
+  Cut out = cut(newest_first, by_id, [](const EndedCall& one) { return one.call.id; });
+  int64_t time = 0;
+  if (out.found || sign == std::string::npos) return out;
+  const std::string_view text = std::string_view(query.after).substr(sign + 1);
+  if (std::from_chars(text.data(), text.data() + text.size(), time).ec != std::errc()) return out;
+  const auto from = std::find_if(newest_first.begin(), newest_first.end(),
+                                 [time](const EndedCall& one) { return one.ended_at.count() <= time; });
+  out.from = static_cast<size_t>(from - newest_first.begin());
+  out.to = std::min(newest_first.size(), out.from + query.limit);
   return out;
 }
 
@@ -281,12 +301,14 @@ std::optional<json> ends_page(const Sources& sources, const PageQuery& query, co
            (!query.upstream.empty() && one.call.upstream != query.upstream &&
             one.call.route != query.upstream);
   });
-  // The newest come first: behind one that has been forgotten there is nothing.
-  const Cut page = cut(*all, query, [](const EndedCall& one) { return one.call.id; });
+  const Cut page = cut_ends(*all, query);
   json out{{"ends", json::array()}, {"total", all->size()}};
   for (size_t i = page.from; i < page.to; ++i)
     out["ends"].push_back(ended_json((*all)[i], sources.loop.now()));
-  if (page.to < all->size()) out["next"] = (*all)[page.to - 1].call.id;
+  if (page.to < all->size()) {
+    const EndedCall& last = (*all)[page.to - 1];
+    out["next"] = fmt::format("{}@{}", last.call.id, last.ended_at.count());
+  }
   return out;
 }
 

@@ -90,7 +90,9 @@ ExitCode refused(const Surroundings& around, const std::string& socket, std::str
   return failed(around, socket, why.empty() ? fmt::format("{} answered {}", socket, reply.status) : why);
 }
 
-Result<ControlReply> ask_pages(const std::string& socket, const std::string& path, const char* list) {
+namespace {
+
+Result<ControlReply> ask_pages_once(const std::string& socket, const std::string& path, const char* list) {
   auto whole = ask(socket, path);
   if (!whole || whole->status != 200) return whole;
   if (!whole->body[list].is_array()) whole->body[list] = json::array();
@@ -105,6 +107,19 @@ Result<ControlReply> ask_pages(const std::string& socket, const std::string& pat
     next = text_of(more->body, "next");
   }
   return whole;
+}
+
+}  // namespace
+
+Result<ControlReply> ask_pages(const std::string& socket, const std::string& path, const char* list) {
+  // A reload between two pages may have taken away what the second is to stand behind.
+  constexpr int kTries = 3;
+  constexpr int kBadRequest = 400;
+  for (int tries = 1;; ++tries) {
+    auto whole = ask_pages_once(socket, path, list);
+    const bool again = whole && whole->status == kBadRequest && tries < kTries;
+    if (!again) return whole;
+  }
 }
 
 }  // namespace lineward::cli

@@ -15,12 +15,7 @@ constexpr std::string_view kMark = "***";
 Masked::Masked(const config::Server& server) : given_(config::given_to(server), config::kShortestGiven) {}
 
 std::string Masked::operator()(std::string_view said, size_t most) const {
-  said = said.substr(0, kLooked);
-  // The text may have been cut within one.
-  const size_t begun = given_.begun_at_end(said, config::kShortestGiven);
-  std::string out = given_.hide(said.substr(0, said.size() - begun), kMark);
-  if (begun > 0) out += kMark;
-  return printable(out, most);
+  return printable(given_.hide_cut(said.substr(0, kLooked), kMark, config::kShortestGiven), most);
 }
 
 }  // namespace lineward::doctor

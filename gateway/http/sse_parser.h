@@ -41,6 +41,8 @@ class SseParser {
   // Takes bytes from the wire. buffered() tells how many wait unparsed.
   void append(std::string_view bytes);
   size_t buffered() const { return buffer_.size() - at_; }
+  // All that is held, of an event that comes too.
+  size_t kept() const { return buffer_.size() + data_.size(); }
 
   // Goes on to the end of the next event that has data. `event`: take_event() gives it. `failed`: fault()
   // says which limit was broken; the parser stays failed. `need_more`: append more first. What the end of the

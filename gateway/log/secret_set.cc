@@ -33,31 +33,52 @@ size_t SecretSet::size_at(std::string_view text, size_t at) const {
   return 0;
 }
 
-// Calls at(place, size) for each value in the text, until that says false.
-template <class At>
-void SecretSet::each(std::string_view text, At&& at) const {
-  for (size_t place = 0; place + shortest_ <= text.size();) {
-    const size_t size = size_at(text, place);
-    if (size > 0 && !at(place, size)) return;
-    place += std::max<size_t>(size, 1);
+// In their order, and apart from each other: a value may begin within another one, and go on behind it.
+std::vector<SecretSet::Place> SecretSet::places(std::string_view text) const {
+  std::vector<Place> out;
+  for (size_t at = 0; at + shortest_ <= text.size(); ++at) {
+    const size_t size = size_at(text, at);
+    if (size == 0) continue;
+    if (!out.empty() && at < out.back().end) {
+      out.back().end = std::max(out.back().end, at + size);
+    } else {
+      out.push_back({at, at + size});
+    }
   }
+  return out;
 }
 
 bool SecretSet::stand_in(std::string_view text) const {
-  bool found = false;
-  each(text, [&found](size_t, size_t) { return !(found = true); });
-  return found;
+  for (size_t at = 0; at + shortest_ <= text.size(); ++at) {
+    if (size_at(text, at) > 0) return true;
+  }
+  return false;
 }
 
 std::string SecretSet::hide(std::string_view text, std::string_view mark) const {
+  return without(text, places(text), mark);
+}
+
+std::string SecretSet::hide_cut(std::string_view text, std::string_view mark, size_t least) const {
+  std::vector<Place> hidden = places(text);
+  const size_t begun = text.size() - begun_at_end(text, least);
+  if (!hidden.empty() && begun < hidden.back().end) {
+    hidden.back().end = text.size();
+  } else if (begun < text.size()) {
+    hidden.push_back({begun, text.size()});
+  }
+  return without(text, hidden, mark);
+}
+
+std::string SecretSet::without(std::string_view text, const std::vector<Place>& hidden,
+                               std::string_view mark) {
   std::string out;
   size_t taken = 0;
-  each(text, [&](size_t place, size_t size) {
-    out.append(text.substr(taken, place - taken));
+  for (const Place& place : hidden) {
+    out.append(text.substr(taken, place.begin - taken));
     out.append(mark);
-    taken = place + size;
-    return true;
-  });
+    taken = place.end;
+  }
   out.append(text.substr(taken));
   return out;
 }

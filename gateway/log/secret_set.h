@@ -20,15 +20,20 @@ class SecretSet {
 
   bool empty() const { return by_pair_.empty(); }
   bool stand_in(std::string_view text) const;
-  // With `mark` in the place of each, the longest where several begin.
+  // With `mark` in the place of each; where values overlap, of all of them together.
   std::string hide(std::string_view text, std::string_view mark) const;
-  // How many bytes at the end of the text begin a value, `least` at least: the text may have been cut there.
-  size_t begun_at_end(std::string_view text, size_t least) const;
+  // Likewise of a text that may have been cut within a value: its end is hidden too where it begins one, by
+  // `least` bytes or more.
+  std::string hide_cut(std::string_view text, std::string_view mark, size_t least) const;
 
  private:
+  struct Place {
+    size_t begin, end;
+  };
   size_t size_at(std::string_view text, size_t at) const;
-  template <class At>
-  void each(std::string_view text, At&& at) const;
+  std::vector<Place> places(std::string_view text) const;
+  size_t begun_at_end(std::string_view text, size_t least) const;
+  static std::string without(std::string_view text, const std::vector<Place>& hidden, std::string_view mark);
 
   // A text is gone through once, however many values there are: two bytes say which of them may begin here.
   std::bitset<1 << 16> begins_;

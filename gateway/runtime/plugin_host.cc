@@ -89,12 +89,15 @@ void PluginHost::look_at_lingering() {
 void PluginHost::end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
                      std::function<void()> done) {
   ended_ = std::move(done);
-  farewell_until_ = loop_.now() + kFarewell;
   for (const auto& member : members) {
     member->plugin->ending();
     if (member->plugin->is_finishing()) lingering_.push_back({member, std::nullopt});
   }
-  look_at_ending();
+  // From the next turn on: a last look at all metrics may have taken its time.
+  farewell_.start(std::chrono::milliseconds(0), [this] {
+    farewell_until_ = loop_.now() + kFarewell;
+    look_at_ending();
+  });
 }
 
 void PluginHost::look_at_ending() {

@@ -39,7 +39,7 @@ class PluginHost final : public plugin::Host {
   // finishing: kLonger at most, and kMostLingering of them.
   void linger(std::vector<std::shared_ptr<plugin::PluginSet::Member>> retired);
   // The gateway ends: all plugins are told, and those that have something to send still get kFarewell for it.
-  // `done` may be called at once.
+  // `done` is called once, later, unless the host goes before.
   void end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
            std::function<void()> done);
   static constexpr std::chrono::milliseconds kFarewell{2000};

@@ -40,7 +40,7 @@ void OtlpExporter::add(std::string item) {
 
 void OtlpExporter::finish() {
   finishing_ = true;
-  if (under_way_ == 0) send();  // in a pause too: there will be no later
+  if (under_way_ == 0 && !waits_) send();
 }
 
 void OtlpExporter::send() {
@@ -62,6 +62,11 @@ void OtlpExporter::send() {
   task_ = host_.fetch(std::move(request), [this](const plugin::WebAnswer& answer) { answered(answer); });
 }
 
+void OtlpExporter::finish_now() {
+  finishing_ = ending_ = true;
+  if (under_way_ == 0) send();
+}
+
 milliseconds OtlpExporter::pause_after(int tries, std::optional<std::chrono::seconds> wish) {
   if (wish) return std::clamp<milliseconds>(*wish, kFirstPause, kLongestWish);
   return std::min(kFirstPause * (1 << (tries - 1)), kMaxPause);
@@ -71,7 +76,7 @@ void OtlpExporter::answered(const plugin::WebAnswer& answer) {
   auto task = std::move(task_);  // it is on the stack
   bool good = answer.status >= 200 && answer.status < 300;
   size_t count = std::exchange(under_way_, 0);
-  if (!good && may_pass(answer.status) && ++tries_ < kMaxTries) {
+  if (!good && !ending_ && may_pass(answer.status) && ++tries_ < kMaxTries) {
     ++numbers_.failed;
     waits_ = true;
     timer_.start(pause_after(tries_, answer.retry_after), [this] { send(); });

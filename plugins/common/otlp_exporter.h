@@ -51,8 +51,10 @@ class OtlpExporter {
   void add(std::string item);
   // Of some that never came here.
   void drop(uint64_t count) { numbers_.dropped += count; }
-  // What waits, and what still comes, is sent at once.
+  // What waits, and what still comes, is sent at once, or after a pause that the collector wished.
   void finish();
+  // The gateway ends: each batch is tried once more, now, and no pause is made any more.
+  void finish_now();
   // After so many tries in a row, where the collector said when to come again, or did not.
   static std::chrono::milliseconds pause_after(int tries, std::optional<std::chrono::seconds> wish);
   const Numbers& numbers() const { return numbers_; }
@@ -75,6 +77,7 @@ class OtlpExporter {
   int tries_ = 0;
   bool waits_ = false;  // for the end of a pause
   bool finishing_ = false;
+  bool ending_ = false;
   Numbers numbers_;
 };
 

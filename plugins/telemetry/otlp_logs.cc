@@ -112,14 +112,13 @@ class OtlpLogs final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView&) override { return nullptr; }
   void count(plugin::CounterSink& sink) const override { count_telemetry(exporter_, sink); }
   void retired() override {
-    if (!inbox_) return;
-    log::end_tap(*inbox_);
-    timer_.stop();
-    collect();
-    inbox_ = nullptr;
+    end_tap();
     exporter_.finish();
   }
-  void ending() override { retired(); }
+  void ending() override {
+    end_tap();
+    exporter_.finish_now();
+  }
   bool is_finishing() const override { return exporter_.queued() > 0; }
 
  private:
@@ -128,6 +127,13 @@ class OtlpLogs final : public plugin::Plugin {
       collect();
       again();
     });
+  }
+  void end_tap() {
+    if (!inbox_) return;
+    log::end_tap(*inbox_);
+    timer_.stop();
+    collect();
+    inbox_ = nullptr;
   }
   void collect() {
     uint64_t dropped = 0;

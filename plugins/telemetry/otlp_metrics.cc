@@ -52,10 +52,11 @@ class OtlpMetrics final : public plugin::Plugin {
     timer_.stop();
     exporter_.finish();
   }
-  // What the last interval had would be missing for ever.
+  // What the last interval had would be missing for ever, so it goes out behind one that still waits.
   void ending() override {
-    if (timer_.running()) read();
-    retired();
+    if (timer_.running()) add_reading();
+    timer_.stop();
+    exporter_.finish_now();
   }
   bool is_finishing() const override { return exporter_.queued() > 0; }
 
@@ -68,8 +69,8 @@ class OtlpMetrics final : public plugin::Plugin {
   }
   // What was not taken yet is newer than nothing: while it waits nothing is read that says the same once
   // more.
-  void read() {
-    if (exporter_.queued() > 0) return exporter_.drop(1);
+  void read() { exporter_.queued() > 0 ? exporter_.drop(1) : add_reading(); }
+  void add_reading() {
     core::MetricSnapshot metrics;
     if (!host_.read_metrics(metrics)) return exporter_.drop(1);
     const auto now =

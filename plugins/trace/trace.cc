@@ -54,7 +54,7 @@ class Trace final : public plugin::Plugin {
     sink.add(kMetrics[2].name, {}, static_cast<double>(exporter.queued()));
   }
   void retired() override { exporter.finish(); }
-  void ending() override { exporter.finish(); }
+  void ending() override { exporter.finish_now(); }
   bool is_finishing() const override { return exporter.queued() > 0; }
 
   plugin::Host& host;

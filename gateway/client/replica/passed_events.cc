@@ -32,6 +32,8 @@ void PassedEvents::passed(std::string_view bytes) {
 }
 
 void PassedEvents::look(const http::SseEvent& event) {
+  // The answer has the call's id as the client wrote it.
+  if (event.data.find(raw_id_) == std::string::npos) return;
   const auto message = mcp::Message::parse(event.data);
   const bool tells =
       message && (message->kind() == mcp::MessageKind::notification ||

@@ -21,7 +21,7 @@ class PassedEvents {
   // The stream stands between two events, none of them was the answer, and none named an id with which the
   // client can ask for the rest (MCP 2025-11-25, transports, "Resumability and Redelivery").
   bool wants_answer() const;
-  size_t kept() const { return parser_.buffered(); }
+  size_t kept() const { return parser_.kept(); }
 
  private:
   void look(const http::SseEvent& event);

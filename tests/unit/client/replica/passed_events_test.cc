@@ -38,7 +38,7 @@ TEST_CASE(
 TEST_CASE("a stream that was passed on takes none behind the answer, one with ids, or what nobody can read") {
   for (const std::string& stream :
        {kAnswer, kProgress + kAnswer + ": keep-alive\n\n", "id: 3-1\n" + kProgress, std::string("id: 3\n\n"),
-        std::string("data: what\n\n"), "data: {\"a\":\"" + std::string(70'000, 'x') + "\"}\n\n"}) {
+        std::string("data: what 7\n\n"), "data: {\"a\":\"" + std::string(70'000, 'x') + "\"}\n\n"}) {
     for (size_t cut : {size_t{0}, stream.size() / 2, stream.size() - 1})
       CHECK_FALSE(wants_answer_after(stream, cut));
   }

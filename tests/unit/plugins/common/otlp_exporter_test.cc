@@ -97,10 +97,17 @@ TEST_CASE("a pause doubles, or is what the collector wishes within bounds; what 
   exporter.add("{}");
   host.answer(503, "");
   CHECK(host.asked.empty());
-  exporter.finish();
+  exporter.finish();  // a reload: there is time
+  CHECK(host.asked.empty());
+  exporter.finish_now();
+  REQUIRE(host.asked.size() == 1);
+  exporter.add("{}");
+  host.answer(503, "");  // it was the last try
   REQUIRE(host.asked.size() == 1);
   host.answer(200, "{}");
   CHECK(exporter.queued() == 0);
+  CHECK(exporter.numbers().sent == 1);
+  CHECK(exporter.numbers().dropped == 1);
 }
 
 TEST_CASE("bytes are bounded too, in the queue and in one request") {
