@@ -89,6 +89,9 @@ void PluginHost::look_at_lingering() {
 void PluginHost::end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
                      std::function<void()> done) {
   ended_ = std::move(done);
+  // Those of former configurations too: a pause that one of them makes would be waited for in vain.
+  for (const Lingering& one : lingering_)
+    one.member->plugin->ending();
   for (const auto& member : members) {
     member->plugin->ending();
     if (member->plugin->is_finishing()) lingering_.push_back({member, std::nullopt});

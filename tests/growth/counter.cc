@@ -3,7 +3,6 @@
 // being idle or busy. The unit is user-space instructions, one event for each thread, since a running process
 // hands no event on to threads that it already has. Where the kernel or the machine gives none (containers,
 // virtual machines), it is nanoseconds of processor time.
-#include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +15,8 @@
 #include <iostream>
 #include <map>
 #include <string>
+
+#include "instructions.h"
 
 namespace {
 
@@ -86,12 +87,7 @@ class Counter {
       if (events_.contains(thread)) {
         continue;
       }
-      perf_event_attr what{};
-      what.size = sizeof what;
-      what.type = PERF_TYPE_HARDWARE;
-      what.config = PERF_COUNT_HW_INSTRUCTIONS;
-      what.exclude_kernel = 1;
-      what.exclude_hv = 1;
+      perf_event_attr what = user_instructions();
       const auto event =
           static_cast<int>(syscall(SYS_perf_event_open, &what, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
       if (event < 0) {

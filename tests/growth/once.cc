@@ -2,7 +2,6 @@
 // instruction to its end, its threads and children included: "UNIT VALUE STATUS". The unit is user-space
 // instructions where the machine counts them, else nanoseconds of processor time (counter.cc); STATUS is its
 // exit code.
-#include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,17 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "instructions.h"
+
 namespace {
 
 // It is opened before the fork, so that the child has it from its exec on.
 int open_event() {
   if (std::getenv("GROWTH_CPU_TIME") != nullptr) return -1;
-  perf_event_attr what{};
-  what.size = sizeof what;
-  what.type = PERF_TYPE_HARDWARE;
-  what.config = PERF_COUNT_HW_INSTRUCTIONS;
-  what.exclude_kernel = 1;
-  what.exclude_hv = 1;
+  perf_event_attr what = user_instructions();
   what.inherit = 1;
   what.disabled = 1;
   what.enable_on_exec = 1;

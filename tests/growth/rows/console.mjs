@@ -1,7 +1,7 @@
 // The control socket and the page of the console: by how much there is to show, and by what is sent to it.
 import { content, isStatus, joined, modern, world } from '../ground.mjs';
 import { CONTROL } from '../meter.mjs';
-import { call, hangs, beside, once, roomy } from './many.mjs';
+import { beside, call, callsInFlight, once, roomy } from './many.mjs';
 
 const KIB = 1024;
 const steered = () => world({ era: 'modern', limits: roomy }, { admin: CONTROL });
@@ -12,13 +12,6 @@ const json = (path, body) => `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConten
 
 // The gateway closes each connection there with its answer.
 const asked = (meter, bytes, judge = isStatus(200)) => async () => judge(await (await meter.control()).ask(bytes));
-const inFlight = async (meter, count) => {
-  hangs(meter);
-  const bytes = modern('/mcp', 'tools/call', call('', 'hang'));
-  const from = meter.server.heard ?? 0;
-  for (let i = 0; i < count; ++i) (await meter.connect()).send(bytes);
-  while ((meter.server.heard ?? 0) < from + count) await new Promise((turn) => setImmediate(turn));
-};
 const shown = (what, path) => async (meter) => once(meter, what, () => asked(meter, get(path)));
 const ended = async (meter, count) => {
   const wire = await once(meter, 'caller', () => meter.connect());
@@ -27,9 +20,9 @@ const ended = async (meter, count) => {
 };
 
 const crowds = [
-  { ...beside('calls in flight, GET /api/v1/calls', 100, 'calls', WORLD, inFlight, shown('calls', '/api/v1/calls')), kind: 'linear' },
-  { ...beside('calls in flight, a page of 100 of them', 150, 'calls', steered(), inFlight, shown('page', '/api/v1/calls?limit=100')) },
-  { ...beside('calls in flight, the page of the console without scripts', 250, 'calls', steered(), inFlight, shown('console', '/console')) },
+  { ...beside('calls in flight, GET /api/v1/calls', 100, 'calls', WORLD, callsInFlight, shown('calls', '/api/v1/calls')), kind: 'linear' },
+  { ...beside('calls in flight, a page of 100 of them', 150, 'calls', steered(), callsInFlight, shown('page', '/api/v1/calls?limit=100')) },
+  { ...beside('calls in flight, the page of the console without scripts', 250, 'calls', steered(), callsInFlight, shown('console', '/console')) },
   { ...beside('calls that have ended, the page of the console without scripts', 500, 'calls', steered(), ended, shown('console', '/console')) },
 ].map((row) => ({ ...row, name: row.name.replace('idle: ', 'console: ') }));
 

@@ -61,7 +61,7 @@ const listens = async (meter, count, before) => {
 };
 export const isHanging = (text) => text.includes('"hang"', 0, 'latin1');
 export const hangs = (meter) => (meter.server.on['tools/call'] = ({ text }, say) => (isHanging(text) ? undefined : say.result(content())));
-const callsInFlight = async (meter, count) => {
+export const callsInFlight = async (meter, count) => {
   hangs(meter);
   const bytes = modern('/mcp', 'tools/call', call('', 'hang'));
   const from = meter.server.heard ?? 0;
