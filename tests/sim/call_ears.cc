@@ -19,7 +19,7 @@ void CallEars::answer(CallRecord& record, const std::string& raw_id, const Json&
                       const std::string& text, bool names_it) {
   ++record.answers;
   if (record.answers > 1) return ledger_.violation("a call was answered twice", text.substr(0, 300));
-  if (names_it && message.value("id", Json()).dump() != raw_id)
+  if (names_it && member_of(message, "id").dump() != raw_id)
     ledger_.violation("an answer has another id than the call", raw_id + " " + text.substr(0, 300));
   if (message.contains("result")) {
     end(record, message["result"].value("isError", false) ? "tool_error" : "result");
@@ -28,7 +28,7 @@ void CallEars::answer(CallRecord& record, const std::string& raw_id, const Json&
     return;
   }
   std::string reason;
-  const Json error = message.value("error", Json::object());
+  const Json& error = object_in(message, "error");
   if (error.contains("data") && error["data"].is_object() && error["data"].contains("io.lineward/gateway"))
     reason = error["data"]["io.lineward/gateway"].value("reason", "");
   end(record, fmt::format("error {} {}", error.value("code", 0), reason));
@@ -56,7 +56,7 @@ std::string call_body(const CallPlan& plan, const CallText& text) {
 
 std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result) {
   Json answers = Json::object();
-  const Json questions = result.value("inputRequests", Json::object());
+  const Json& questions = object_in(result, "inputRequests");
   for (const auto& [key, question] : questions.items()) {
     const std::string tag = tag_in(question.dump());
     if (tag != plan.tag && !ledger.asked_too_late(tag))
@@ -64,7 +64,7 @@ std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result)
     answers[key] = {{"action", "accept"}, {"content", {{"tag", tag}}}};
   }
   return fmt::format(R"(,"inputResponses":{},"requestState":{})", answers.dump(),
-                     result.value("requestState", Json()).dump());
+                     member_of(result, "requestState").dump());
 }
 
 void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& message, Asked asked) {
@@ -74,7 +74,7 @@ void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& mes
       ledger.violation("a list failed although nothing went wrong", message.dump());
     return;
   }
-  for (const Json& tool : message["result"].value("tools", Json::array())) {
+  for (const Json& tool : member_of(message["result"], "tools")) {
     const std::string name = tool.value("name", "");
     const int hidden = plan.policies.hides_look;
     if (hidden >= 0 && (mine.together ? name == fmt::format("s{}__look", hidden)

@@ -150,7 +150,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       return client_.ears_.progress(*record, exchange_.token, parsed, text);
     }
     if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
-      if (parsed.value("id", Json()).dump() != exchange_.raw_id)
+      if (member_of(parsed, "id").dump() != exchange_.raw_id)
         client_.ledger_.violation("a question has another id than the call", text);
       return client_.asked(*record, parsed["result"]);
     }

@@ -166,8 +166,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       forget();
       listen_id_ = id;
       listen_ = {};
-      const Json wanted = message["params"]["notifications"];
-      for (const Json& uri : wanted.value("resourceSubscriptions", Json::array()))
+      const Json& wanted = object_in(object_in(message, "params"), "notifications");
+      for (const Json& uri : member_of(wanted, "resourceSubscriptions"))
         listen_.uris.push_back(uri);
       listen_.tools = wanted.value("toolsListChanged", false) || plan.tells_all;
       listen_.prompts = wanted.value("promptsListChanged", false) || plan.tells_all;
@@ -204,7 +204,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
 
   void call(const Json& message, const std::string& id, const std::string& session, Time sent) {
-    Json params = message["params"];
+    const Json& params = object_in(message, "params");
     CallRecord* record = server_.ledger_.find(tag_in(body_));
     if (record == nullptr)
       return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
@@ -224,14 +224,13 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     attempt.http = true;
     session_ = session;
     head_sent_ = answer_complete_ = false;
-    std::string token;
-    if (params.contains("_meta") && params["_meta"].contains("progressToken"))
-      token = params["_meta"]["progressToken"].dump();
+    const Json& meta = object_in(params, "_meta");
+    const std::string token = meta.contains("progressToken") ? member_of(meta, "progressToken").dump() : "";
     script_ = std::make_unique<Script>(world(), server_.ledger_, *this, server_.plan_.modern, *record,
                                        attempt, id, token);
     const ServerPlan& plan = server_.plan_;
     asks_ = plan.modern
-                ? params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation")
+                ? object_in(meta, "io.modelcontextprotocol/clientCapabilities").contains("elicitation")
                 : plan.sessions && server_.sessions_[session].asks;
     const auto early = server_.early_cancels_.find(session + " " + id);
     if (early != server_.early_cancels_.end()) {

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -16,14 +17,22 @@ Json made_of(simdjson::dom::element value) {
       Json out = Json::object();
       auto& members = out.get_ref<Json::object_t&>();
       const simdjson::dom::object its = value.get_object().value_unsafe();
-      for (const auto& member : its)
-        members.insert_or_assign(std::string(member.key), made_of(member.value));
+      members.reserve(its.size());
+      for (const auto& member : its) {
+        const auto same = [&](const auto& one) { return one.first == member.key; };
+        const auto found = std::find_if(members.begin(), members.end(), same);
+        if (found != members.end())
+          found->second = made_of(member.value);
+        else
+          members.emplace_back(std::string(member.key), made_of(member.value));
+      }
       return out;
     }
     case element_type::ARRAY: {
       Json out = Json::array();
       auto& items = out.get_ref<Json::array_t&>();
       const simdjson::dom::array its = value.get_array().value_unsafe();
+      items.reserve(its.size());
       for (const auto item : its)
         items.push_back(made_of(item));
       return out;
@@ -50,6 +59,18 @@ Json read_json(std::string_view text) {
   simdjson::dom::element value;
   if (parser.parse(text.data(), text.size()).get(value) == simdjson::SUCCESS) return made_of(value);
   return Json::parse(text, nullptr, false);  // a number that is too big for it, or no JSON
+}
+
+const Json& member_of(const Json& object, const char* name) {
+  static const Json none;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found == object.end() ? none : *found;
+}
+
+const Json& object_in(const Json& object, const char* name) {
+  static const Json none = Json::object();
+  const Json& member = member_of(object, name);
+  return member.is_object() ? member : none;
 }
 
 }  // namespace lineward::sim

@@ -1,5 +1,5 @@
-// What clients and servers read, as a Json: by simdjson, since a third of a world's time went into reading
-// it.
+// What clients and servers read, as a Json: by simdjson, and objects are lists of their members, since a
+// third of a world's time went into reading it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,9 +7,13 @@
 
 namespace lineward::sim {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // Discarded (is_discarded()) where it is no JSON. Of a name that stands twice the last counts.
 Json read_json(std::string_view text);
+
+// A member of an object, as it stands there; null, or an empty object, where there is none.
+const Json& member_of(const Json& object, const char* name);
+const Json& object_in(const Json& object, const char* name);
 
 }  // namespace lineward::sim

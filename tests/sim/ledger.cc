@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cstdio>
+#include <initializer_list>
 
 namespace lineward::sim {
 namespace {
@@ -11,14 +12,25 @@ namespace {
 // How long the gateway may take for what it should do at once: the way there counts too.
 constexpr Time kAtOnce = 200 * kMillisecond;
 
-std::string padding(const CallPlan& call, size_t more = 0) {
+std::string_view padding(const CallPlan& call, size_t more = 0) {
   static const std::string letters = [] {
     std::string text;
     for (size_t i = 0; i < 300'000; ++i)
       text += static_cast<char>('a' + (i * 7 + i / 1000) % 26);
     return text;
   }();
-  return letters.substr(call.tag.size() * 31, call.padding + more);
+  return std::string_view(letters).substr(call.tag.size() * 31, call.padding + more);
+}
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  size_t size = 0;
+  for (const std::string_view part : parts)
+    size += part.size();
+  std::string text;
+  text.reserve(size);
+  for (const std::string_view part : parts)
+    text += part;
+  return text;
 }
 
 bool by_server(const CallRecord& record) {
@@ -29,13 +41,13 @@ bool by_server(const CallRecord& record) {
 }  // namespace
 
 std::string arguments_of(const CallPlan& call) {
-  return fmt::format(R"({{ "tag": "{}","n" :1.0, "e":[1e2, -0 ] ,"u":"\u00e9 \/","pad":"{}"}})", call.tag,
-                     padding(call));
+  return joined({R"({ "tag": ")", call.tag, R"(","n" :1.0, "e":[1e2, -0 ] ,"u":"\u00e9 \/","pad":")",
+                 padding(call), R"("})"});
 }
 
 std::string content_of(const CallPlan& call) {
-  return fmt::format(R"({{"z":1.50,"of": "{}", "a":[ {{}} ,"\u0041"],"pad":"{}" }})", call.tag,
-                     padding(call, call.more_in_result));
+  return joined({R"({"z":1.50,"of": ")", call.tag, R"(", "a":[ {} ,"\u0041"],"pad":")",
+                 padding(call, call.more_in_result), R"(" })"});
 }
 
 std::string tag_in(std::string_view text) {

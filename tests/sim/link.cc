@@ -47,7 +47,7 @@ size_t Way::write(std::string_view bytes) {
     if (rest.size() > weather_.smallest && random_.percent(weather_.split))
       piece = static_cast<size_t>(
           random_.between(static_cast<int64_t>(weather_.smallest), static_cast<int64_t>(rest.size())));
-    flight_.emplace_back(rest.substr(0, piece));
+    flight_.push_back(std::string(rest.substr(0, piece)));
     world_.at_home(reader_home, arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
       if (!alive.expired()) arrive();
     });

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "queue.h"
 #include "random.h"
 
 namespace lineward::sim {
@@ -91,7 +91,7 @@ class Way {
   Random random_;
   Weather weather_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::deque<std::string> flight_;
+  Queue<std::string> flight_;
   std::string ready_;
   size_t taken_ = 0;
   size_t held_ = 0;  // under way or waiting
@@ -106,13 +106,13 @@ class Way {
     uint64_t end;
     int64_t at;
   };
-  std::deque<Stamp> stamps_;
+  Queue<Stamp> stamps_;
   int64_t last_consumed_write_ = 0;
   struct Mark {
     uint64_t at;
     std::function<void()> then;
   };
-  std::deque<Mark> marks_;
+  Queue<Mark> marks_;
 };
 
 struct Link {

@@ -23,9 +23,9 @@ bool ListenEars::is_wished(const std::string& method, const std::string& text) c
 
 void ListenEars::notification(const std::string& raw_id, const Json& message, const std::string& text) {
   const std::string method = message.value("method", "");
-  const Json params = message.value("params", Json::object());
-  const Json meta = params.value("_meta", Json::object());
-  if (meta.value("io.modelcontextprotocol/subscriptionId", Json()).dump() != raw_id)
+  const Json& params = object_in(message, "params");
+  const Json& meta = object_in(params, "_meta");
+  if (member_of(meta, "io.modelcontextprotocol/subscriptionId").dump() != raw_id)
     ledger_.violation("a notification of a listen has another id than the listen", text);
   if (method == "notifications/subscriptions/acknowledged") {
     if (acknowledged_ >= 0) ledger_.violation("a listen was acknowledged twice", text);

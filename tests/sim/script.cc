@@ -48,9 +48,9 @@ const char* tool_of(const CallPlan& call) {
 }
 
 std::string asker_of(const Json& message) {
-  const Json params = message.value("params", Json::object());
-  const Json meta = params.value("_meta", Json::object());
-  return meta.value("io.modelcontextprotocol/clientInfo", Json::object()).value("name", "");
+  const Json& params = object_in(message, "params");
+  const Json& meta = object_in(params, "_meta");
+  return object_in(meta, "io.modelcontextprotocol/clientInfo").value("name", "");
 }
 
 // What is asked of "work" must not come twice; of "look" it may.
@@ -108,7 +108,7 @@ void Script::begin(const Json& params) {
     const std::string& tag = record_.plan->tag;
     if (params.value("requestState", "") != tag + "state")
       ledger_.violation("a state was changed on its way", params.dump());
-    const Json answers = params.value("inputResponses", Json::object());
+    const Json& answers = object_in(params, "inputResponses");
     if (!answers.contains("who") || tag_in(answers["who"].dump()) != tag)
       ledger_.violation("the answer to a question is another's, or missing", tag + " " + answers.dump());
     at_ = record_.goes_on_at;

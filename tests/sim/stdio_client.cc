@@ -115,16 +115,16 @@ void StdioClient::answered(const std::string& raw_id, const Json& message, const
 
 void StdioClient::told(const Json& message, const std::string& text) {
   const std::string method = message["method"];
-  const Json params = message.value("params", Json::object());
+  const Json& params = object_in(message, "params");
   if (method == "notifications/progress") {
-    const std::string token = params.value("progressToken", Json()).dump();
+    const std::string token = member_of(params, "progressToken").dump();
     const auto found = std::find_if(calls_.begin(), calls_.end(),
                                     [&](const auto& one) { return one.second.token == token; });
     if (found == calls_.end())
       return ledger_.violation("progress with a token that is not the client's", text);
     return ears_.progress(*found->second.record, token, message, text);
   }
-  const Json meta = params.value("_meta", Json::object());
+  const Json& meta = object_in(params, "_meta");
   if (meta.contains("io.modelcontextprotocol/subscriptionId"))
     return listen_ears_.notification(kListen, message, text);
   if (!mine_.modern && method == "notifications/resources/updated") listen_ears_.updated();

@@ -115,9 +115,9 @@ void StdioServer::line(const std::string& text, Time sent) {
   if (method == "server/discover" && plan_.dies_of_the_probe) return exit(1, 0);
   if (method == "tools/call") return call(message, text, sent);
   if (method == "subscriptions/listen" && plan_.modern) {
-    const Json wanted = message["params"]["notifications"];
+    const Json& wanted = object_in(object_in(message, "params"), "notifications");
     Listen& listen = listens_[id];
-    for (const Json& uri : wanted.value("resourceSubscriptions", Json::array()))
+    for (const Json& uri : member_of(wanted, "resourceSubscriptions"))
       listen.uris.push_back(uri);
     listen.tools = wanted.value("toolsListChanged", false) || plan_.tells_all;
     listen.prompts = wanted.value("promptsListChanged", false) || plan_.tells_all;
@@ -131,7 +131,7 @@ void StdioServer::line(const std::string& text, Time sent) {
 
 void StdioServer::call(const Json& message, const std::string& text, Time sent) {
   const std::string id = message["id"].dump();
-  Json params = message["params"];
+  const Json& params = object_in(message, "params");
   CallRecord* record = ledger_.find(tag_in(text));
   if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
   if (params.value("name", "") != tool_of(*record->plan) || record->plan->server != index_)
@@ -145,12 +145,11 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   attempt.sent = sent;
   attempt.was_full = child_->in->from_gateway.was_full();
   attempt.server = index_;
-  std::string token;
-  if (params.contains("_meta") && params["_meta"].contains("progressToken"))
-    token = params["_meta"]["progressToken"].dump();
+  const Json& meta = object_in(params, "_meta");
+  const std::string token = meta.contains("progressToken") ? member_of(meta, "progressToken").dump() : "";
   auto script = std::make_unique<Script>(world_, ledger_, *this, plan_.modern, *record, attempt, id, token);
   if (plan_.modern)
-    asks_ = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation");
+    asks_ = object_in(meta, "io.modelcontextprotocol/clientCapabilities").contains("elicitation");
   Script& started = *script;
   scripts_[id] = std::move(script);
   started.begin(params);

@@ -1,11 +1,13 @@
 // The audit log of a real gateway with two workers: what is in it, that it is whole, and that verify finds what is not.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
+import { freePort } from '../lib/haproxy.mjs';
 import { modernPost } from '../lib/modern.mjs';
 import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
 import { call } from '../lib/raw-origin.mjs';
@@ -115,6 +117,73 @@ describe('audit', { skip: DIRECT }, () => {
     assert.equal((await verify('--closed', other)).code, 1);
     assert.equal((await verify('--known', `${seq}:${hash}`, other)).code, 1);
     assert.equal(JSON.parse((await verify('--format', 'json', other)).out).last, lines.length - 1);
+  });
+
+  test('of two replicas with two workers, under reloads and a drain, each call is in one file, once', async (t) => {
+    const keyFile = join(temporaryFolder(t), 'keys');
+    writeFileSync(keyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+    const ports = { a: await freePort(), b: await freePort() };
+    const peers = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, `http://127.0.0.1:${port}`]));
+    const folder = temporaryFolder(t);
+    const pathOf = (name) => join(folder, `${name}.jsonl`);
+    const of = (name) => ({
+      workers: 2,
+      listen: { address: `127.0.0.1:${ports[name]}` },
+      audit: { path: pathOf(name), arguments: true },
+      shutdown: { drain: '1s' },
+      replicas: { keyFile, name, peers },
+    });
+    const [command, ...args] = legacyFixture();
+    const servers = (form) => ({ s: { command, args }, other: plain(form) });
+    const start = (name) => running(t, servers('1'), { more: of(name), stop: false });
+    const both = { a: await start('a'), b: await start('b') };
+    t.after(() => Promise.all(Object.values(both).map(({ gateway }) => gateway.stop())));
+    const post = async (name, message, session) => {
+      const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+      if (session) Object.assign(headers, { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' });
+      const body = JSON.stringify({ jsonrpc: '2.0', ...message });
+      const response = await fetch(both[name].at('s'), { method: 'POST', headers, body });
+      return { session: response.headers.get('mcp-session-id'), text: await response.text() };
+    };
+    const told = [];
+    // One session, held by one of them, whose calls come in at both; the file of the other server changes meanwhile.
+    const client = async (home, number) => {
+      const clientInfo = { name: 'c', version: '1' };
+      const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+      const { session } = await post(home, { id: 0, method: 'initialize', params });
+      await post(home, { method: 'notifications/initialized' }, session);
+      for (let n = 0; n < 12; ++n) {
+        const nonce = `nonce-${home}-${number}-${n}.`;
+        const asked = { id: `${number}-${n}`, method: 'tools/call', params: { name: 'test_echo', arguments: { nonce } } };
+        const { text } = await post('ab'[n % 2], asked, session);
+        assert.match(text, /"result"/);
+        told.push(nonce);
+      }
+    };
+    const clients = [0, 1, 2].flatMap((number) => ['a', 'b'].map((home) => client(home, number)));
+    for (let n = 2; n < 6; ++n) {
+      for (const name of ['a', 'b']) {
+        both[name].write(servers(String(n)), of(name));
+        assert.equal((await both[name].reload()).code, 0);
+      }
+    }
+    await Promise.all(clients);
+    assert.equal(told.length, 72);
+
+    // A call at each that is under way when both are told to end.
+    const slow = ['a', 'b'].map((name) =>
+      fetch(both[name].at('other'), modernPost('tools/call', { name: 'slow', arguments: { nonce: `slow-${name}.` } }, { id: 9 })).then((r) => r.text()),
+    );
+    for (const { calls } of Object.values(both)) await eventually(async () => (await calls()).length > 0, 'a slow call');
+    await Promise.all([...Object.values(both).map(({ gateway }) => gateway.stop()), ...slow]);
+    const records = ['a', 'b'].flatMap((name) => recordsOf(pathOf(name)).filter(({ type }) => type === 'call'));
+    for (const nonce of [...told, 'slow-a.', 'slow-b.'])
+      assert.equal(records.filter((one) => one.arguments?.includes(nonce)).length, 1, nonce);
+    for (const name of ['a', 'b']) {
+      const { code, out } = await verify('--closed', pathOf(name));
+      assert.equal(code, 0, out);
+      assert.equal(recordsOf(pathOf(name)).filter(({ type, outcome }) => type === 'reload' && outcome === 'done').length, 4);
+    }
   });
 
   test('who is not let in at the console is recorded, and what is done there says from where', async (t) => {
