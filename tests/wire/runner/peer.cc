@@ -63,10 +63,17 @@ bool Peer::execute_common(const Command& command) {
     mark_ = Clock::now();
   } else if (verb == "set") {
     const Word& word = command.args[1];
-    auto once = expand(word), text = once;
+    auto once = expand(word);
+    const bool bare = command.flag("text");
+    if (bare) {
+      const auto parsed = json::parse(once, nullptr, false);
+      if (!parsed.is_string()) fail("no JSON string: " + printable(once));
+      once = parsed.get<std::string>();
+    }
+    auto text = once;
     for (auto times = std::atol(option(command, "times", "1").c_str()); times > 1; --times)
       text += once;
-    run_.set(arg(command, 0), {text, word.kind != Word::Kind::quoted && is_json(text)});
+    run_.set(arg(command, 0), {text, !bare && word.kind != Word::Kind::quoted && is_json(text)});
   } else if (verb == "file") {
     auto path = run_.tmp() + "/" + arg(command, 0);
     std::filesystem::remove(path);
