@@ -36,6 +36,7 @@ class Stage {
   void cannot_start(const std::shared_ptr<Child>& child);
   void fault(const FaultPlan& fault);
   void reload() { gateways_.raise("SIGHUP", SIGHUP); }
+  void when_quiet(Time latest);
   void last_clients();
   void look_at_memory();
   void check_empty(Worker& worker);
@@ -117,7 +118,22 @@ void Stage::begin() {
     return;
   }
   // When those who look whether all is well have their answers, too.
-  world_.at(plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond, [this] { last_clients(); });
+  const Time latest = plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond;
+  world_.at(plan_.last + 20 * kSecond, [this, latest] { when_quiet(latest); });
+}
+
+// Nothing is learnt from the time in which nobody waits for anything, and much of a world was that.
+void Stage::when_quiet(Time latest) {
+  size_t planned = 0;
+  for (const ClientPlan& client : plan_.clients) {
+    for (const CallPlan& call : client.calls)
+      planned += client.dropped || call.dropped ? 0 : 1;
+  }
+  const auto over = [](const auto& one) { return one.second.ended >= 0 || one.second.left >= 0; };
+  const auto& calls = ledger_.calls();
+  if (world_.now() >= latest || (calls.size() >= planned && std::all_of(calls.begin(), calls.end(), over)))
+    return last_clients();
+  world_.at(std::min(latest, world_.now() + 5 * kSecond), [this, latest] { when_quiet(latest); });
 }
 
 void Stage::cannot_start(const std::shared_ptr<Child>& child) {
