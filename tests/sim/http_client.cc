@@ -472,7 +472,11 @@ void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {
       fmt::format(
           R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"enough"}}}})",
           raw_id),
-      [this, &record] { record.left_read = world_.now(); }, nullptr);
+      [this, &record] {
+        record.left_read = world_.now();
+        record.left_unread = record.sent < 0;
+      },
+      nullptr);
 }
 
 void HttpClient::leave() {

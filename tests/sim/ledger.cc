@@ -117,7 +117,12 @@ void Ledger::judge() {
     if (record.plan->is_probe && is_forbidden(record)) continue;
     // Each replica has a circuit of its own, and closes it when it is asked.
     const bool may_be_open = plan_.replicas > 1 && record.outcome.find("circuit_open") != std::string::npos;
-    if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open)
+    // A process that has idled is told to go, and one that does not hear that keeps its place until it is
+    // killed.
+    const ServerPlan& kind = plan_.servers[record.plan->server];
+    const bool may_be_leaving = !kind.http && (kind.ignores_end || kind.ignores_term) &&
+                                record.outcome.find("queue_full") != std::string::npos;
+    if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open && !may_be_leaving)
       violation("a server is not served as ever when all calls have ended", tag + " " + record.outcome);
   }
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
@@ -263,7 +268,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
-  if (record.left_by_message && record.sent + passing() > left) return;
+  if (record.left_by_message && (record.left_unread || record.sent + passing() > left)) return;
   const Time resume =
       record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {

@@ -39,9 +39,10 @@ struct CallRecord {
   std::shared_ptr<Link> link;  // on which it was sent
   std::string remote, raw_id;  // as the gateway's log names it
   Time begun = -1;
-  Time sent = -1;       // the whole request was written
-  Time left = -1;       // the client closed, or wrote its cancel
-  Time left_read = -1;  // the gateway has learned of it
+  Time sent = -1;            // the whole request was written
+  Time left = -1;            // the client closed, or wrote its cancel
+  Time left_read = -1;       // the gateway has learned of it
+  bool left_unread = false;  // before it had read the call: in the same turn, perhaps
   bool left_by_message = false;
   bool request_cut = false;
   Time ended = -1;

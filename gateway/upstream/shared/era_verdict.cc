@@ -32,6 +32,7 @@ EraVerdict verdict_of_discover(const mcp::Message& answer) {
     if (mcp::find_revision(version)->era == mcp::Era::modern) verdict.era = mcp::Era::modern;
   }
   if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
+  verdict.knows_no_discover = !result && mcp::error_code(answer) == mcp::kMethodNotFound;
   verdict.tells = tells_of(answer);
   if (answer.has(Field::result_meta_server_info))
     verdict.server = describe_implementation(answer.raw(Field::result_meta_server_info));

@@ -19,6 +19,7 @@ struct EraVerdict {
   std::vector<std::string> versions;  // of a modern one: that both it and Lineward speak
   std::string server;                 // "name version", for people
   core::Tells tells;                  // of a modern one
+  bool knows_no_discover = false;     // it refused that as a method that it does not know: modern it is not
   ProcessEnd failure;                 // when not known: why; when it is weak: of what it was taken
 
   // It rests on the silent exit of a process alone, which another process may contradict.

@@ -21,6 +21,7 @@ struct ProcessEnd {
   std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
   int64_t limit_ms = -1;    // the limit that was broken, where there was one; HTTP servers only
   bool counts = true;       // says something about the server's health
+  bool knows_no_initialize = false;  // it refused that as a method that it does not know: legacy it is not
 };
 
 // Why a command could not be started: the errno by its name, and what to do about it. What a client need not

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/config.h"
+#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -57,7 +58,9 @@ void EraProbe::on_process_line(json::Text line) {
   if (id == "n:1") return decide(verdict_of_discover(*message));
   if (id == "n:2" && message->kind() == mcp::MessageKind::error && first_ == First::initialize) {
     // It lives, and may be no legacy one.
-    if (!std::exchange(refused_initialize_, true)) process_.write_line(mcp::discover_request(kDiscoverId));
+    if (std::exchange(refused_initialize_, true)) return;
+    knows_initialize_ = mcp::error_code(*message) != mcp::kMethodNotFound;
+    process_.write_line(mcp::discover_request(kDiscoverId));
     return;
   }
   if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
@@ -77,8 +80,8 @@ void EraProbe::on_process_down(const ProcessEnd& end) {
 void EraProbe::failed(ProcessEnd end) {
   EraVerdict verdict;
   const bool ours = end.reason == mcp::EndReason::cancelled_drain;
-  if (refused_initialize_ && !ours) {
-    verdict.known = true;  // it knows that request, and not the modern one
+  if (knows_initialize_ && !ours) {
+    verdict.known = true;  // and not the modern request
   } else {
     // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
     // started, or our own stop, tells nothing, and neither does an exit on `initialize`.

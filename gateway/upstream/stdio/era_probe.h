@@ -37,6 +37,7 @@ class EraProbe final : public ProcessOwner {
   const config::Server& server_;
   const First first_;
   bool refused_initialize_ = false;
+  bool knows_initialize_ = false;  // it refused that with another error than that there is no such method
   std::function<void(const EraVerdict&)> decided_;
   std::function<void()> finished_;
   StdioProcess process_;

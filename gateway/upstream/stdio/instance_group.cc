@@ -6,6 +6,7 @@
 
 #include "core/gate.h"
 #include "log/log.h"
+#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/shared/process_end.h"
 #include "upstream/stdio/spawn_budget.h"
@@ -282,7 +283,9 @@ void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& 
   if (answer.kind() != mcp::MessageKind::error) return;
   facade_.forget_handshake();
   std::deque<StdioCall*> nobody;
-  owner_.start_failed({mcp::EndReason::upstream_protocol, "refused initialize", {}}, nobody);
+  ProcessEnd end{mcp::EndReason::upstream_protocol, "refused initialize", {}};
+  end.knows_no_initialize = mcp::error_code(answer) == mcp::kMethodNotFound;
+  owner_.start_failed(end, nobody);
 }
 
 void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,

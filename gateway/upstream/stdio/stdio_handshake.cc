@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -84,8 +85,10 @@ bool StdioHandshake::take_client_answer(mcp::Method method, const mcp::Message& 
 
 void StdioHandshake::take_answer(const mcp::Message& answer) {
   if (answer.kind() == mcp::MessageKind::error) {
-    return wire_.stop(
-        {EndReason::upstream_protocol, "refused initialize: " + answer.text(Field::error_message), {}});
+    ProcessEnd end{
+        EndReason::upstream_protocol, "refused initialize: " + answer.text(Field::error_message), {}};
+    end.knows_no_initialize = mcp::error_code(answer) == mcp::kMethodNotFound;
+    return wire_.stop(end);
   }
   initialize_result_.keep(std::string(answer.raw(Field::result)));
   revision_ = answer.text(Field::result_protocol_version);

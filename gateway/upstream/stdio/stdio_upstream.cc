@@ -49,12 +49,17 @@ void StdioUpstream::wake() {
   if (!era_.is_known() || back || health_.doubts(era_.verdict())) era_.ask();
 }
 
-// A process that never got ready, or does not know what every legacy server knows, contradicts a verdict that
-// rests on an exit alone: the next call asks anew. A legacy client that was refused is served in the other
-// era (ModernBridge). A modern one's call was not sent, and waits; but once only, for a server may refuse
-// both.
+// A process that never got ready contradicts a verdict that rests on an exit alone, and one that does not
+// know what every legacy server knows contradicts any that says legacy, such as that of a probe which a
+// modern server answered with an error of the moment: the next call asks anew. A legacy client that was
+// refused is served in the other era (ModernBridge). A modern one's call was not sent, and waits; but once
+// only, for a server may refuse both.
 void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) {
-  if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
+  const bool no_legacy_one = end.knows_no_initialize && !era_.is_modern() &&
+                             !era_.verdict().knows_no_discover &&
+                             server_.protocol_era == config::Era::automatic;
+  if ((era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) || no_legacy_one)
+    era_.forget();
   // Another group's process may have contradicted it before.
   const bool certain = era_.is_known() && !era_.is_modern();
   if (stopping_ || certain) return;

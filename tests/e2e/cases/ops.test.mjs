@@ -198,7 +198,7 @@ describe('metrics', { skip }, () => {
       const { gateway, metrics } = await start(t, {
         workers,
         plugins: [{ accessLog: { path } }],
-        aggregate: { partTimeout: '500ms' },
+        aggregate: { partTimeout: '5s' },
         mcpServers: { a: server(plainFixture()), b: server(plainFixture()), dead: { command: '/no/such/command' } },
       });
       const client = await modernClient(t, gateway);
