@@ -38,6 +38,7 @@ class Stage {
   void reload() { gateways_.raise("SIGHUP", SIGHUP); }
   void when_quiet(Time latest);
   void last_clients();
+  void end_when_empty(Time wait, bool last);
   void look_at_memory();
   void check_empty(Worker& worker);
   void check_empty();
@@ -240,11 +241,17 @@ void Stage::last_clients() {
     wait = std::max(wait, server.timeouts.cancel_grace.count() * kMillisecond +
                               (listen.session_idle + listen.resume_window).count() * kMillisecond +
                               10 * kSecond);
+  gateways_.look(world_.now() + wait, [this](Worker& worker) { check_empty(worker); });
+  end_when_empty(wait, false);
+}
+
+// Processes and sessions that idle hold what is known of them until they have idled for too long.
+void Stage::end_when_empty(Time wait, bool last) {
   // What the threads have counted and kept to themselves is told first.
   for (size_t i = 1; i < world_.threads().count(); ++i)
     world_.at_home(static_cast<int>(i), world_.now() + wait, [] { held_bytes(); });
-  gateways_.look(world_.now() + wait, [this](Worker& worker) { check_empty(worker); });
-  world_.at_home(0, world_.now() + wait + kSecond, [this] {
+  world_.at_home(0, world_.now() + wait + kSecond, [this, last] {
+    if (!last && held_bytes() != 0) return end_when_empty(60 * kSecond, true);
     check_empty();
     if (plan_.on_stdio) return clients_.front()->leave();
     gateways_.stop();

@@ -105,7 +105,7 @@ void StdioClient::answered(const std::string& raw_id, const Json& message, const
   if (found == calls_.end()) return ledger_.violation("an answer to no request", text.substr(0, 300));
   CallRecord& record = *found->second.record;
   const std::string tag = tag_in(text);
-  if (!tag.empty() && tag != record.plan->tag)
+  if (!tag.empty() && tag != record.plan->tag && !ledger_.asked_too_late(tag))
     ledger_.violation("a message came on the stream of another call",
                       record.plan->tag + " got " + text.substr(0, 300));
   if (message.contains("result") && message["result"].value("resultType", "") == "input_required")
