@@ -13,7 +13,7 @@ Client::Client(World& world, Ledger& ledger, const Plan& plan, size_t index)
 
 void Client::asked(CallRecord& record, const Json& result) {
   const CallPlan& plan = *record.plan;
-  record.parked = true;
+  record.parked = record.was_parked = true;
   if (!mine_.can_be_asked) ledger_.violation("a client is asked that did not declare it", result.dump());
   const std::string members = answers_to(ledger_, plan, result);
   if (plan.never_answers) {

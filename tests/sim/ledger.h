@@ -49,6 +49,7 @@ struct CallRecord {
   std::string outcome;  // "result", "error CODE REASON", "tool_error", "status N", "empty", "cut"
   int answers = 0;
   bool parked = false;       // a modern client has to come back with answers
+  bool was_parked = false;   // by the question of another call, perhaps
   bool left_parked = false;  // and does not
   int told_progress = 0;     // by its server
   size_t goes_on_at = 0;     // in the plan, when a modern server is called again
