@@ -243,15 +243,22 @@ threads_suite() {  # [quick]
 ahead=
 build_ahead() {
   mkdir -p build
+  rm -f build/ahead.threads
   setsid chrt --idle 0 tests/run.sh ahead >build/ahead.log 2>&1 &
   ahead=$!
   trap 'kill -- -"$ahead" 2>/dev/null' EXIT
 }
+ahead_has_threads() {
+  say "what is built beside: the one with ThreadSanitizer is waited for"
+  while [ ! -e build/ahead.threads ] && kill -0 "$ahead" 2>/dev/null; do sleep 1; done
+}
 ahead_is_done() {
-  [ -n "$ahead" ] || return 0
   say "what is built beside: waited for"
   wait "$ahead"
-  ahead=
+  trap - EXIT
+}
+ahead_is_not_wanted() {
+  kill -- -"$ahead" 2>/dev/null
   trap - EXIT
 }
 
@@ -327,7 +334,7 @@ case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
   wire) build_asan; ctest_suite wire -L 'wire|crosses' ;;
   threads) threads_suite ;;
-  ahead) threads_build build/tsan-quick quick; tests/fuzz/run.sh build; exit ;;
+  ahead) threads_build build/tsan-quick quick; touch build/ahead.threads; tests/fuzz/run.sh build; exit ;;
   e2e)
     build_asan
     npm_peers
@@ -349,14 +356,19 @@ case $what in
     roads_suite
     policies_suite
     matrix_suite
-    ahead_is_done
+    ahead_has_threads
     threads_suite quick
-    faults_suite
+    if fits 100 fuzz "make fuzz"; then
+      ahead_is_done
+      fuzz_suite "${FUZZ_SECONDS:-10}"
+    else
+      ahead_is_not_wanted
+    fi
+    ! fits 170 faults "make faults QUICK=1" || faults_suite
     if fits 150 "e2e with two workers" "make e2e"; then
       two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
     fi
     ! fits 200 growth "make growth" || growth_suite
-    ! fits 100 fuzz "make fuzz" || fuzz_suite "${FUZZ_SECONDS:-10}"
     ;;
   *) echo "usage: tests/run.sh all | unit | wire | threads | e2e | conformance" >&2; exit 2 ;;
 esac
