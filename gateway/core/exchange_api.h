@@ -35,6 +35,8 @@ struct Arrival {
   bool mirrors_itself = false;  // as in CallRequest
 };
 
+enum class AnswerCame : bool { here, elsewhere };
+
 class ExchangeApi {
  public:
   virtual ExchangeId start(Arrival&& arrival, std::unique_ptr<ReplyStream> reply) = 0;
@@ -47,8 +49,10 @@ class ExchangeApi {
   virtual std::optional<Denial> judge(Arrival&) { return std::nullopt; }
   // A notification from a client (its session, or a modern POST).
   virtual void notified(Arrival&& arrival) = 0;
-  // A client's answer to a server's request, in a legacy session.
-  virtual void answered(const std::string& session, mcp::Message answer) = 0;
+  // A client's answer to a server's request, in a legacy session. True: it went to the server, which did not
+  // ask here but by way of another replica; that one does not know of the answer. One that came to another
+  // replica has gone to the server from there, and what waits for it here goes on.
+  virtual bool answered(const std::string& session, mcp::Message answer, AnswerCame came) = 0;
   // A session is over: everything it owns ends.
   virtual void session_ended(const std::string& session) = 0;
   // A session that another replica opened, and that the client side has just made; false when it cannot be

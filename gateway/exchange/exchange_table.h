@@ -82,8 +82,8 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
     return judge_of_client(plugins_, arrival);
   }
   void notified(core::Arrival&& arrival) override;
-  void answered(const std::string& session, mcp::Message answer) override {
-    sessions_.answered(session, answer);
+  bool answered(const std::string& session, mcp::Message answer, core::AnswerCame came) override {
+    return sessions_.answered(session, answer, came);
   }
   void session_ended(const std::string& session) override { sessions_.end(session); }
   bool adopt_session(const std::string& session, const core::ScopeState& state) override {

@@ -215,27 +215,35 @@ void SessionLink::refuse(std::string_view server_id, std::string_view why) {
   if (refusal) upstream_.forward(scope_, mcp::Era::legacy, *refusal);
 }
 
-void SessionLink::answer(const mcp::Message& answer) {
-  auto [id, server_id] = read_shown(answer);
+std::optional<SessionLink::Question> SessionLink::take_answered(int64_t id, std::string_view server_id) {
   auto found = questions_.find(id);
-  bool elsewhere =
-      found == questions_.end() || (!server_id.empty() && found->second.server_id->text() != server_id);
-  if (elsewhere && !server_id.empty() && is_shared()) {
-    // Asked by way of another replica: only the server knows whether it still waits.
-    auto theirs = mcp::Message::parse(mcp::with_id(answer, server_id));
-    if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
-    return;
-  }
-  if (found == questions_.end()) {
+  if (found == questions_.end()) return {};
+  if (!server_id.empty() && found->second.server_id->text() != server_id) return {};
+  std::optional<Question> question = std::move(found->second);
+  questions_.erase(found);
+  return question;
+}
+
+bool SessionLink::answer(const mcp::Message& answer) {
+  const auto [id, server_id] = read_shown(answer);
+  const std::optional<Question> question = take_answered(id, server_id);
+  // Asked by way of another replica: only the server knows whether it still waits.
+  const bool elsewhere = !question && !server_id.empty() && is_shared();
+  if (!question && !elsewhere) {
     log::write(log::Level::info, "session.dropped",
                {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_answer"}});
-    return;
+    return false;
   }
-  Question question = std::move(found->second);
-  questions_.erase(found);
-  auto theirs = mcp::Message::parse(mcp::with_id(answer, question.server_id->text()));
+  auto theirs = mcp::Message::parse(
+      mcp::with_id(answer, question ? question->server_id->text() : std::string_view(server_id)));
   if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
-  closed(question);
+  if (question) closed(*question);
+  return elsewhere;
+}
+
+void SessionLink::answered_elsewhere(const mcp::Message& answer) {
+  const auto [id, server_id] = read_shown(answer);
+  if (auto question = take_answered(id, server_id)) closed(*question);
 }
 
 // The server takes a question back: the client is told under the id it knows.

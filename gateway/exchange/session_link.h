@@ -48,8 +48,11 @@ class SessionLink final : public core::ScopeOwner {
   bool is_lived_in() const override;
   // 2025-11-25 tasks: progress under this token of ours goes on, to the client under its own.
   void task_started(std::string_view token, const std::string& client_token);
-  // The client answers a question; unknown ones are dropped.
-  void answer(const mcp::Message& answer);
+  // The client answers a question; unknown ones are dropped. True: it was asked by way of another replica,
+  // and the server has the answer.
+  bool answer(const mcp::Message& answer);
+  // Another replica has passed this answer to the server: nobody waits for it here any more.
+  void answered_elsewhere(const mcp::Message& answer);
   // An exchange ends, and its client can still be sent something: what was asked during it is taken back, and
   // the server is told that no answer will come. One that has finished the call may await it all the same.
   void exchange_ended(core::ExchangeId id, bool server_finished);
@@ -73,6 +76,8 @@ class SessionLink final : public core::ScopeOwner {
   Exchange* stream_for(std::optional<uint64_t> only_call);
   bool drop_orphan();
   void refuse(std::string_view server_id, std::string_view why);
+  // The question that this answers, if it was asked here. `server_id`: as read_shown() finds it.
+  std::optional<Question> take_answered(int64_t id, std::string_view server_id);
   void closed(const Question& question);
   // Nobody will answer it: client and server are told, clocks go on. `client_why`, `server_why`: for each.
   void give_up(int64_t id, std::string_view client_why, std::string_view server_why);

@@ -65,8 +65,12 @@ void SessionLinks::task_started(const Exchange& exchange, std::string_view token
   if (SessionLink* with = link(exchange.from().session)) with->task_started(token, client_token);
 }
 
-void SessionLinks::answered(const std::string& id, const mcp::Message& answer) {
-  if (SessionLink* with = link(id)) with->answer(answer);
+bool SessionLinks::answered(const std::string& id, const mcp::Message& answer, core::AnswerCame came) {
+  SessionLink* with = link(id);
+  if (with == nullptr) return false;
+  if (came == core::AnswerCame::here) return with->answer(answer);
+  with->answered_elsewhere(answer);
+  return false;
 }
 
 std::optional<std::string> SessionLinks::judge(const core::Scope& scope, mcp::Message& message) {

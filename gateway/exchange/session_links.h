@@ -60,8 +60,8 @@ class SessionLinks final : public ExchangeFinder {
   // It has its result; null: none came, and the session never came to be.
   void opened(const Exchange& exchange, const mcp::Message* result);
   void task_started(const Exchange& exchange, std::string_view token, const std::string& client_token);
-  // The client answers a question of the server.
-  void answered(const std::string& session, const mcp::Message& answer);
+  // core::ExchangeApi: the client answers a question of the server.
+  bool answered(const std::string& session, const mcp::Message& answer, core::AnswerCame came);
   // Ends its calls, its link and the session.
   void end(const std::string& session);
   // The idle sessions of a server that was retired. Where another form takes its place, sessions that are not

@@ -63,21 +63,12 @@ void Gateways::run_alone(const std::function<void()>& begin) {
   begin();
   const int code = site.gateway->run();
   if (code != 0) ledger_.violation("the gateway's exit code", fmt::format("{}", code));
-  // The pipe of the one on stdio ends with the process.
-  if (plan_.on_stdio) {
-    site.is_up = false;
-    site.gateway.reset();
-  }
-  // Clients see what was written before the end.
+  site.is_up = false;
+  site.gateway.reset();
+  // Clients see what was written before the end, and with it.
   for (int i = 0; i < 10000 && !world_.idle() && ledger_.drained; ++i) {
     if (world_.now() > ledger_.drained_at + 60 * kSecond) break;
     world_.poll(world_.now() + kSecond);
-  }
-  site.is_up = false;
-  site.gateway.reset();
-  if (ledger_.drained) {
-    for (int i = 0; i < 10000 && !world_.idle(); ++i)
-      world_.poll(world_.now());
   }
 }
 

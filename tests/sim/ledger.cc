@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <initializer_list>
@@ -86,12 +87,15 @@ void Ledger::violation(const std::string& what, const std::string& details) {
 bool Ledger::asked_too_late(const std::string& tag) {
   const CallRecord* record = find(tag);
   if (record == nullptr || !record->plan->asks()) return false;
-  if (record->plan->obeys_cancel &&
-      plan_.config.servers[record->plan->server].cancel != config::CancelMode::never)
-    return false;
   const Time over = record->left >= 0 ? record->left : record->ended;
   const Time grace = plan_.config.servers[record->plan->server].timeouts.cancel_grace.count() * kMillisecond;
-  return over >= 0 && world_.now() > over + grace;
+  if (over < 0 || world_.now() <= over + grace) return false;
+  const bool is_told = plan_.config.servers[record->plan->server].cancel != config::CancelMode::never;
+  // One that stood still all the time has not heard of the cancel, and its question may be older.
+  const bool heard = std::all_of(record->attempts.begin(), record->attempts.end(), [&](const auto& attempt) {
+    return attempt->cancel_received >= 0 && attempt->cancel_received <= over + grace;
+  });
+  return !(record->plan->obeys_cancel && is_told && heard);
 }
 
 void Ledger::check_client(size_t client, std::string_view text) {
@@ -238,7 +242,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   // that asked before it hears that nobody answers.
   bool at_once =
       server.isolation != config::Isolation::automatic && server.isolation != config::Isolation::shared;
-  at_once = at_once || plan_.clients[record.client].together;
+  // Where there are several threads, what comes at one moment may come in two turns.
+  at_once = at_once || plan_.clients[record.client].together || plan_.config.workers > 1;
   for (const auto& [other_tag, other] : calls_)
     at_once = at_once || (other.plan->asks() && other.plan->server == attempt.server);
   const bool late = attempt.http || attempt.was_full ? by_server(record)
@@ -378,11 +383,13 @@ void Ledger::judge_places(size_t server) {
           record.outcome.find("upstream_exited") != std::string::npos)
         continue;
       for (const Time end : {attempt->answer_read, attempt->died, attempt->closed_at, attempt->cancel_sent,
-                             record.left, record.left_read}) {
+                             record.left, record.left_read, record.ended}) {
         if (end >= 0) until = std::min(until, end);
       }
-      // When the gateway gave it up is not known where it told nobody.
-      if (until != INT64_MAX) stays.push_back({attempt->sent, until - 50 * kMillisecond, &tag});
+      // When the gateway gave it up is not known where it told nobody. One that went and was given up in the
+      // same turn was beside nobody.
+      if (until != INT64_MAX && until > attempt->sent)
+        stays.push_back({attempt->sent, until - 50 * kMillisecond, &tag});
     }
   }
   auto limit_at = [&](Time when) {
@@ -403,12 +410,16 @@ void Ledger::judge_places(size_t server) {
   };
   for (const Stay& one : stays) {
     uint32_t beside = 0;
-    for (const Stay& other : stays)
-      beside += &other != &one && other.from <= one.from && other.until > one.from ? 1 : 0;
+    std::string others;
+    for (const Stay& other : stays) {
+      if (&other == &one || other.from > one.from || other.until <= one.from) continue;
+      ++beside;
+      others += fmt::format(", {} from {} to {}", *other.tag, other.from, other.until);
+    }
     if (beside + 1 > limit_at(one.from))
-      return violation(
-          "a server has more calls at once than it may",
-          fmt::format("{} is one of {}, allowed are {}", *one.tag, beside + 1, limit_at(one.from)));
+      return violation("a server has more calls at once than it may",
+                       fmt::format("{} from {} is one of {}, allowed are {}{}", *one.tag, one.from,
+                                   beside + 1, limit_at(one.from), others));
   }
 }
 

@@ -216,7 +216,7 @@ void draw_probes(Plan& plan) {
       call.is_probe = true;
       call.fresh_connection = true;
       call.at = base + (k == 0 ? 10 : 20) * kSecond;
-      if (alone) call.at = base + 10 * kSecond + static_cast<Time>(client.calls.size()) * kSecond;
+      if (alone) call.at = base + (10 + 3 * static_cast<Time>(client.calls.size())) * kSecond;
       const Time together = std::min(150 * kMillisecond, server.timeouts.request.count() * kMillisecond / 3);
       call.ops = {{Op::Kind::wait, k == 0 ? 0 : together}, {Op::Kind::result}};
       client.calls.push_back(call);

@@ -30,7 +30,7 @@ core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
 
 }  // namespace
 
-BatchEndpoint::BatchEndpoint(const EndpointParts& parts) : parts_(parts) {}
+BatchEndpoint::BatchEndpoint(const EndpointParts& parts, PeerRouter& peers) : parts_(parts), peers_(peers) {}
 
 void BatchEndpoint::post(ClientConnection& connection, const std::string& server, const std::string& body) {
   auto refuse = [&](std::string text) {
@@ -68,6 +68,8 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   pattern.from->era = mcp::Era::legacy;
   place_in(*session, pattern);
 
+  const PeerRouter::Word word =
+      session->shared() != nullptr && !rest.empty() ? peers_.word(connection, body) : std::nullopt;
   for (size_t i = 0; i < errors.size(); ++i)
     parts_.refusals.note(connection, 200, mcp::EndReason::invalid_request,
                          "an element of a batch is no message");
@@ -76,15 +78,21 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   } else {
     start(connection, *session, pattern, std::move(requests), errors);
   }
-  for (mcp::Message& message : rest) {
-    core::Arrival arrival = one_of(pattern, std::move(message));
-    if (parts_.exchanges.judge(arrival)) continue;  // there is no answer to tell it by
-    if (arrival.message.kind() == mcp::MessageKind::notification) {
-      parts_.exchanges.notified(std::move(arrival));
-    } else {
-      parts_.exchanges.answered(pattern.from->session, std::move(arrival.message));
-    }
-  }
+  for (mcp::Message& message : rest)
+    pass_on(pattern, std::move(message), word);
+}
+
+// What has no answer of its own. `word`: for the other replicas, of the whole batch.
+void BatchEndpoint::pass_on(const core::Arrival& pattern, mcp::Message&& message,
+                            const PeerRouter::Word& word) {
+  core::Arrival arrival = one_of(pattern, std::move(message));
+  if (arrival.from->method == mcp::Method::cancelled) peers_.tell_others(word, arrival.message.bytes());
+  if (parts_.exchanges.judge(arrival)) return;  // there is no answer to tell it by
+  if (arrival.message.kind() == mcp::MessageKind::notification)
+    return parts_.exchanges.notified(std::move(arrival));
+  const std::string id(arrival.message.raw(Field::id));
+  if (parts_.exchanges.answered(pattern.from->session, std::move(arrival.message), core::AnswerCame::here))
+    peers_.tell_of_answer(word, id);
 }
 
 // Its replies are all there before the first exchange begins, so that none of them looks like the last.

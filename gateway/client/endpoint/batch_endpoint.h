@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "client/endpoint/endpoint_parts.h"
+#include "client/endpoint/peer_router.h"
 #include "client/http/client_connection.h"
 
 namespace lineward::client {
 
 class BatchEndpoint {
  public:
-  explicit BatchEndpoint(const EndpointParts& parts);
+  BatchEndpoint(const EndpointParts& parts, PeerRouter& peers);
   BatchEndpoint(const BatchEndpoint&) = delete;
   BatchEndpoint& operator=(const BatchEndpoint&) = delete;
 
@@ -26,7 +27,10 @@ class BatchEndpoint {
   void start(ClientConnection& connection, Session& session, const core::Arrival& pattern,
              std::vector<mcp::Message> requests, const std::vector<std::string>& errors);
 
+  void pass_on(const core::Arrival& pattern, mcp::Message&& message, const PeerRouter::Word& word);
+
   const EndpointParts parts_;
+  PeerRouter& peers_;
 };
 
 }  // namespace lineward::client

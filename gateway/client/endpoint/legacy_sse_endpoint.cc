@@ -100,7 +100,8 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
     case mcp::MessageKind::notification: return parts_.exchanges.notified(std::move(arrival));
     case mcp::MessageKind::result:
     case mcp::MessageKind::error:
-      return parts_.exchanges.answered(arrival.from->session, std::move(arrival.message));
+      parts_.exchanges.answered(arrival.from->session, std::move(arrival.message), core::AnswerCame::here);
+      return;
   }
 }
 

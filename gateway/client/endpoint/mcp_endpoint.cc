@@ -26,7 +26,7 @@ bool is_array(std::string_view body) {
 McpEndpoint::McpEndpoint(const EndpointParts& parts, PeerRouter& peers)
     : parts_(parts),
       peers_(peers),
-      batches_(parts),
+      batches_(parts, peers),
       opener_(parts.loop, parts.router, parts.exchanges, parts.sessions, parts.starter, *this) {}
 
 void McpEndpoint::connection_gone(ClientConnection& connection) {
@@ -209,7 +209,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
     if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled)
-      peers_.tell_of_cancel(connection, message);
+      peers_.tell_others(peers_.word(connection, message.bytes()), message.bytes());
     if (auto refusal = check_legacy_version(headers, session->revision))
       return parts_.refusals.refuse(connection, *refusal);
     parts_.sessions.table().touch(*session);
@@ -259,6 +259,11 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   }
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   parts_.sessions.table().touch(*session);
+  if (session->shared() != nullptr && peers_.was_passed(connection, message.bytes())) {
+    connection.respond(202, {}, {});
+    parts_.exchanges.answered(session->id, std::move(message), core::AnswerCame::elsewhere);
+    return;
+  }
   core::Arrival arrival = arrival_of(*session);
   arrival.from->peer = connection.peer();
   arrival.from->caller = connection.caller();
@@ -266,8 +271,13 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   arrival.message = std::move(message);
   if (auto denial = parts_.exchanges.judge(arrival))
     return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
+  // The head is gone with the answer, the id with the message.
+  const PeerRouter::Word word =
+      session->shared() != nullptr ? peers_.word(connection, arrival.message.bytes()) : std::nullopt;
+  const std::string id(word ? arrival.message.raw(Field::id) : std::string_view());
   connection.respond(202, {}, {});
-  parts_.exchanges.answered(arrival.from->session, std::move(arrival.message));
+  if (parts_.exchanges.answered(arrival.from->session, std::move(arrival.message), core::AnswerCame::here))
+    peers_.tell_of_answer(word, id);
 }
 
 }  // namespace lineward::client

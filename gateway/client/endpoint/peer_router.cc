@@ -1,5 +1,7 @@
 #include "client/endpoint/peer_router.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -49,22 +51,25 @@ PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const Path
 // Two replicas that take each other for a third would go on for ever.
 bool PeerRouter::was_passed(const ClientConnection& connection, std::string_view body) const {
   const http::RequestHead& head = connection.head();
-  return head.headers.count(kPassedHeader) == 1 &&
+  return links_.replicas && head.headers.count(kPassedHeader) == 1 &&
          links_.replicas->is_marked(head.headers.get(kPassedHeader), head.method, head.target, body,
                                     Replicas::now());
 }
 
-core::PeerRequest PeerRouter::request_for_peer(const ClientConnection& connection, std::string body) const {
+core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   core::PeerRequest request;
   request.method = literal(head.method);
   request.target = std::string(head.target);
   request.host = std::string(head.headers.get("Host"));
   request.headers = headers_for_peer(head.headers);
-  request.headers.push_back(
-      {std::string(kPassedHeader), links_.replicas->mark(head.method, head.target, body, Replicas::now())});
-  request.body = std::move(body);
   return request;
+}
+
+void PeerRouter::give(core::PeerRequest& request, std::string body) const {
+  request.headers.push_back({std::string(kPassedHeader),
+                             links_.replicas->mark(request.method, request.target, body, Replicas::now())});
+  request.body = std::move(body);
 }
 
 bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
@@ -156,7 +161,8 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
     auto parsed = mcp::Message::parse(body, static_cast<int>(config_.max_depth));
     if (parsed && parsed->kind() == mcp::MessageKind::request) plan.raw_id = parsed->raw(Field::id);
   }
-  plan.request = request_for_peer(connection, std::move(body));
+  plan.request = head_for_peer(connection);
+  give(plan.request, std::move(body));
   log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.peer()}});
   auto reply =
       std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
@@ -172,15 +178,25 @@ void PeerRouter::over(PeerNote& note) {
   retire_from(notes_, note, loop_);
 }
 
-// Only the replica that made the call knows it under its client's id. Those that do not, ignore the cancel.
-void PeerRouter::tell_of_cancel(const ClientConnection& connection, const mcp::Message& cancel) {
-  if (!links_.peers || was_passed(connection, cancel.bytes())) return;
+PeerRouter::Word PeerRouter::word(const ClientConnection& connection, std::string_view body) const {
+  if (!links_.peers || was_passed(connection, body)) return std::nullopt;
+  return head_for_peer(connection);
+}
+
+// Only the replica that made the call knows it, and what was asked during it. The others ignore the word.
+void PeerRouter::tell_others(const Word& word, const std::string& message) {
+  if (!word || !links_.peers) return;
   for (const std::string& peer : links_.peers->names()) {
     if (notes_.size() >= kMaxNotes) return;
-    notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer,
-                                                request_for_peer(connection, cancel.bytes()),
+    core::PeerRequest request = *word;
+    give(request, message);
+    notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer, std::move(request),
                                                 [this](PeerNote& note) { over(note); }));
   }
+}
+
+void PeerRouter::tell_of_answer(const Word& word, std::string_view raw_id) {
+  tell_others(word, fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id));
 }
 
 void PeerRouter::drain() {

@@ -1,7 +1,7 @@
 // Requests that only another replica can answer, and so go there whole (docs/replicas.md): of sessions and
-// state tied to it, streams that a client resumes where they were, retries of calls that are parked there,
-// and word of cancels of calls that may be any replica's. Once is enough: what was passed here is answered
-// here.
+// state tied to it, streams that a client resumes where they were, retries of calls that are parked there.
+// And word to all of them of what may concern a call of theirs: a cancel, the answer to a question. Once is
+// enough: what was passed here is answered here.
 //
 // Owned by the HttpFront. Owns what is under way to other replicas; each is freed at the end of the turn in
 // which it is over. Without replicas nothing is passed.
@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,15 @@ class PeerRouter {
   bool pass_on(ClientConnection& connection, std::string& body);
   // Likewise the retry of a call that is parked elsewhere, by what its message says.
   bool pass_retry(ClientConnection& connection, const mcp::Message& message);
-  // A cancel of a call that may be another replica's.
-  void tell_of_cancel(const ClientConnection& connection, const mcp::Message& cancel);
+  // Another replica passed this request here. `body`: the whole of it.
+  bool was_passed(const ClientConnection& connection, std::string_view body) const;
+  // Taken from a request while its head is there, to tell the others of a message of it, then or later.
+  // Nothing where there are no others, or where it is their word.
+  using Word = std::optional<core::PeerRequest>;
+  Word word(const ClientConnection& connection, std::string_view body) const;
+  void tell_others(const Word& word, const std::string& message);
+  // That the question of this id has its answer; what it is concerns its server alone.
+  void tell_of_answer(const Word& word, std::string_view raw_id);
   // The name that a client's state goes by from here on, which called it `shown` (empty: nothing).
   std::string state_name(const std::string& shown) const;
 
@@ -50,8 +58,8 @@ class PeerRouter {
   void drain();
 
  private:
-  bool was_passed(const ClientConnection& connection, std::string_view body) const;
-  core::PeerRequest request_for_peer(const ClientConnection& connection, std::string body) const;
+  core::PeerRequest head_for_peer(const ClientConnection& connection) const;
+  void give(core::PeerRequest& request, std::string body) const;
   void pass(ClientConnection& connection, const std::string& peer, std::string body, PeerPassPlan plan);
   void over(PeerPass& pass);
   void over(PeerNote& note);

@@ -247,7 +247,8 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
 void StdioFront::answer(mcp::Message message) {
   core::Arrival arrival = arrival_of(message, Era::legacy);
   arrival.message = std::move(message);
-  if (!exchanges_.judge(arrival)) exchanges_.answered(session_id_, std::move(arrival.message));
+  if (exchanges_.judge(arrival)) return;
+  exchanges_.answered(session_id_, std::move(arrival.message), core::AnswerCame::here);
 }
 
 void StdioFront::notification(mcp::Message message) {

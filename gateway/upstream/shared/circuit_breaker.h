@@ -40,6 +40,8 @@ class CircuitBreaker {
 
   // An answer came. Of answers that were asked for before it opened, none closes it.
   void succeeded() { failures_ = 0; }
+  // It is open, and was to be left alone until then or before.
+  bool was_over(milliseconds then) const { return open_ && then >= until_; }
   // There is proof that the server is back; true when it was open.
   bool close() {
     failures_ = 0;

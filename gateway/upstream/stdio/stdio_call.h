@@ -2,6 +2,8 @@
 // and the instance's table hold plain pointers, which the call removes when it dies.
 #pragma once
 
+#include <chrono>
+
 #include "base/pooled.h"
 #include "upstream/shared/transport_call.h"
 
@@ -22,7 +24,8 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   std::string server_info() const override;
 
   // From here on for the upstream and its instances.
-  StdioInstance* instance = nullptr;  // once written
+  StdioInstance* instance = nullptr;     // once written
+  std::chrono::milliseconds sent_at{0};  // likewise
   mcp::Era instance_era = mcp::Era::modern;
   bool era_doubted = false;      // it has waited for its server's era a second time
   bool half_open_probe = false;  // whether the server is back (circuit_breaker.h)

@@ -48,8 +48,8 @@ class StdioHealth {
   // shows whether the server is back.
   bool try_now() { return breaker_.try_now(loop_.now()); }
   core::Failure refusal() const { return breaker_.refusal(server_.name, loop_.now()); }
-  // What became of a call that is no half-open probe, or is one.
-  void call_answered() { breaker_.succeeded(); }
+  // What became of a call that is no half-open probe, and of one that is.
+  void call_answered(std::chrono::milliseconds sent_at);
   void probe_answered() { answered(Heard::work); }
   void half_open_probe_withdrawn() { breaker_.withdrawn(); }
 

@@ -72,6 +72,7 @@ void StdioInstance::send(StdioCall& call) {
   entry.of_gateway = call.request.of_gateway;
   const int64_t id = calls_.add(std::move(entry));
   call.instance = this;
+  call.sent_at = loop_.now();
   call.instance_era = plan_.era;
   call.id = id;
   record_.last_used = loop_.now();

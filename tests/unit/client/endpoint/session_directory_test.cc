@@ -21,7 +21,7 @@ struct Exchanges final : core::ExchangeApi {
   void client_gone(core::ExchangeId, mcp::EndReason) override {}
   void cancelled(core::ExchangeId, std::string_view) override {}
   void notified(core::Arrival&&) override {}
-  void answered(const std::string&, mcp::Message) override {}
+  bool answered(const std::string&, mcp::Message, core::AnswerCame) override { return false; }
   void session_ended(const std::string& session) override { ended.push_back(session); }
   bool adopt_session(const std::string& session, const core::ScopeState& state) override {
     adopted.push_back(session + " " + state.server_session);

@@ -77,11 +77,44 @@ TEST_CASE("its owner hears nothing of a circuit that was closed again in the sam
 TEST_CASE("an answer ends the row of failures") {
   World world;
   world.die(2);
-  world.health.call_answered();
+  world.health.call_answered(world.loop.now());
   world.die(2);
   CHECK(world.health.circuit_closed());
   world.die(1);
   CHECK_FALSE(world.health.circuit_closed());
+}
+
+TEST_CASE("a process that was up closes an open circuit with what it is sent when the time is over") {
+  World world;
+  const milliseconds before = world.loop.now();
+  world.die(3);
+  world.health.call_answered(world.loop.now());
+  CHECK_FALSE(world.health.circuit_closed());
+  world.until_half_open();
+  world.health.call_answered(before);  // asked for while it was left alone
+  CHECK_FALSE(world.health.circuit_closed());
+  SECTION("in doubt: the next failure opens it again") {
+    world.health.call_answered(world.loop.now());
+    CHECK(world.health.circuit_closed());
+    world.die(1);
+    CHECK_FALSE(world.health.circuit_closed());
+  }
+  SECTION("beside a half-open probe, which then closes nothing") {
+    CHECK(world.health.try_now());
+    world.health.call_answered(world.loop.now());
+    CHECK(world.health.circuit_closed());
+    world.health.probe_answered();
+    CHECK(world.health.circuit_closed());
+    world.die(2);
+    CHECK(world.health.circuit_closed());
+  }
+  SECTION("beside a half-open probe that fails") {
+    CHECK(world.health.try_now());
+    world.health.call_answered(world.loop.now());
+    world.die(1);
+    CHECK_FALSE(world.health.circuit_closed());
+    CHECK_FALSE(world.health.try_now());
+  }
 }
 
 TEST_CASE("what says nothing of the server's health does not count") {
