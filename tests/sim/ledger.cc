@@ -378,10 +378,11 @@ void Ledger::judge_places(size_t server) {
       if (attempt->server != server) continue;
       if (attempt->was_full) return;
       Time until = INT64_MAX;
-      // When a call was given up whose process is ended because of another one is not known.
-      if (plan_.config.servers[server].cancel == config::CancelMode::kill &&
-          record.outcome.find("upstream_exited") != std::string::npos)
-        continue;
+      // When a call was given up whose process is ended because of another one is not known, nor is it where
+      // the call was made again.
+      const bool gave_up =
+          record.outcome.find("upstream_exited") != std::string::npos || attempt != record.attempts.back();
+      if (plan_.config.servers[server].cancel == config::CancelMode::kill && gave_up) continue;
       for (const Time end : {attempt->answer_read, attempt->died, attempt->closed_at, attempt->cancel_sent,
                              record.left, record.left_read, record.ended}) {
         if (end >= 0) until = std::min(until, end);
@@ -509,7 +510,9 @@ void Ledger::judge_log() {
     std::erase(id, '"');
     const int count = lines[(plan_.replicas > 1 ? "" : record.remote) + " " + id];
     if (count > 1) violation("a call ended twice in the log", tag);
-    if (count == 0 && (by_server(record) || (!record.attempts.empty() && !record.plan->asks())))
+    // One that was asked came back as another request, which may have been refused with its connection.
+    const bool came_once = !record.plan->asks() && !record.was_parked;
+    if (count == 0 && (by_server(record) || (!record.attempts.empty() && came_once)))
       violation("a call has no end in the log", tag);
   }
 }
