@@ -294,6 +294,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
                      (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   if (attempt.died >= 0 && attempt.died <= bound) return;
+  // Of a process that is ended because of another call: this one is over already.
+  if (!attempt.http && server.cancel == config::CancelMode::kill && attempt.died >= 0) return;
   // What was written into a pipe that stands still is not read any more when its process ends.
   for (const FaultPlan& fault : plan_.faults) {
     if (fault.kind == FaultPlan::Kind::stall && fault.strikes(attempt.server) && attempt.died >= 0) return;
