@@ -382,8 +382,8 @@ void Ledger::judge_places(size_t server) {
       Time until = INT64_MAX;
       // When a call was given up whose process is ended because of another one is not known, nor is it where
       // the call was made again.
-      const bool gave_up =
-          record.outcome.find("upstream_exited") != std::string::npos || attempt != record.attempts.back();
+      const bool gave_up = record.outcome.find("upstream_exited") != std::string::npos ||
+                           attempt->died >= 0 || attempt != record.attempts.back();
       if (plan_.config.servers[server].cancel == config::CancelMode::kill && gave_up) continue;
       for (const Time end : {attempt->answer_read, attempt->died, attempt->closed_at, attempt->cancel_sent,
                              record.left, record.left_read, record.ended}) {

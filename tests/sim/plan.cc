@@ -195,12 +195,13 @@ void draw_probes(Plan& plan) {
       if (fault.kind == FaultPlan::Kind::reload && fault.how == 4 && fault.server == i) most = 1;
     }
     // Its one process may be kept for somebody who may come back: who has a session in which questions can be
-    // asked has it alone.
-    const bool can_be_asked = !plan.servers[i].modern && std::any_of(plan.clients.begin(), plan.clients.end(),
-                                                                     [](const ClientPlan& one) {
-                                                                       return !one.modern && one.can_be_asked;
-                                                                     });
-    const bool kept_apart = can_be_asked || (server.isolation != config::Isolation::automatic &&
+    // asked, or which is subscribed to something, has it alone.
+    const bool has_sessions =
+        !plan.servers[i].modern &&
+        std::any_of(plan.clients.begin(), plan.clients.end(), [](const ClientPlan& one) {
+          return !one.modern && (one.can_be_asked || one.listens_at >= 0);
+        });
+    const bool kept_apart = has_sessions || (server.isolation != config::Isolation::automatic &&
                                              server.isolation != config::Isolation::shared);
     if (!plan.servers[i].http && kept_apart && server.instances < 64) continue;
     if (!plan.servers[i].http) most = std::min<size_t>(most, server.instances);
