@@ -47,6 +47,8 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
            !link_->from_gateway.broken();
   }
   bool gone() const { return gone_; }
+  // Another call may have it once this one's question has come.
+  bool is_about(const CallRecord& record) const { return busy_ && exchange_.record == &record; }
   const std::shared_ptr<Link>& link() const { return link_; }
   Writer& out() { return *out_; }
 
@@ -441,8 +443,7 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
     record.leaves_at = [this, &record, reset = plan.leave == Leave::reset,
                         weak = std::weak_ptr<Connection>(over)](Time at) {
       auto here = weak.lock();
-      if (record.ended >= 0 || record.left >= 0 || !here || here->gone() || here->link() != record.link)
-        return;
+      if (record.ended >= 0 || record.left >= 0 || !here || here->gone() || !here->is_about(record)) return;
       record.left = at;
       world_.tell(fmt::format("client {} leaves {} as its answer comes", index_, record.plan->tag));
       here->close_at(at, reset);
