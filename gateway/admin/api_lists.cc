@@ -230,6 +230,17 @@ json quantile(const Histogram& histogram, double part) {
   return all.back() * 1000;
 }
 
+// What a page of servers may stand behind. One that leaves stands elsewhere than it did before it left, and
+// has another name there: what was behind it would be passed over.
+std::vector<std::string> places_of(const Sources& sources,
+                                   const std::vector<const config::Server*>& servers) {
+  const size_t staying = sources.config.servers.size() + (sources.together() != nullptr ? 1 : 0);
+  std::vector<std::string> places;
+  for (size_t i = 0; i < servers.size(); ++i)
+    places.push_back(i < staying ? servers[i]->name : "leaving:" + servers[i]->name);
+  return places;
+}
+
 }  // namespace
 
 size_t worker_of_call(const Sources& sources, const std::string& id) {
@@ -348,11 +359,12 @@ std::optional<json> servers_page(const Sources& sources, const EventFeed& feed, 
     auto sessions = sources.sessions();
     auto servers = sources.servers();
     total = servers.size();
-    const Cut page = cut(servers, query, [](const config::Server* one) { return one->name; });
+    const std::vector<std::string> places = places_of(sources, servers);
+    const Cut page = cut(places, query, [](const std::string& one) { return one; });
     found = page.found;
     for (size_t i = page.from; i < page.to; ++i)
       looks.push_back(look_at(sources, *servers[i], sessions[servers[i]->name]));
-    if (page.to < servers.size()) next = servers[page.to - 1]->name;
+    if (page.to < servers.size()) next = places[page.to - 1];
   });
   if (!read) return std::nullopt;
   if (!found) return json(nullptr);

@@ -20,9 +20,13 @@ constexpr size_t kMaxTasks = 256;  // whose progress is still told
 // Begins the ids of questions in sessions that other replicas may serve too.
 constexpr std::string_view kShared = "lw";
 
+// No longer id is given to a client, however it escapes what it sends back.
+constexpr size_t kMaxShown = 6 * (mcp::kMaxIdBytes + 32);
+
 // The number of the question that this answers, −1: none; and the server's own id for it, where that stands
 // there too.
 std::pair<int64_t, std::string> read_shown(const mcp::Message& answer) {
+  if (answer.has(Field::id) && answer.raw(Field::id).size() > kMaxShown) return {-1, {}};
   std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
   std::string_view text = canonical;
   int64_t id = -1;
@@ -238,7 +242,7 @@ bool SessionLink::answer(const mcp::Message& answer) {
       mcp::with_id(answer, question ? question->server_id->text() : std::string_view(server_id)));
   if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
   if (question) closed(*question);
-  return elsewhere;
+  return elsewhere && theirs.has_value();
 }
 
 void SessionLink::answered_elsewhere(const mcp::Message& answer) {

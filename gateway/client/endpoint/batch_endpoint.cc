@@ -68,8 +68,9 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   pattern.from->era = mcp::Era::legacy;
   place_in(*session, pattern);
 
+  const bool is_word = session->shared() != nullptr && connection.facts().passed_by_peer;
   const PeerRouter::Word word =
-      session->shared() != nullptr && !rest.empty() ? peers_.word(connection, body) : std::nullopt;
+      session->shared() != nullptr && !rest.empty() ? peers_.word(connection) : std::nullopt;
   for (size_t i = 0; i < errors.size(); ++i)
     parts_.refusals.note(connection, 200, mcp::EndReason::invalid_request,
                          "an element of a batch is no message");
@@ -78,21 +79,31 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   } else {
     start(connection, *session, pattern, std::move(requests), errors);
   }
-  for (mcp::Message& message : rest)
-    pass_on(pattern, std::move(message), word);
+  std::string told;
+  for (mcp::Message& message : rest) {
+    const std::string one =
+        hand_in(pattern, std::move(message), is_word ? core::AnswerCame::elsewhere : core::AnswerCame::here);
+    if (!one.empty()) told += (told.empty() ? "[" : ",") + one;
+  }
+  if (!told.empty()) peers_.tell_others(word, told + "]");
 }
 
-// What has no answer of its own. `word`: for the other replicas, of the whole batch.
-void BatchEndpoint::pass_on(const core::Arrival& pattern, mcp::Message&& message,
-                            const PeerRouter::Word& word) {
+// What has no answer of its own. What the other replicas are to be told of it.
+std::string BatchEndpoint::hand_in(const core::Arrival& pattern, mcp::Message&& message,
+                                   core::AnswerCame came) {
   core::Arrival arrival = one_of(pattern, std::move(message));
-  if (arrival.from->method == mcp::Method::cancelled) peers_.tell_others(word, arrival.message.bytes());
-  if (parts_.exchanges.judge(arrival)) return;  // there is no answer to tell it by
-  if (arrival.message.kind() == mcp::MessageKind::notification)
-    return parts_.exchanges.notified(std::move(arrival));
-  const std::string id(arrival.message.raw(Field::id));
-  if (parts_.exchanges.answered(pattern.from->session, std::move(arrival.message), core::AnswerCame::here))
-    peers_.tell_of_answer(word, id);
+  std::string told;
+  const bool is_answer = arrival.message.kind() != mcp::MessageKind::notification;
+  if (is_answer) told = PeerRouter::of_answer(arrival.message.raw(Field::id));
+  if (arrival.from->method == mcp::Method::cancelled) told = PeerRouter::of_cancel(arrival.message);
+  const bool is_judged = !is_answer || came == core::AnswerCame::here;
+  if (is_judged && parts_.exchanges.judge(arrival)) return {};  // there is no answer to tell it by
+  if (!is_answer) {
+    parts_.exchanges.notified(std::move(arrival));
+    return told;
+  }
+  const bool elsewhere = parts_.exchanges.answered(pattern.from->session, std::move(arrival.message), came);
+  return elsewhere ? told : std::string();
 }
 
 // Its replies are all there before the first exchange begins, so that none of them looks like the last.

@@ -27,7 +27,7 @@ class BatchEndpoint {
   void start(ClientConnection& connection, Session& session, const core::Arrival& pattern,
              std::vector<mcp::Message> requests, const std::vector<std::string>& errors);
 
-  void pass_on(const core::Arrival& pattern, mcp::Message&& message, const PeerRouter::Word& word);
+  std::string hand_in(const core::Arrival& pattern, mcp::Message&& message, core::AnswerCame came);
 
   const EndpointParts parts_;
   PeerRouter& peers_;

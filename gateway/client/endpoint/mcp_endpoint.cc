@@ -209,7 +209,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
     if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled)
-      peers_.tell_others(peers_.word(connection, message.bytes()), message.bytes());
+      peers_.tell_others(peers_.word(connection), PeerRouter::of_cancel(message));
     if (auto refusal = check_legacy_version(headers, session->revision))
       return parts_.refusals.refuse(connection, *refusal);
     parts_.sessions.table().touch(*session);
@@ -259,7 +259,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   }
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   parts_.sessions.table().touch(*session);
-  if (session->shared() != nullptr && peers_.was_passed(connection, message.bytes())) {
+  if (session->shared() != nullptr && connection.facts().passed_by_peer) {
     connection.respond(202, {}, {});
     parts_.exchanges.answered(session->id, std::move(message), core::AnswerCame::elsewhere);
     return;
@@ -272,12 +272,11 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   if (auto denial = parts_.exchanges.judge(arrival))
     return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
   // The head is gone with the answer, the id with the message.
-  const PeerRouter::Word word =
-      session->shared() != nullptr ? peers_.word(connection, arrival.message.bytes()) : std::nullopt;
-  const std::string id(word ? arrival.message.raw(Field::id) : std::string_view());
+  const PeerRouter::Word word = session->shared() != nullptr ? peers_.word(connection) : std::nullopt;
+  const std::string told = word ? PeerRouter::of_answer(arrival.message.raw(Field::id)) : std::string();
   connection.respond(202, {}, {});
   if (parts_.exchanges.answered(arrival.from->session, std::move(arrival.message), core::AnswerCame::here))
-    peers_.tell_of_answer(word, id);
+    peers_.tell_others(word, told);
 }
 
 }  // namespace lineward::client

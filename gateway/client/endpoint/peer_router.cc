@@ -20,7 +20,9 @@ namespace {
 
 using mcp::Field;
 
-constexpr size_t kMaxNotes = 256;  // at once
+constexpr size_t kMaxNotes =
+    64;  // at once, for each peer: one that stands still takes nothing from the others
+constexpr size_t kMaxWord = 8192;  // bytes of a cancel; of a longer one the reason is not told
 // The id of a larger request is not looked for: it is needed only when its replica fails.
 constexpr size_t kSmall = 64 * 1024;
 // So many keep-alives of a stream may be missing.
@@ -49,9 +51,9 @@ PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const Path
     : loop_(loop), config_(config), router_(router), links_(links), serve_here_(std::move(serve_here)) {}
 
 // Two replicas that take each other for a third would go on for ever.
-bool PeerRouter::was_passed(const ClientConnection& connection, std::string_view body) const {
+bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view body) const {
   const http::RequestHead& head = connection.head();
-  return links_.replicas && head.headers.count(kPassedHeader) == 1 &&
+  return head.headers.count(kPassedHeader) == 1 &&
          links_.replicas->is_marked(head.headers.get(kPassedHeader), head.method, head.target, body,
                                     Replicas::now());
 }
@@ -75,7 +77,8 @@ void PeerRouter::give(core::PeerRequest& request, std::string body) const {
 bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
   if (!links_.replicas) return false;
   const http::RequestHead& head = connection.head();
-  const bool passed = was_passed(connection, body);
+  const bool passed = is_marked(connection, body);
+  connection.facts().passed_by_peer = passed;
   if (passed) core::stats().count(core::Passed::in);
   if (!links_.peers || passed || literal(head.method).empty()) return false;
   std::string_view shown = head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id")
@@ -136,7 +139,7 @@ bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& me
   std::string made_by = core::parked_by(message.text(Field::params_request_state));
   if (made_by.empty() || made_by == replica_tag(links_.replicas->name())) return false;
   std::string peer = links_.peers->tagged(made_by);
-  if (peer.empty() || was_passed(connection, message.bytes())) return false;
+  if (peer.empty() || connection.facts().passed_by_peer) return false;
   mcp::GatewayError error{
       .reason = mcp::EndReason::invalid_request,
       .text = "the call that this requestState belongs to is gone with replica '" + peer + "'",
@@ -175,19 +178,41 @@ void PeerRouter::over(PeerPass& pass) {
 }
 
 void PeerRouter::over(PeerNote& note) {
+  auto count = notes_to_.find(note.peer());
+  if (count != notes_to_.end() && --count->second == 0) notes_to_.erase(count);
   retire_from(notes_, note, loop_);
 }
 
-PeerRouter::Word PeerRouter::word(const ClientConnection& connection, std::string_view body) const {
-  if (!links_.peers || was_passed(connection, body)) return std::nullopt;
+PeerRouter::Word PeerRouter::word(ClientConnection& connection) const {
+  if (!links_.peers || connection.facts().passed_by_peer || !names_session(connection.head().headers))
+    return std::nullopt;
   return head_for_peer(connection);
+}
+
+std::string PeerRouter::of_cancel(const mcp::Message& cancel) {
+  if (!cancel.has(Field::params_request_id)) return {};
+  const std::string_view id = cancel.raw(Field::params_request_id);
+  if (id.size() > mcp::kMaxIdBytes) return {};
+  if (cancel.bytes().size() <= kMaxWord) return cancel.bytes();
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{}}}}})",
+                     id);
+}
+
+std::string PeerRouter::of_answer(std::string_view raw_id) {
+  if (raw_id.empty() || raw_id.size() > kMaxWord) return {};
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id);
 }
 
 // Only the replica that made the call knows it, and what was asked during it. The others ignore the word.
 void PeerRouter::tell_others(const Word& word, const std::string& message) {
-  if (!word || !links_.peers) return;
+  if (!word || message.empty() || !links_.peers) return;
   for (const std::string& peer : links_.peers->names()) {
-    if (notes_.size() >= kMaxNotes) return;
+    size_t& count = notes_to_[peer];
+    if (count >= kMaxNotes) {
+      untold(peer);
+      continue;
+    }
+    ++count;
     core::PeerRequest request = *word;
     give(request, message);
     notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer, std::move(request),
@@ -195,8 +220,16 @@ void PeerRouter::tell_others(const Word& word, const std::string& message) {
   }
 }
 
-void PeerRouter::tell_of_answer(const Word& word, std::string_view raw_id) {
-  tell_others(word, fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id));
+// It may be so for long: not each is a line.
+void PeerRouter::untold(const std::string& peer) {
+  core::stats().count(core::Passed::out);
+  core::stats().count(core::Passed::failed);
+  ++notes_dropped_;
+  if ((notes_dropped_ & (notes_dropped_ - 1)) != 0) return;
+  log::write(log::Level::warn, "peer.untold",
+             {{"peer", peer},
+              {"waiting", static_cast<int64_t>(kMaxNotes)},
+              {"so_far", static_cast<int64_t>(notes_dropped_)}});
 }
 
 void PeerRouter::drain() {

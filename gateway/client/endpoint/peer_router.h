@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,15 +41,16 @@ class PeerRouter {
   bool pass_on(ClientConnection& connection, std::string& body);
   // Likewise the retry of a call that is parked elsewhere, by what its message says.
   bool pass_retry(ClientConnection& connection, const mcp::Message& message);
-  // Another replica passed this request here. `body`: the whole of it.
-  bool was_passed(const ClientConnection& connection, std::string_view body) const;
-  // Taken from a request while its head is there, to tell the others of a message of it, then or later.
+  // Taken from a request of a session while its head is there, to tell the others of it, then or later.
   // Nothing where there are no others, or where it is their word.
   using Word = std::optional<core::PeerRequest>;
-  Word word(const ClientConnection& connection, std::string_view body) const;
+  Word word(ClientConnection& connection) const;
+  // What they are told of a cancel, and of an answer: that there is one, what it is concerns its server
+  // alone. Short; empty: there is no call of that name, or no question.
+  static std::string of_cancel(const mcp::Message& cancel);
+  static std::string of_answer(std::string_view raw_id);
+  // `message`: one of these, or a batch of them.
   void tell_others(const Word& word, const std::string& message);
-  // That the question of this id has its answer; what it is concerns its server alone.
-  void tell_of_answer(const Word& word, std::string_view raw_id);
   // The name that a client's state goes by from here on, which called it `shown` (empty: nothing).
   std::string state_name(const std::string& shown) const;
 
@@ -58,11 +60,13 @@ class PeerRouter {
   void drain();
 
  private:
+  bool is_marked(const ClientConnection& connection, std::string_view body) const;
   core::PeerRequest head_for_peer(const ClientConnection& connection) const;
   void give(core::PeerRequest& request, std::string body) const;
   void pass(ClientConnection& connection, const std::string& peer, std::string body, PeerPassPlan plan);
   void over(PeerPass& pass);
   void over(PeerNote& note);
+  void untold(const std::string& peer);
   std::string holder_of(std::string_view tied) const;
   std::string holder_of_stream(const ClientConnection& connection, std::string_view shown) const;
   std::string holder_of_state(const ClientConnection& connection) const;
@@ -74,6 +78,8 @@ class PeerRouter {
   const ServeHere serve_here_;
   std::vector<std::unique_ptr<PeerPass>> passes_;
   std::vector<std::unique_ptr<PeerNote>> notes_;
+  std::map<std::string, size_t> notes_to_;  // by peer; of those that have any
+  uint64_t notes_dropped_ = 0;
 };
 
 }  // namespace lineward::client

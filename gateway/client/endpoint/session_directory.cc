@@ -18,8 +18,9 @@ bool through_proxy(const http::HeaderList& headers) {
   return std::any_of(kNames.begin(), kNames.end(), [&](auto name) { return headers.count(name) > 0; });
 }
 
-UnnamedSessions::Connection key_of(const ClientConnection& connection) {
-  return through_proxy(connection.head().headers) ? nullptr : &connection;
+UnnamedSessions::Connection key_of(ClientConnection& connection) {
+  const bool is_shared = connection.facts().passed_by_peer || through_proxy(connection.head().headers);
+  return is_shared ? nullptr : &connection;
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ Session* SessionDirectory::open(ClientConnection& connection, const std::string&
   return nullptr;
 }
 
-bool SessionDirectory::may_open(const ClientConnection& connection, const std::string& server) const {
+bool SessionDirectory::may_open(ClientConnection& connection, const std::string& server) const {
   const bool found_again = key_of(connection) != nullptr || connection.principal() != core::kAnonymous;
   return found_again && !legacy_revision_named(connection.head().headers).empty() &&
          router_.table().refuse_missing.count(server) == 0;

@@ -43,7 +43,7 @@ class SessionDirectory {
   // Null after the request was answered: there are too many.
   Session* open(ClientConnection& connection, const std::string& server, std::string_view raw_id);
   // May this request, which names none, have one made for it?
-  bool may_open(const ClientConnection& connection, const std::string& server) const;
+  bool may_open(ClientConnection& connection, const std::string& server) const;
   // What the client is told as the name of one that is being opened; empty: it is to have none.
   std::string name_for_client(const std::string& id);
   // What its client is told as its id.

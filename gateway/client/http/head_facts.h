@@ -29,6 +29,9 @@ struct HeadFacts {
   Accepts takes;
   std::optional<std::chrono::milliseconds> wait;
 
+  // PeerRouter's: another replica passed this request. Its connection is no client's then.
+  bool passed_by_peer = false;
+
   // These are PathRouter's.
   uint64_t paths = 0;                   // of which paths they are; 0: of none yet
   const std::string* server = nullptr;  // the one that its path leads to; null: something else is asked for

@@ -19,6 +19,17 @@ constexpr uint64_t kShort = 64 * 1024;
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::chrono::milliseconds kNoteLimit{10000};
 
+// By these a replica knows whose request it is and what it means: no client says that they end here.
+bool is_for_us(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kNames{"Authorization", "Accept", "Content-Type",
+                                                          "Last-Event-ID", "Cookie", "Origin"};
+  for (std::string_view ours : {"Mcp-", "Lineward-"}) {
+    if (http::equals_ignoring_case(name.substr(0, ours.size()), ours)) return true;
+  }
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
+}
+
 // RFC 9110 7.6.1, and what this hop's own writer says.
 bool of_the_hop(std::string_view name, std::string_view connection) {
   static constexpr std::array<std::string_view, 12> kNames{
@@ -27,7 +38,7 @@ bool of_the_hop(std::string_view name, std::string_view connection) {
       "Expect",     "Host"};
   auto same = [name](std::string_view one) { return http::equals_ignoring_case(one, name); };
   return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) ||
-         http::list_has_token(connection, name);
+         (http::list_has_token(connection, name) && !is_for_us(name));
 }
 
 uint64_t length_of(const http::HeaderList& headers) {
@@ -199,7 +210,7 @@ void PeerPass::failed(Sent sent, const std::string& why) {
 
 PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
                    core::PeerRequest request, Over over)
-    : peers_(std::move(peers)), over_(std::move(over)), limit_(loop) {
+    : peers_(std::move(peers)), peer_(peer), over_(std::move(over)), limit_(loop) {
   core::stats().count(core::Passed::out);
   limit_.start(kNoteLimit, [this] { failed(); });
   call_ = peers_->pass(peer, std::move(request), *this);

@@ -85,6 +85,8 @@ class PeerNote final : private core::PeerListener {
   PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
            core::PeerRequest request, Over over);
 
+  const std::string& peer() const { return peer_; }
+
  private:
   void on_peer_head(const http::ResponseInfo&) override {}
   void on_peer_body(std::string_view) override {}
@@ -95,6 +97,7 @@ class PeerNote final : private core::PeerListener {
   void finish();
 
   std::shared_ptr<core::PeerApi> peers_;
+  const std::string peer_;
   std::unique_ptr<core::PeerCall> call_;
   Over over_;
   net::Timer limit_;

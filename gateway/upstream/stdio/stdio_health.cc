@@ -25,8 +25,7 @@ void StdioHealth::answered(Heard what) {
 // A process that was up serves on while the circuit is open. What it is sent when the time is over shows as
 // much as a handshake does, and nobody has to be refused because a half-open probe is under way.
 void StdioHealth::call_answered(milliseconds sent_at) {
-  if (!breaker_.was_over(sent_at)) return breaker_.succeeded();
-  if (breaker_.close_doubting()) breaker_.tell(server_.name);
+  breaker_.was_over(sent_at) ? answered(Heard::handshake) : breaker_.succeeded();
 }
 
 void StdioHealth::died(const InstanceRecord& process, const ProcessEnd& end) {

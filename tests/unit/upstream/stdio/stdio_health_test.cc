@@ -99,6 +99,11 @@ TEST_CASE("a process that was up closes an open circuit with what it is sent whe
     world.die(1);
     CHECK_FALSE(world.health.circuit_closed());
   }
+  SECTION("and no pause between starts is left of what was before") {
+    CHECK(world.health.start_pause(milliseconds(0)) < milliseconds(1000));
+    world.health.call_answered(world.loop.now());
+    CHECK(world.health.start_pause(milliseconds(0)) < milliseconds(1000));
+  }
   SECTION("beside a half-open probe, which then closes nothing") {
     CHECK(world.health.try_now());
     world.health.call_answered(world.loop.now());
