@@ -64,6 +64,7 @@ void ExchangeTable::retire(Exchange& exchange) {
 }
 
 std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) {
+  if (closed_) return core::Failure{EndReason::cancelled_drain, "the gateway is stopping"};
   // What is done while nobody can record it must not be done, where that was asked for.
   if (const std::string_view why = audit::refusal(); !why.empty())
     return core::Failure{EndReason::queue_full, std::string(why)};
@@ -190,6 +191,7 @@ void ExchangeTable::end_listens() {
 }
 
 void ExchangeTable::end_all(EndReason reason, std::string_view why) {
+  closed_ = true;
   park_.close(why);
   for (Exchange* exchange : live_.all())
     exchange->tell(reason, why);

@@ -49,7 +49,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   LiveExchanges& live() { return live_; }
   // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
   void end_listens();
-  // Ends what is left.
+  // Ends what is left. What comes later is refused.
   void end_all(mcp::EndReason reason, std::string_view why);
   // For people and metrics; those in flight: exchange/call_views.h.
   CallLog& log() { return log_; }
@@ -142,6 +142,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   SessionLinks sessions_;
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
+  bool closed_ = false;         // no call begins any more
 };
 
 }  // namespace lineward::exchange

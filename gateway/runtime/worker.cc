@@ -262,6 +262,8 @@ void Worker::end_calls(std::function<void()> done) {
 
 void Worker::stop(std::function<void()> done) {
   grace_.stop();
+  // A request that comes now is answered as well, while there is still somebody to record it.
+  exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping");
   auto left = std::make_shared<size_t>(2);
   auto one_less = [this, left, done = std::move(done)] {
     if (--*left > 0) return;
