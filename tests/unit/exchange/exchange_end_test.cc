@@ -158,6 +158,10 @@ struct World {
     arrival.from->session = session;
     return table.start(std::move(arrival), std::make_unique<BadReply>(trap, seen));
   }
+  void tell_all(std::string_view why) {
+    for (exchange::Exchange* one : table.live().all())
+      one->tell(EndReason::cancelled_operator, why);
+  }
   void from_server(const std::string& text) {
     if (upstream.call != nullptr && upstream.call->owner != nullptr)
       upstream.call->owner->on_call_message(parse(text));
@@ -219,7 +223,7 @@ const std::vector<Way>& ways() {
          w.fails({EndReason::upstream_exited, "it has gone"});
        }},
       {"fail with a live call", mcp::Era::modern, "tools/call",
-       [](World& w, Id) { w.table.end_all(EndReason::cancelled_operator, "an operator"); }},
+       [](World& w, Id) { w.tell_all("an operator"); }},
       {"refuse", mcp::Era::modern, "tools/call",
        [](World& w, Id) {
          core::Failure failure{EndReason::forbidden, "no"};
@@ -277,7 +281,7 @@ const std::vector<Misdeed>& misdeeds() {
        }},
       {"the client is lost", [](World& w, Id) { w.seen.lost = true; }},
       {"the client cancels", [](World& w, Id id) { w.table.cancelled(id, "enough"); }},
-      {"an operator ends all", [](World& w, Id) { w.table.end_all(EndReason::cancelled_operator, "x"); }},
+      {"an operator ends all", [](World& w, Id) { w.tell_all("x"); }},
       {"the session ends",
        [](World& w, Id) {
          for (const std::string& id : w.sessions.ids())
@@ -346,4 +350,21 @@ TEST_CASE("a client that was lost before the end was told ends its exchange so, 
     const bool told = way.name == std::string_view("client_gone");
     CHECK((all.front()->reason == EndReason::client_too_slow || told));
   }
+}
+
+TEST_CASE("when all has been ended no call begins any more") {
+  log::configure(log::Format::logfmt, log::Level::off, false);
+  World world;
+  world.start("tools/call", mcp::Era::modern, {});
+  CHECK(*world.in_flight == 1);
+  world.table.end_all(EndReason::cancelled_drain, "the gateway is stopping");
+  CHECK(world.table.live().size() == 0);
+  world.turn();
+  world.start("tools/call", mcp::Era::modern, {});
+  world.start("subscriptions/listen", mcp::Era::modern, {});
+  CHECK(world.table.live().size() == 0);
+  CHECK(*world.in_flight == 0);
+  REQUIRE(world.table.log().all().size() == 3);
+  for (const exchange::EndedCall* ended : world.table.log().all())
+    CHECK(ended->reason == EndReason::cancelled_drain);
 }
