@@ -20,8 +20,8 @@ namespace {
 
 using mcp::Field;
 
-constexpr size_t kMaxNotes =
-    64;  // at once, for each peer: one that stands still takes nothing from the others
+// At once, for each peer: one that stands still takes nothing from the others.
+constexpr size_t kMaxNotes = 64;
 constexpr size_t kMaxWord = 8192;  // bytes of a cancel; of a longer one the reason is not told
 // The id of a larger request is not looked for: it is needed only when its replica fails.
 constexpr size_t kSmall = 64 * 1024;
