@@ -50,7 +50,7 @@ class StdioClient final : public Client {
   std::vector<const CallPlan*> waiting_;                         // for the session
   bool session_open_ = false, left_ = false;
   size_t rounds_ = 0;
-  uint64_t last_own_ = 800;
+  uint64_t last_own_ = 800'000;  // apart from the ids of calls and their retries
 };
 
 }  // namespace lineward::sim
