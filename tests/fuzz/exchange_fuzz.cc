@@ -202,7 +202,8 @@ class World {
     if (what & 64) id += ".0";
     if (what & 128) id = '"' + id + '"';
     const char* body = what & 32 ? R"("error":{"code":1,"message":""})" : R"("result":{})";
-    table_.answered(session->id, parse(fmt::format(R"({{"jsonrpc":"2.0","id":{},{}}})", id, body)));
+    table_.answered(session->id, parse(fmt::format(R"({{"jsonrpc":"2.0","id":{},{}}})", id, body)),
+                    what & 16 ? core::AnswerCame::elsewhere : core::AnswerCame::here);
   }
 
   // ---- the server ----
