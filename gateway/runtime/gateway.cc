@@ -121,6 +121,7 @@ int Gateway::start() {
                           prepared.error().text, options_.source));
     return code(prepared.error().retryable ? cli::ExitCode::internal : cli::ExitCode::bad_config);
   }
+  watch_signals();
   auto listening = first_->listen();
   if (!listening) return cannot_listen(listening.error(), "--listen :8010");
   first_->serve();
@@ -148,10 +149,6 @@ int Gateway::start() {
                          of_ops ? "--ops 127.0.0.1:9465, or --ops off" : "--admin unix:/path");
   }
   if (int failed = all_sockets_taken(); failed != code(cli::ExitCode::ok)) return failed;
-  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
-  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
-  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
-  had_terminal_ = has_terminal();
   // The first process of a container inherits what others left behind, and has to reap it.
   if (getpid() == 1) {
     signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGCHLD, net::reap_children));
@@ -161,6 +158,16 @@ int Gateway::start() {
   print_banner();
   service_->ready(fmt::format("serving at {}", first_->front().address()));
   return code(cli::ExitCode::ok);
+}
+
+// Before anybody can see that we listen: whoever waits for that may stop us at once, and is to see an orderly
+// end. What comes before the loop runs waits for it.
+void Gateway::watch_signals() {
+  net::Loop& loop = first_->loop();
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
+  had_terminal_ = has_terminal();
 }
 
 // A socket that nobody accepts from would let its clients wait for ever.

@@ -66,6 +66,7 @@ class Gateway final : public WorkerDirectory {
 
   int start();
   int start_audit();
+  void watch_signals();
   Worker::Place place(size_t index);
   WorkerEvents events(size_t index);
   template <class F>

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -115,6 +116,27 @@ describe('under a service manager', { skip }, () => {
     await eventually(() => /event=service\.unheard.*nobody listens there/.test(one.stderr()), 'the warning');
     one.kill('SIGTERM');
     assert.equal(await one.next(/^exit/), 'exit 0');
+  });
+
+  test('what stops it as soon as it listens is an orderly end', async (t) => {
+    const [command, ...args] = plainFixture();
+    for (let k = 0; k < 3; ++k) {
+      const path = join(temporaryFolder(t), 'socket');
+      const child = spawn(binary(), ['run', '--listen', `unix:${path}`, '--ops', 'off', '--admin', 'off', '--', command, ...args], {
+        stdio: 'ignore',
+      });
+      const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)));
+      t.after(() => child.exitCode ?? child.kill('SIGKILL'));
+      // Without a pause: what is looked for lasts some milliseconds.
+      const takes = () =>
+        new Promise((resolve) => {
+          const socket = connect(path, () => resolve(true)).once('error', () => resolve(false));
+          socket.once('connect', () => socket.destroy());
+        });
+      while (child.exitCode === null && child.signalCode === null && !(await takes()));
+      child.kill('SIGTERM');
+      assert.equal(await ended, 0);
+    }
   });
 
   test('the process of one client says nothing for the service that its client may be', async (t) => {
