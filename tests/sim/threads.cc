@@ -47,8 +47,6 @@ Threads::Threads(World& world) : world_(world) {
 }
 
 Threads::~Threads() {
-  for (auto& one : all_)
-    sem_destroy(&one->baton);
   self = nullptr;
   current = kNobody;
 }
@@ -65,7 +63,6 @@ Threads::Thread* Threads::begun() {
   auto made = std::make_unique<Thread>();
   made->world = &world_;
   made->number = static_cast<int>(all_.size());
-  sem_init(&made->baton, 0, 0);
   all_.push_back(std::move(made));
   return all_.back().get();
 }
@@ -73,8 +70,7 @@ Threads::Thread* Threads::begun() {
 void Threads::run(Thread* thread, const std::function<void()>& work) {
   self = thread;
   current = thread->number;
-  while (sem_wait(&thread->baton) != 0) {
-  }
+  thread->fiber.enter();
   thread->state = Thread::State::running;
   work();
   Threads& threads = thread->world->threads();
@@ -83,7 +79,7 @@ void Threads::run(Thread* thread, const std::function<void()>& work) {
   threads.wake(thread);
   Thread& next = threads.next();
   self = nullptr;
-  sem_post(&next.baton);
+  thread->fiber.leave(next.fiber);
 }
 
 bool Threads::is_due(const Thread& thread) const {
@@ -142,9 +138,7 @@ void Threads::give_way() {
     return;
   }
   next_one.state = Thread::State::running;
-  sem_post(&next_one.baton);
-  while (sem_wait(&me->baton) != 0) {
-  }
+  Fiber::pass(me->fiber, next_one.fiber);
   me->state = Thread::State::running;
 }
 

@@ -5,13 +5,13 @@
 // Owned by the World, whose first thread made it. While there is one thread, nothing of it is used.
 #pragma once
 
-#include <semaphore.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
+
+#include "fiber.h"
 
 namespace lineward::sim {
 
@@ -58,7 +58,7 @@ class Threads {
     int64_t until = 0;
     const void* where = nullptr;
     bool woken = false;
-    sem_t baton;
+    Fiber fiber;
   };
 
  private:
