@@ -177,7 +177,8 @@ void Ledger::judge_call(const CallRecord& record) {
   const bool nameless = kind.http && !kind.modern && !kind.sessions;
   for (const auto& attempt : record.attempts) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
-        !attempt->was_full && record.sent >= 0 && record.sent + passing() < record.left_read &&
+        !attempt->was_full && record.sent >= 0 &&
+        record.sent + passing(record.plan->padding) < record.left_read &&
         attempt->answer_read > record.left_read + handed && !plan_.replica_ends())
       violation("a late answer was passed on", fmt::format("{} taken back at {:.6f}, answer read at {:.6f}",
                                                            tag, static_cast<double>(record.left_read) / 1e6,
@@ -226,9 +227,10 @@ void Ledger::judge_rate(size_t server) {
   }
 }
 
-// What goes from one replica to another on its way.
-Time Ledger::passing() const {
-  return plan_.replicas > 1 ? kSecond : 0;
+// What goes from one replica to another on its way: of a long one in portions of 512 bytes, 40 ms each, where
+// the way is as narrow and as slow as ways are.
+Time Ledger::passing(size_t bytes) const {
+  return plan_.replicas > 1 ? kSecond + static_cast<Time>(bytes / 512) * 40 * kMillisecond : 0;
 }
 
 // Who left has its server told exactly once, in time, and never after the answer.
@@ -274,7 +276,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
-  if (record.left_by_message && (record.left_unread || record.sent + passing() > left)) return;
+  if (record.left_by_message && (record.left_unread || record.sent + passing(record.plan->padding) > left))
+    return;
   const Time resume =
       record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {
