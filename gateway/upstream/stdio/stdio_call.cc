@@ -71,7 +71,7 @@ void StdioCall::answer(mcp::Message&& message) {
   // Not where it was answered in the server's place, nor by a handshake, whoever's it was.
   const bool work_done = id != 0 && request.method != mcp::Method::initialize;
   if (work_done)
-    half_open_probe ? upstream_.health().probe_answered() : upstream_.health().call_answered(sent_at);
+    half_open_probe ? upstream_.health().probe_answered(sent_at) : upstream_.health().call_answered(sent_at);
   if (std::exchange(half_open_probe, false) && !work_done) upstream_.health().half_open_probe_withdrawn();
   pass_answer(std::move(message), upstream_.server());
 }

@@ -28,6 +28,13 @@ void StdioHealth::call_answered(milliseconds sent_at) {
   breaker_.was_over(sent_at) ? answered(Heard::handshake) : breaker_.succeeded();
 }
 
+// Meanwhile a process that was up may have closed the circuit, and deaths have opened it again: of that time
+// this probe knows nothing.
+void StdioHealth::probe_answered(milliseconds sent_at) {
+  if (!breaker_.closed() && !breaker_.was_over(sent_at)) return breaker_.succeeded();
+  answered(Heard::work);
+}
+
 void StdioHealth::died(const InstanceRecord& process, const ProcessEnd& end) {
   if (!end.counts) return;
   Proof proof = process.has_served ? Proof::served : Proof::answered;

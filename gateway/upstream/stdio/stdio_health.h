@@ -50,7 +50,7 @@ class StdioHealth {
   core::Failure refusal() const { return breaker_.refusal(server_.name, loop_.now()); }
   // What became of a call that is no half-open probe, and of one that is.
   void call_answered(std::chrono::milliseconds sent_at);
-  void probe_answered() { answered(Heard::work); }
+  void probe_answered(std::chrono::milliseconds sent_at);
   void half_open_probe_withdrawn() { breaker_.withdrawn(); }
 
   // The process that was heard of last had answered something.

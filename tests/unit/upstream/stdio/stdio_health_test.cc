@@ -103,7 +103,7 @@ TEST_CASE("a process that was up closes an open circuit with what it is sent whe
     CHECK(world.health.try_now());
     world.health.call_answered(world.loop.now());
     CHECK(world.health.circuit_closed());
-    world.health.probe_answered();
+    world.health.probe_answered(world.loop.now());
     CHECK(world.health.circuit_closed());
     world.die(2);
     CHECK(world.health.circuit_closed());
@@ -163,7 +163,7 @@ TEST_CASE("an open circuit lets one half-open probe through when its time is ove
     CHECK(world.health.try_now());
   }
   SECTION("whose answer closes it") {
-    world.health.probe_answered();
+    world.health.probe_answered(world.loop.now());
     CHECK(world.health.circuit_closed());
     world.die(2);
     CHECK(world.health.circuit_closed());
@@ -179,6 +179,21 @@ TEST_CASE("an open circuit lets one half-open probe through when its time is ove
     world.die(1);
     CHECK_FALSE(world.health.circuit_closed());
   }
+}
+
+TEST_CASE("a half-open probe of before the circuit opened once more does not close it") {
+  World world;
+  world.die(3);
+  world.until_half_open();
+  CHECK(world.health.try_now());
+  const milliseconds sent_at = world.loop.now();
+  world.health.call_answered(sent_at);  // a process that was up
+  CHECK(world.health.circuit_closed());
+  world.die(1);  // it was in doubt
+  CHECK_FALSE(world.health.circuit_closed());
+  world.health.probe_answered(sent_at);
+  CHECK_FALSE(world.health.circuit_closed());
+  CHECK(world.health.open_for() > milliseconds(0));
 }
 
 TEST_CASE("a handshake shows nothing to a circuit that is closed: deaths after it are still in a row") {
