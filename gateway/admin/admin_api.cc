@@ -148,7 +148,12 @@ PlainResponse AdminApi::look(const Asked& asked) {
     case ApiCall::listens: return look_at_calls(asked, *limit);
     case ApiCall::call: return look_at_call(asked);
     case ApiCall::sessions: return page(sessions_page(sources_, query));
-    case ApiCall::ends: return page(ends_page(sources_, query, asked.http.parameter("reason").value_or("")));
+    case ApiCall::ends: {
+      auto shown = ends_page(sources_, query, asked.http.parameter("reason").value_or(""));
+      if (shown && shown->is_null())
+        return refused(400, "after names no call that is remembered: take it from next, such as c9f2@81234");
+      return page(std::move(shown));
+    }
     case ApiCall::end_counts: return page(end_counts(sources_));
     case ApiCall::operations: return page(operations_page(sources_, query));
     case ApiCall::log: return look_at_log(asked, *limit);

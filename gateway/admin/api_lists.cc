@@ -86,8 +86,10 @@ Cut cut_ends(const std::vector<EndedCall>& newest_first, const PageQuery& query)
   Cut out = cut(newest_first, by_id, [](const EndedCall& one) { return one.call.id; });
   int64_t time = 0;
   if (out.found || sign == std::string::npos) return out;
-  const std::string_view text = std::string_view(query.after).substr(sign + 1);
-  if (std::from_chars(text.data(), text.data() + text.size(), time).ec != std::errc()) return out;
+  const char* end = query.after.data() + query.after.size();
+  const auto read = std::from_chars(query.after.data() + sign + 1, end, time);
+  if (read.ec != std::errc() || read.ptr != end) return out;
+  out.found = true;
   const auto from = std::find_if(newest_first.begin(), newest_first.end(),
                                  [time](const EndedCall& one) { return one.ended_at.count() <= time; });
   out.from = static_cast<size_t>(from - newest_first.begin());
@@ -313,6 +315,7 @@ std::optional<json> ends_page(const Sources& sources, const PageQuery& query, co
             one.call.route != query.upstream);
   });
   const Cut page = cut_ends(*all, query);
+  if (!page.found) return json(nullptr);
   json out{{"ends", json::array()}, {"total", all->size()}};
   for (size_t i = page.from; i < page.to; ++i)
     out["ends"].push_back(ended_json((*all)[i], sources.loop.now()));

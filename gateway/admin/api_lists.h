@@ -30,6 +30,7 @@ std::optional<nlohmann::json> listens_page(const Sources& sources, exchange::Cal
 // One in flight or ended, with its time line; null where there is none.
 std::optional<nlohmann::json> call_story(const Sources& sources, const std::string& id);
 std::optional<nlohmann::json> ended_call(const Sources& sources, const std::string& id);
+// Null where `after` names no call that is remembered, and no time.
 std::optional<nlohmann::json> ends_page(const Sources& sources, const PageQuery& query,
                                         const std::string& reason);
 std::optional<nlohmann::json> end_counts(const Sources& sources);
