@@ -31,9 +31,7 @@ struct Member {
   core::HeaderFields headers_for_it(const core::HeaderFields& all) const {
     core::HeaderFields out;
     for (const auto& header : all) {
-      bool repeats = header.first.size() > 3 && (header.first[0] == 'M' || header.first[0] == 'm') &&
-                     header.first[3] == '-';
-      if (repeats || forward.passes(header.first)) out.push_back(header);
+      if (core::repeats_message(header.first) || forward.passes(header.first)) out.push_back(header);
     }
     return out;
   }

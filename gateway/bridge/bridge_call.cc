@@ -32,7 +32,9 @@ BridgeCall::BridgeCall(BridgeSession& session, core::CallRequest request, core::
       session_(session),
       serial_(session.joined(*this)),
       request_(std::move(request)),
-      pause_(session.loop()) {}
+      pause_(session.loop()) {
+  answers_held_.charge(request_.account());
+}
 
 BridgeCall::~BridgeCall() {
   if (live()) cancel_alive(session_.inner().name());
@@ -350,6 +352,7 @@ void BridgeCall::answered(int64_t id, const mcp::Message& answer) {
       std::find_if(questions_.begin(), questions_.end(), [&](const auto& q) { return q.id == id; });
   if (question == questions_.end() || !question->answer.empty()) return;
   bool result = answer.kind() == mcp::MessageKind::result;
+  answers_held_ += answer.bytes().size();
   if (result && answer.is_object(Field::result)) {
     question->answer = std::string(answer.raw(Field::result));
   } else if (question->method == Method::elicitation_create) {
@@ -377,8 +380,10 @@ void BridgeCall::go_on() {
 }
 
 void BridgeCall::retry() {
+  written_ = false;  // it waits for a place like any other
   auto failure = start_translated();
   questions_.clear();
+  answers_held_ = 0;
   if (failure) fail(*failure);
 }
 
@@ -388,6 +393,7 @@ void BridgeCall::withdraw_questions(std::string_view why) {
     if (question.answer.empty()) open.push_back(question.id);
   }
   questions_.clear();
+  answers_held_ = 0;
   for (const auto& question : live_questions_)
     open.push_back(question.id);
   live_questions_.clear();

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
+
 #include "core/owned_call.h"
 #include "mcp/modern_server.h"
 #include "net/loop.h"
@@ -89,9 +91,10 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   core::CallRequest request_;  // as the client made it
   std::unique_ptr<core::Call> inner_;
   Step step_ = Step::local;
-  bool written_ = false;  // told; retries are no news to the exchange
+  bool written_ = false;  // told, of this round
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
+  HeldCount answers_held_{Held::calls};  // what the client has answered of them, while others are open
   // Of a legacy server, which is reached through several servers as one: it asks during its call.
   struct LiveQuestion {
     int64_t id;

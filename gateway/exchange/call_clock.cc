@@ -109,6 +109,11 @@ void CallClock::answered() {
   rearm();
 }
 
+void CallClock::server_is_done() {
+  server_done_ = true;
+  rearm();
+}
+
 void CallClock::hold() {
   held_ = true;
   mark(CallStep::held);
@@ -118,7 +123,8 @@ void CallClock::hold() {
 
 bool CallClock::release() {
   if (!std::exchange(held_, false)) return false;
-  request_since_ += loop_.now() - held_since_;
+  // What it said meanwhile has begun its time anew.
+  request_since_ += loop_.now() - std::max(held_since_, request_since_);
   mark(CallStep::released);
   rearm();
   return true;
@@ -183,7 +189,7 @@ void CallClock::arm_written() {
   const milliseconds left_total = since(written_at_ + waited_, t.max_duration);
   const bool total_first =
       left_total < left || (left_total == left && t.max_duration <= request && request_since_ != written_at_);
-  if (held_ || total_first) {
+  if (held_ || server_done_ || total_first) {
     return arm(left_total, {EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration"});
   }
   arm(left, {EndReason::timeout_request, request, "timeouts.request"});

@@ -56,6 +56,8 @@ class CallClock {
   // The server waits for the client's answer to a question: each one is answered once.
   void asked();
   void answered();
+  // Its last message came, and is with a plugin, which has a limit of its own: timeouts.request is kept.
+  void server_is_done();
   // The server is not read from until the client has taken what waits; release() is false when it was not
   // held.
   void hold();
@@ -93,6 +95,7 @@ class CallClock {
   bool stopped_ = false;
   bool plugins_decide_ = false;
   bool held_ = false;
+  bool server_done_ = false;
   core::CallPhase phase_ = core::CallPhase::queued;
   uint32_t open_questions_ = 0;
   Due due_;

@@ -149,8 +149,10 @@ void Exchange::on_call_phase(CallPhase phase) {
 void Exchange::on_call_message(mcp::Message&& message) {
   seen(step_, StepEvent::message);
   if (ended()) return;
-  if (plugins_) return plugins_->from_server(std::move(message));
-  received(std::move(message));
+  if (!plugins_) return received(std::move(message));
+  const bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  plugins_->from_server(std::move(message));
+  if (last && !ended()) clock_.server_is_done();
 }
 
 void Exchange::received(mcp::Message&& message) {
@@ -193,7 +195,7 @@ void Exchange::pause_upstream() {
   clock_.hold();
   reply_->when_drained([this] {
     if (ended() || !clock_.release()) return;
-    if (call_) call_->resume();
+    if (call_ && !(plugins_ && plugins_->holds_server())) call_->resume();
   });
 }
 
@@ -272,7 +274,8 @@ void Exchange::final_message(mcp::Message&& message) {
 
 void Exchange::on_call_failed(const core::Failure& failure) {
   seen(step_, StepEvent::failure);
-  if (ended() || (plugins_ && plugins_->holds_back(failure))) return;
+  if (ended()) return;
+  if (plugins_ && plugins_->holds_back(failure)) return clock_.server_is_done();
   failed(failure);
 }
 
@@ -413,6 +416,11 @@ void Exchange::deadline(const CallClock::Due& due) {
                          due.option);
       break;
     default:
+      if (plugins_ && plugins_->has_waiting()) {
+        text = fmt::format("plugin {} did not decide on what {} said within {} ms (lineward {})",
+                           plugins_->waits_for(), server_name(), due.limit.count(), due.option);
+        break;
+      }
       text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", server_name(), method,
                          from_->target.empty() ? "" : " ", from_->target, due.limit.count(), due.option);
       break;

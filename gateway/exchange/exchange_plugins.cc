@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "config/aggregate.h"
+#include "exchange/exchange_questions.h"
 #include "http/header_list.h"
 #include "plugin/client_facts.h"
 
@@ -78,6 +79,7 @@ void ExchangePlugins::moved() {
   if (exchange_.ended()) return;
   if (exchange_.step_ == Exchange::Step::plugins) return exchange_.advance();
   passage_.pump();
+  if (!exchange_.ended() && exchange_.questions_ && !has_waiting()) exchange_.questions_->all_heard();
 }
 
 void ExchangePlugins::broke(std::string_view what) {

@@ -28,6 +28,10 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   void from_server(mcp::Message message) { passage_.take(std::move(message)); }
   // The server failed: told to the exchange once what came before has passed. False: nothing waits.
   bool holds_back(const core::Failure& failure) { return passage_.holds_back(failure); }
+  // Something that the server said is with a plugin, or waits behind that.
+  bool has_waiting() const { return passage_.has_waiting(); }
+  // So much that the server is not to be read from.
+  bool holds_server() const { return passage_.is_holding(); }
   // What the client was given to come back with.
   void comes_back_with(std::string_view request_state) { request_state_ = request_state; }
   void failure_text(std::string& text) { chain_.failure_text(text); }

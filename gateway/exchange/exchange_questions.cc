@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/aggregate.h"
 #include "core/request_size.h"
 #include "exchange/exchange_plugins.h"
@@ -24,6 +26,12 @@ bool is_input_responses(std::string_view raw) {
   bool object = json::for_each_member(
       raw, [&](const std::string&, std::string_view value) { objects = objects && value.front() == '{'; });
   return object && objects;
+}
+
+// The rules about its tool let the first one pass: nobody with less can count on that.
+bool has_scopes_of(const core::CallerPtr& first, const core::CallerPtr& now) {
+  return !first || std::all_of(first->scopes.begin(), first->scopes.end(),
+                               [&](const std::string& scope) { return now && now->may(scope); });
 }
 
 }  // namespace
@@ -56,6 +64,8 @@ void ExchangeQuestions::settle() {
 
 void ExchangeQuestions::park() {
   if (exchange_.ended() || round_.empty()) return;  // taken back meanwhile
+  // What is with a plugin belongs to this round, or is the answer: all_heard() comes behind it.
+  if (exchange_.plugins_ && exchange_.plugins_->has_waiting()) return;
   if (auto lost = exchange_.reply_->lost())
     return exchange_.client_gone(*lost);  // it would never come back with an answer
   if (rounds_ >= kMaxRounds) {
@@ -104,7 +114,7 @@ void ExchangeQuestions::resume() {
   if (retry.has(Field::params_input_responses) &&
       !is_input_responses(retry.raw(Field::params_input_responses)))
     return refuse_retry(exchange_, "malformed", "inputResponses is not an object of results");
-  if (retry_too_large(retry)) return;
+  if (refused_at_aggregate(retry)) return;
   auto taken = exchange_.owner_.park_table().take(retry.text(Field::params_request_state), from.principal,
                                                   from.upstream, retry);
   if (!taken) {
@@ -134,18 +144,33 @@ void ExchangeQuestions::resume() {
   round_.answer(retry.raw(Field::params_input_responses), *exchange_.call_);
   if (exchange_.ended()) return;
   exchange_.call_->retried(std::move(retry));
-  // What is still open, and what was asked meanwhile, goes into the next round.
+  // What was asked while nobody was there is judged as if it came now.
+  for (mcp::Message& message : taken->unheard) {
+    if (exchange_.ended()) return;
+    exchange_.on_call_message(std::move(message));
+  }
+  if (exchange_.ended()) return;
+  // It goes into the next round, with what is still open.
   if (!round_.empty()) settle();
   exchange_.clock_.rearm();
 }
 
-// At a server's own path the front has looked at that. Its call waits on for a smaller one.
-bool ExchangeQuestions::retry_too_large(const mcp::Message& retry) {
+// What the path of one server has looked at before, and where many are one can be asked only now: how long a
+// request that server takes, and whether who comes back may what the one may who called. Its call waits on
+// for one that is.
+bool ExchangeQuestions::refused_at_aggregate(const mcp::Message& retry) {
   const core::ClientRequest& from = exchange_.from();
   if (!config::is_aggregate(from.upstream)) return false;
-  core::RoutedPtr to = exchange_.owner_.park_table().routed(retry.text(Field::params_request_state),
-                                                            from.principal, from.upstream, retry);
-  auto refusal = to && !from.on_stdio ? core::too_large(*to->server, from.bytes_in) : std::nullopt;
+  const ParkedCall* parked = exchange_.owner_.park_table().find(retry.text(Field::params_request_state),
+                                                                from.principal, from.upstream, retry);
+  if (parked == nullptr || !parked->routed) return false;
+  core::RoutedPtr to = parked->routed;
+  std::optional<core::Failure> refusal;
+  if (!from.on_stdio) refusal = core::too_large(*to->server, from.bytes_in);
+  if (!has_scopes_of(parked->from->caller, from.caller)) {
+    refusal = core::Failure{EndReason::forbidden,
+                            "the call of this requestState was made with scopes that this token has not"};
+  }
   if (!refusal) return false;
   exchange_.use_routed(to);
   exchange_.failed(*refusal);

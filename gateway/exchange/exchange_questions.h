@@ -29,6 +29,10 @@ class ExchangeQuestions {
   // A request of the server; one that it takes back.
   void ask(const mcp::Message& message);
   void withdraw(const mcp::Message& cancelled) { round_.withdraw(cancelled); }
+  // Nothing that the server said is with a plugin any more.
+  void all_heard() {
+    if (!round_.empty()) settle();
+  }
   // The server's error −32042 becomes a result; false when it cannot.
   static bool url_elicitation(Exchange& exchange, const mcp::Message& error);
   // The exchange ends.
@@ -37,7 +41,7 @@ class ExchangeQuestions {
  private:
   void settle();
   void park();
-  bool retry_too_large(const mcp::Message& retry);
+  bool refused_at_aggregate(const mcp::Message& retry);
 
   Exchange& exchange_;
   QuestionRound round_;

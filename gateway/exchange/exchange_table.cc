@@ -42,8 +42,10 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
                                              std::move(arrival), std::move(reply));
   Exchange& started = live_.put(name, std::move(exchange));
   sessions_.exchange_began(started);
-  started.counts_for_principal = load_limits_.came(started.from().principal);
-  if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
+  if (!started.is_listen()) {
+    started.counts_for_principal = load_limits_.came(started.from().principal);
+    in_flight_->fetch_add(1, std::memory_order_relaxed);
+  }
   moved(started, CallMoment::begin);
   started.begin();
   if (listens_ended_ && started.is_listen())

@@ -66,7 +66,7 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
         Overload::in_flight, Limit::in_flight,
         fmt::format("{} requests are under way already (listen.maxInFlight)", limits_.max_in_flight));
   }
-  if (limits_.max_in_flight_per_principal > 0) {
+  if (!stream && limits_.max_in_flight_per_principal > 0) {
     auto found = by_principal_.find(principal);
     if (found != by_principal_.end() && found->second > limits_.max_in_flight_per_principal) {
       return refused(Overload::principal, Limit::in_flight_per_principal,

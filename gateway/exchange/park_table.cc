@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "audit/audit.h"
 #include "log/excerpt.h"
 #include "log/log.h"
@@ -45,7 +47,7 @@ class ParkTable::Parked final : public core::CallOwner {
         since(table.loop_.now()),
         timer(table.loop_) {
     held.charge(call.from->account);
-    note_held();
+    if (call.from->account) caller = Account::caller_of(call.from->account);
   }
 
   ParkTable& table_;
@@ -54,10 +56,15 @@ class ParkTable::Parked final : public core::CallOwner {
   const config::Server& server;
   const milliseconds since;
   net::Timer timer;
+  AccountPtr caller;             // null: one who has the gateway alone
   size_t bytes = 0;              // counted in the table
   HeldBytes held{Held::parked};  // of these, and of its request
-  void note_held() {
-    held.set(bytes + call.call->request_message().bytes().size() + core::bytes_of(*call.from));
+  // What its server has said to it.
+  size_t said() const {
+    size_t sum = call.questions.bytes() + (call.answer ? call.answer->bytes().size() : 0);
+    for (const mcp::Message& message : call.unheard)
+      sum += message.bytes().size();
+    return sum;
   }
   std::string_view route() const {
     return call.routed ? std::string_view(call.from->upstream) : std::string_view();
@@ -70,9 +77,9 @@ class ParkTable::Parked final : public core::CallOwner {
   }
   void on_call_message(mcp::Message&& message) override {
     switch (message.kind()) {
-      case mcp::MessageKind::request: return question(message);
+      case mcp::MessageKind::request: return question(std::move(message));
       case mcp::MessageKind::notification:
-        if (mcp::method_of(message.method()) == Method::cancelled) return call.questions.withdraw(message);
+        if (mcp::method_of(message.method()) == Method::cancelled) return withdraw(message);
         return log::write(log::Level::info, "park.dropped",
                           {{"upstream", server.name},
                            {"route", route()},
@@ -81,14 +88,24 @@ class ParkTable::Parked final : public core::CallOwner {
       default: return keep(std::move(message));
     }
   }
+  void withdraw(const mcp::Message& cancelled) {
+    call.questions.withdraw(cancelled);
+    const std::string wanted = mcp::canonical_id(cancelled.raw(Field::params_request_id));
+    std::erase_if(call.unheard,
+                  [&](const mcp::Message& one) { return mcp::canonical_id(one.raw(Field::id)) == wanted; });
+    table_.note_bytes(*this);
+  }
   // It waits for the next round, or ends the call when the client cannot answer it.
-  void question(const mcp::Message& message) {
+  void question(mcp::Message&& message) {
     auto needed = mcp::capability_for(message);
-    bool declared = needed && mcp::declares(call.from->capabilities, message);
-    size_t before = call.questions.bytes();
-    bool room = table_.sums_[server.name].bytes + message.bytes().size() <= server.limits.max_parked_bytes;
-    if (declared && room && call.questions.add(message))
-      return table_.add_bytes(*this, call.questions.bytes() - before);
+    const bool declared = needed && mcp::declares(call.from->capabilities, message);
+    const bool room =
+        call.questions.size() + call.unheard.size() < kMaxOpenQuestions &&
+        table_.sums_[server.name].bytes + message.bytes().size() <= server.limits.max_parked_bytes;
+    if (declared && room) {
+      call.unheard.push_back(std::move(message));
+      return table_.note_bytes(*this);
+    }
     call.call->reply(
         mcp::error_message(message.raw(Field::id), declared ? mcp::kInternalError : mcp::kMethodNotFound,
                            declared ? "too many questions are open" : "this client cannot be asked"));
@@ -106,8 +123,8 @@ class ParkTable::Parked final : public core::CallOwner {
                       "parked calls (limits.maxParkedBytes)",
                       server.limits.max_parked_bytes));
     }
-    table_.add_bytes(*this, message.bytes().size());
     call.answer = std::move(message);
+    table_.note_bytes(*this);
   }
 };
 
@@ -119,13 +136,26 @@ ParkTable::~ParkTable() = default;
 std::optional<core::Failure> ParkTable::refuses(const config::Server& server, const ParkedCall& call) const {
   if (closed_) return core::Failure{EndReason::cancelled_drain, "the gateway is stopping"};
   auto found = sums_.find(server.name);
-  Sum sum = found == sums_.end() ? Sum{} : found->second;
+  static const Sum none;
+  const Sum& sum = found == sums_.end() ? none : found->second;
   if (sum.calls >= server.limits.max_parked) {
     core::limit_reached(core::Limit::parked);
     return core::Failure{
         EndReason::queue_full,
         fmt::format("{} calls of {} wait for their clients' answers already (limits.maxParked)",
                     server.limits.max_parked, server.name)};
+  }
+  if (call.from->account) {
+    const size_t most = Account::share_of(server.limits.max_parked);
+    auto its = sum.callers.find(Account::caller_of(call.from->account).get());
+    if (its != sum.callers.end() && its->second >= most) {
+      core::limit_reached(core::Limit::principal_share);
+      return core::Failure{
+          EndReason::queue_full,
+          fmt::format("{} calls of this caller at {} wait for its answers already, its share "
+                      "of limits.maxParked (listen.principalShare)",
+                      most, server.name)};
+    }
   }
   if (sum.bytes + call.questions.bytes() > server.limits.max_parked_bytes) {
     core::limit_reached(core::Limit::parked_bytes);
@@ -149,8 +179,10 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
     end(one, EndReason::timeout_park, StateFault::expired,
         fmt::format("the client did not come back within {} ms (lineward timeouts.park)", limit.count()));
   });
-  ++sums_[server.name].calls;
-  add_bytes(one, one.call.questions.bytes());
+  Sum& sum = sums_[server.name];
+  ++sum.calls;
+  if (one.caller) ++sum.callers[one.caller.get()];
+  note_bytes(one);
   parked_.emplace(state.id, std::move(parked));
   return state.text;
 }
@@ -161,10 +193,11 @@ void ParkTable::cancel(Parked& parked, EndReason reason, std::string_view why) {
   parked.call.call->cancel({why, reason});
 }
 
-void ParkTable::add_bytes(Parked& parked, size_t bytes) {
-  parked.bytes += bytes;
-  sums_[parked.server.name].bytes += bytes;
-  parked.note_held();
+void ParkTable::note_bytes(Parked& parked) {
+  const size_t before = std::exchange(parked.bytes, parked.said());
+  sums_[parked.server.name].bytes += parked.bytes - before;
+  parked.held.set(parked.bytes + parked.call.call->request_message().bytes().size() +
+                  core::bytes_of(*parked.call.from));
 }
 
 std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
@@ -175,16 +208,18 @@ std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
   parked->timer.stop();
   Sum& sum = sums_[parked->server.name];
   --sum.calls;
+  if (const Account* caller = parked->caller.get(); caller != nullptr && --sum.callers[caller] == 0)
+    sum.callers.erase(caller);
   sum.bytes -= parked->bytes;
   return parked;
 }
 
-core::RoutedPtr ParkTable::routed(std::string_view state, std::string_view principal,
+const ParkedCall* ParkTable::find(std::string_view state, std::string_view principal,
                                   const std::string& upstream, const mcp::Message& retry) const {
   auto params = [&retry] { return mcp::salient_params(retry); };
   auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
   auto found = read.fault == StateFault::none ? parked_.find(read.id) : parked_.end();
-  return found == parked_.end() ? nullptr : found->second->call.routed;
+  return found == parked_.end() ? nullptr : &found->second->call;
 }
 
 Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
@@ -273,9 +308,21 @@ void ParkTable::end_of(const Served& served, std::string_view why) {
   for (auto& [id, parked] : parked_) {
     if (parked->call.lease.get() == &served) all.push_back(parked.get());
   }
+  end_all(all, EndReason::cancelled_drain, why);
+}
+
+void ParkTable::end_at(const std::string& server, std::string_view why) {
+  std::vector<Parked*> all;
+  for (auto& [id, parked] : parked_) {
+    if (parked->server.name == server) all.push_back(parked.get());
+  }
+  end_all(all, EndReason::cancelled_operator, why);
+}
+
+void ParkTable::end_all(const std::vector<Parked*>& all, EndReason reason, std::string_view why) {
   for (Parked* one : all) {
-    cancel(*one, EndReason::cancelled_drain, why);
-    end(*one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
+    cancel(*one, reason, why);
+    end(*one, reason, StateFault::lost, std::string(why));
   }
 }
 

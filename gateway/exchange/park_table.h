@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/held_bytes.h"
 #include "base/result.h"
@@ -29,7 +30,8 @@ namespace lineward::exchange {
 struct ParkedCall {
   UpstreamLease lease;  // outlives the call
   std::unique_ptr<core::Call> call;
-  QuestionRound questions;             // open, or asked while nobody was there
+  QuestionRound questions;             // open
+  std::vector<mcp::Message> unheard;   // asked while nobody was there: no plugin has judged it yet
   std::optional<mcp::Message> answer;  // it ended meanwhile: what its client gets
   uint32_t rounds = 0;                 // input-required results so far
   std::chrono::milliseconds spent{0};  // of maxDuration
@@ -58,8 +60,8 @@ class ParkTable {
   // Takes the call over; gives the state for its client. `refuses` was asked before. `limit`: how long it
   // waits.
   std::string park(ParkedCall call, const config::Server& server, std::chrono::milliseconds limit);
-  // The server that the parked call of this retry was routed to; null: none, or there is no such call.
-  core::RoutedPtr routed(std::string_view state, std::string_view principal, const std::string& upstream,
+  // The parked call of this retry; null: there is none. Until the table is called again.
+  const ParkedCall* find(std::string_view state, std::string_view principal, const std::string& upstream,
                          const mcp::Message& retry) const;
   // A retry goes on with its call: once. The caller becomes the call's owner (Call::hand_over).
   Result<ParkedCall, StateRefusal> take(std::string_view state, std::string_view principal,
@@ -75,8 +77,10 @@ class ParkTable {
   }
   // Ends all; from here on none is parked.
   void close(std::string_view why);
-  // Ends those of a server that is no longer served.
+  // Ends those of a form of a server that is no longer served.
   void end_of(const Served& served, std::string_view why);
+  // Ends those that are with this server, by whatever path they came: an operator stops it.
+  void end_at(const std::string& server, std::string_view why);
   size_t size() const { return parked_.size(); }
   size_t count_of(const core::Upstream& upstream) const;
   // For people: what is parked, and the end of one by an operator. Null or false where nothing of that name
@@ -89,8 +93,10 @@ class ParkTable {
   struct Sum {
     size_t calls = 0;
     size_t bytes = 0;
+    std::unordered_map<const Account*, size_t> callers;  // calls of each; those that have an account
   };
-  void add_bytes(Parked& parked, size_t bytes);
+  void note_bytes(Parked& parked);
+  void end_all(const std::vector<Parked*>& all, mcp::EndReason reason, std::string_view why);
   void cancel(Parked& parked, mcp::EndReason reason, std::string_view why);
   std::unique_ptr<Parked> remove(const std::string& id);
   // It ended here; a late retry is told why.

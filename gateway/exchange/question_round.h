@@ -30,6 +30,7 @@ class QuestionRound {
   void answer(std::string_view input_responses, core::Call& call);
 
   bool empty() const { return open_.empty(); }
+  size_t size() const { return open_.size(); }
   size_t bytes() const;
   std::vector<mcp::InputQuestion> requests() const;
 

@@ -71,4 +71,11 @@ bool list_has_token(std::string_view list, std::string_view token) {
   return false;
 }
 
+bool named_by_connection(const HeaderList& headers, std::string_view name) {
+  for (const auto& header : headers.all()) {
+    if (equals_ignoring_case(header.name, "Connection") && list_has_token(header.value, name)) return true;
+  }
+  return false;
+}
+
 }  // namespace lineward::http

@@ -118,5 +118,7 @@ class HeaderList {
 // True when a comma-separated list value (Accept, Connection, …) has this token; parameters after ';' are
 // cut.
 bool list_has_token(std::string_view list, std::string_view token);
+// Does any Connection field say that this one is of the hop (RFC 9110 7.6.1)?
+bool named_by_connection(const HeaderList& headers, std::string_view name);
 
 }  // namespace lineward::http

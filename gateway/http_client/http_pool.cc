@@ -393,7 +393,8 @@ std::string HttpPool::render_head(const HttpRequest& request, const std::string&
   append_all(request.headers);
   if (!authorization.empty()) http::append_field(out, "Authorization", authorization);
   out += request.lines;
-  if (post) http::append_length(out, request.body.size());
+  // Whatever follows the head is of this request.
+  if (post || !request.body.empty()) http::append_length(out, request.body.size());
   out += "\r\n";
   return out;
 }

@@ -218,6 +218,12 @@ void GuardedCall::resume_server() {
   hold();
 }
 
+void GuardedCall::hand_over(core::CallOwner& owner, core::Handover how) {
+  paused_ = false;  // who takes over holds nothing back yet
+  PassingCall::hand_over(owner, how);
+  if (live()) hold();
+}
+
 void GuardedCall::retried(mcp::Message request) {
   if (inner_ && inner_->live()) inner_->retried(std::move(request));
 }

@@ -31,6 +31,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void reply(std::string message) override;
   bool pause() override;
   bool resume() override;
+  void hand_over(core::CallOwner& owner, core::Handover how) override;
   void retried(mcp::Message request) override;
 
  private:

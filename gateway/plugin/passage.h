@@ -44,6 +44,10 @@ class Passage {
   void charge(const AccountPtr& account) { held_.charge(account); }
   // Goes on after a wait.
   void pump();
+  // Something of the server has not passed yet.
+  bool has_waiting() const { return !waiting_.empty() || failure_; }
+  // The server is not to be read from.
+  bool is_holding() const { return holding_; }
 
  private:
   void release();

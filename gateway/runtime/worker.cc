@@ -216,7 +216,7 @@ void Worker::act(const std::string& server, const ServerStep& step) {
 }
 
 void Worker::end_calls_of(const std::string& server, const std::string& why) {
-  if (auto with = exchanges_.servers().lease(server)) exchanges_.park_table().end_of(*with.get(), why);
+  exchanges_.park_table().end_at(server, why);
   for (exchange::Exchange* exchange : exchanges_.live().all()) {
     if (exchange->server_name() == server && !exchange->ended())
       exchange->tell(mcp::EndReason::cancelled_operator, why);

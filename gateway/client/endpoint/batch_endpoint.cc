@@ -115,7 +115,8 @@ void BatchEndpoint::start(ClientConnection& connection, Session& session, const 
       exchanges.client_gone(id, why);
   });
   stream.attach(parts_.starter.transport(connection, session, stream, {}));
-  auto batch = std::make_shared<Batch>(Batch{parts_.sessions.table(), session.id, stream.number()});
+  auto batch = std::make_shared<Batch>(parts_.sessions.table(), session.id, stream.number());
+  batch->held.charge(session.account());
   batch->as_array = !accepts(connection.head().headers).events;
   std::vector<std::unique_ptr<BatchReply>> replies;
   for (size_t i = 0; i < requests.size() + errors.size(); ++i)

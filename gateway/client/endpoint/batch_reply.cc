@@ -1,6 +1,15 @@
 #include "client/endpoint/batch_reply.h"
 
+#include "mcp/errors.h"
+#include "metrics/limits.h"
+
 namespace lineward::client {
+namespace {
+
+// An error is no longer than this either.
+constexpr size_t kAlwaysKept = 1024;
+
+}  // namespace
 
 SessionStream* BatchReply::stream() const {
   Session* session = batch_->sessions.find(batch_->session);
@@ -13,7 +22,28 @@ bool BatchReply::ended() {
   return --batch_->open == 0;
 }
 
+// All of them wait for the last. For one that there is no room for the client gets an error in its place.
+void BatchReply::add_to_array(std::string message) {
+  const Session* session = batch_->sessions.find(batch_->session);
+  const bool is_long = message.size() > kAlwaysKept;
+  if (is_long && session != nullptr && !session->may_keep(message.size())) {
+    core::limit_reached(core::Limit::buffered_bytes_per_principal);
+    auto parsed = mcp::Message::parse(std::move(message), json::kDepthCeiling);
+    message = mcp::gateway_error(
+        parsed ? parsed->raw(mcp::Field::id) : std::string_view("null"),
+        {.reason = mcp::EndReason::queue_full,
+         .text = "there is no room to keep this answer until the last of its batch "
+                 "(listen.maxBufferedBytesPerPrincipal, listen.maxBufferedBytes): accept text/event-stream, "
+                 "or send fewer at once",
+         .upstream = session->upstream});
+  }
+  if (!batch_->answers.empty()) batch_->answers += ',';
+  batch_->answers += message;
+  batch_->held.set(batch_->answers.size());
+}
+
 void BatchReply::end_array() {
+  batch_->held.set(0);
   SessionStream* s = stream();
   if (s == nullptr) return;
   if (batch_->answers.empty()) return s->finish_empty();
@@ -38,8 +68,7 @@ void BatchReply::finish(std::string message, int) {
   bytes_ += message.size();
   bool last = ended();
   if (batch_->as_array) {
-    if (!batch_->answers.empty()) batch_->answers += ',';
-    batch_->answers += message;
+    add_to_array(std::move(message));
     if (last) end_array();
     return;
   }

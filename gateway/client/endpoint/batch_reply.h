@@ -6,19 +6,24 @@
 #include <memory>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "client/session/session.h"
 
 namespace lineward::client {
 
 // What the replies of one batch share.
 struct Batch {
+  Batch(SessionTable& its_sessions, std::string its_session, uint32_t its_stream)
+      : sessions(its_sessions), session(std::move(its_session)), stream(its_stream) {}
+
   SessionTable& sessions;
-  std::string session;
-  uint32_t stream = 0;
-  size_t open = 0;           // requests that have not ended
-  bool streamed = false;     // an event was sent
-  bool as_array = false;     // the client takes no events: one JSON array at the end
-  std::string answers = {};  // of an array, so far
+  const std::string session;
+  const uint32_t stream;
+  size_t open = 0;              // requests that have not ended
+  bool streamed = false;        // an event was sent
+  bool as_array = false;        // the client takes no events: one JSON array at the end
+  std::string answers = {};     // of an array, so far
+  HeldBytes held{Held::calls};  // these
 };
 
 class BatchReply final : public core::ReplyStream {
@@ -38,6 +43,7 @@ class BatchReply final : public core::ReplyStream {
   // One less is open; true for the last.
   bool ended();
   void end_array();
+  void add_to_array(std::string message);
 
   std::shared_ptr<Batch> batch_;
   uint64_t bytes_ = 0;

@@ -202,14 +202,18 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   arrival.from->bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
+  PeerRouter::Word word;  // to the other replicas, once nobody has refused it
+  std::string told;
   Session* unnamed = era ? nullptr : parts_.sessions.find_unnamed(connection, server);
   if (unnamed != nullptr) era = mcp::Era::legacy;
   if (era && *era == mcp::Era::legacy) {
     Session* session = unnamed != nullptr ? unnamed : parts_.sessions.find(connection);
     if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
-    if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled)
-      peers_.tell_others(peers_.word(connection), PeerRouter::of_cancel(message));
+    if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled) {
+      word = peers_.word(connection);
+      told = PeerRouter::of_cancel(message);
+    }
     if (auto refusal = check_legacy_version(headers, session->revision))
       return parts_.refusals.refuse(connection, *refusal);
     parts_.sessions.table().touch(*session);
@@ -230,6 +234,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   if (arrival.from->era == mcp::Era::modern && era)
     arrival.headers = parts_.router.forwarded(connection, server, Mirrored::yes);
   if (settles == nullptr) connection.respond(202, {}, {});
+  peers_.tell_others(word, told);
   if (!placed) return;  // nothing says where it belongs: accepted, counted, not passed on
   parts_.exchanges.notified(std::move(arrival));
   if (settles != nullptr) accept_when_settled(connection, *settles);

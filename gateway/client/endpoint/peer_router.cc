@@ -155,7 +155,9 @@ bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& me
 void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std::string body,
                       PeerPassPlan plan) {
   const http::RequestHead& head = connection.head();
+  if (head.method != "POST") body.clear();  // it means nothing (RFC 9110 9.3.1, 9.3.5)
   plan.peer = peer;
+  plan.caller = connection.account();
   plan.server = router_.server_of(head);
   plan.is_stream = head.method == "GET" ||
                    mcp::method_of(head.headers.get("Mcp-Method")) == mcp::Method::subscriptions_listen;
@@ -178,15 +180,21 @@ void PeerRouter::over(PeerPass& pass) {
 }
 
 void PeerRouter::over(PeerNote& note) {
-  auto count = notes_to_.find(note.peer());
-  if (count != notes_to_.end() && --count->second == 0) notes_to_.erase(count);
+  auto notes = notes_to_.find(note.peer());
+  if (notes != notes_to_.end()) {
+    auto caller = notes->second.callers.find(note.caller().get());
+    if (caller != notes->second.callers.end() && --caller->second == 0) notes->second.callers.erase(caller);
+    if (--notes->second.count == 0) notes_to_.erase(notes);
+  }
   retire_from(notes_, note, loop_);
 }
 
 PeerRouter::Word PeerRouter::word(ClientConnection& connection) const {
   if (!links_.peers || connection.facts().passed_by_peer || !names_session(connection.head().headers))
     return std::nullopt;
-  return head_for_peer(connection);
+  AccountPtr caller = connection.account();
+  if (caller) caller = Account::caller_of(caller);
+  return PeerWord{head_for_peer(connection), std::move(caller)};
 }
 
 std::string PeerRouter::of_cancel(const mcp::Message& cancel) {
@@ -207,15 +215,20 @@ std::string PeerRouter::of_answer(std::string_view raw_id) {
 void PeerRouter::tell_others(const Word& word, const std::string& message) {
   if (!word || message.empty() || !links_.peers) return;
   for (const std::string& peer : links_.peers->names()) {
-    size_t& count = notes_to_[peer];
-    if (count >= kMaxNotes) {
+    Notes& notes = notes_to_[peer];
+    size_t& of_caller = notes.callers[word->caller.get()];
+    // As of everything that is for all a caller has a share of these places, and no more.
+    const bool within = !word->caller || of_caller < Account::share_of(kMaxNotes);
+    if (notes.count >= kMaxNotes || !within) {
+      if (of_caller == 0) notes.callers.erase(word->caller.get());
       untold(peer);
       continue;
     }
-    ++count;
-    core::PeerRequest request = *word;
+    ++notes.count;
+    ++of_caller;
+    core::PeerRequest request = word->head;
     give(request, message);
-    notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer, std::move(request),
+    notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer, word->caller, std::move(request),
                                                 [this](PeerNote& note) { over(note); }));
   }
 }

@@ -43,7 +43,11 @@ class PeerRouter {
   bool pass_retry(ClientConnection& connection, const mcp::Message& message);
   // Taken from a request of a session while its head is there, to tell the others of it, then or later.
   // Nothing where there are no others, or where it is their word.
-  using Word = std::optional<core::PeerRequest>;
+  struct PeerWord {
+    core::PeerRequest head;
+    AccountPtr caller;  // null: one who has the gateway alone
+  };
+  using Word = std::optional<PeerWord>;
   Word word(ClientConnection& connection) const;
   // What they are told of a cancel, and of an answer: that there is one, what it is concerns its server
   // alone. Short; empty: there is no call of that name, or no question.
@@ -78,7 +82,12 @@ class PeerRouter {
   const ServeHere serve_here_;
   std::vector<std::unique_ptr<PeerPass>> passes_;
   std::vector<std::unique_ptr<PeerNote>> notes_;
-  std::map<std::string, size_t> notes_to_;  // by peer; of those that have any
+  // To one peer, and of those, each caller's.
+  struct Notes {
+    size_t count = 0;
+    std::map<const Account*, size_t> callers;
+  };
+  std::map<std::string, Notes> notes_to_;  // by peer; of those that have any
   uint64_t notes_dropped_ = 0;
 };
 

@@ -33,9 +33,14 @@ SessionDirectory::SessionDirectory(net::Loop& loop, const config::Listen& config
       sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
       unnamed_(loop, sessions_, [this](const std::string& id) { exchanges_.session_ended(id); }) {}
 
+// A session is its server's: at the path of another there is no such session, for whatever comes.
 Session* SessionDirectory::find(const ClientConnection& connection) {
+  const http::RequestHead& head = connection.head();
+  const std::string_view posts = router_.server_of_sse_post(head);
+  const std::string server = posts.empty() ? router_.server_of_session(head) : std::string(posts);
   Session* session = find_named(connection);
-  if (session != nullptr) unnamed_.named(*session);
+  if (session == nullptr || session->upstream != server) return nullptr;
+  unnamed_.named(*session);
   return session;
 }
 

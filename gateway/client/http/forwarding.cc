@@ -5,32 +5,13 @@
 #include "client/http/admission.h"
 
 namespace lineward::client {
-namespace {
-
-constexpr std::string_view kParam = "Mcp-Param-";
-
-bool repeats_body(std::string_view name) {
-  if (name.empty() || (name.front() != 'M' && name.front() != 'm')) return false;
-  return http::equals_ignoring_case(name.substr(0, kParam.size()), kParam) ||
-         http::equals_ignoring_case(name, "Mcp-Name");
-}
-
-bool named_by_connection(const http::HeaderList& headers, std::string_view name) {
-  for (const auto& header : headers.all()) {
-    if (http::equals_ignoring_case(header.name, "Connection") && http::list_has_token(header.value, name))
-      return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 core::HeaderFields headers_to_forward(const http::HeaderList& headers, const config::ForwardRules& rules,
                                       Mirrored mirrored) {
   core::HeaderFields out;
   for (const auto& header : headers.all()) {
-    const bool repeats = mirrored == Mirrored::yes && repeats_body(header.name);
-    if (!repeats && (!rules.passes(header.name) || named_by_connection(headers, header.name))) continue;
+    const bool repeats = mirrored == Mirrored::yes && core::repeats_message(header.name);
+    if (!repeats && (!rules.passes(header.name) || http::named_by_connection(headers, header.name))) continue;
     // Two credentials: the server could take the one that somebody in between did not check.
     if (!repeats && http::equals_ignoring_case(header.name, "Authorization") &&
         headers.count("Authorization") > 1) {

@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds kNoteLimit{10000};
 
 // By these a replica knows whose request it is and what it means: no client says that they end here.
 bool is_for_us(std::string_view name) {
-  static constexpr std::array<std::string_view, 6> kNames{"Authorization", "Accept", "Content-Type",
-                                                          "Last-Event-ID", "Cookie", "Origin"};
+  static constexpr std::array<std::string_view, 7> kNames{
+      "Authorization", "X-API-Key", "Accept", "Content-Type", "Last-Event-ID", "Cookie", "Origin"};
   for (std::string_view ours : {"Mcp-", "Lineward-"}) {
     if (http::equals_ignoring_case(name.substr(0, ours.size()), ours)) return true;
   }
@@ -31,14 +31,14 @@ bool is_for_us(std::string_view name) {
 }
 
 // RFC 9110 7.6.1, and what this hop's own writer says.
-bool of_the_hop(std::string_view name, std::string_view connection) {
+bool of_the_hop(std::string_view name, const http::HeaderList& headers) {
   static constexpr std::array<std::string_view, 12> kNames{
       "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate",
       "TE",         "Trailer",    "Upgrade",          "Transfer-Encoding",   "Content-Length",
       "Expect",     "Host"};
   auto same = [name](std::string_view one) { return http::equals_ignoring_case(one, name); };
   return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) ||
-         (http::list_has_token(connection, name) && !is_for_us(name));
+         (!is_for_us(name) && http::named_by_connection(headers, name));
 }
 
 uint64_t length_of(const http::HeaderList& headers) {
@@ -53,7 +53,7 @@ uint64_t length_of(const http::HeaderList& headers) {
 std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers) {
   std::vector<http::OutHeader> out;
   for (const auto& header : headers.all()) {
-    if (of_the_hop(header.name, headers.get("Connection"))) continue;
+    if (of_the_hop(header.name, headers)) continue;
     out.push_back({std::string(header.name), std::string(header.value)});
   }
   return out;
@@ -69,6 +69,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPa
       silence_(loop) {
   core::stats().count(core::Passed::out);
   reply_->on_gone([this](mcp::EndReason) { finish(); });
+  held_.charge(plan_.caller);
   held_.set(plan_.request.body.size());
   call_ = peers_->pass(plan_.peer, std::move(plan_.request), *this);
 }
@@ -92,7 +93,7 @@ void PeerPass::on_peer_head(const http::ResponseInfo& info) {
   held_.set(0);
   type_ = std::string(info.headers.get("Content-Type"));
   for (const auto& header : info.headers.all()) {
-    if (of_the_hop(header.name, info.headers.get("Connection"))) continue;
+    if (of_the_hop(header.name, info.headers)) continue;
     if (http::equals_ignoring_case(header.name, "Content-Type") ||
         http::equals_ignoring_case(header.name, "Date"))
       continue;
@@ -209,8 +210,14 @@ void PeerPass::failed(Sent sent, const std::string& why) {
 }
 
 PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
-                   core::PeerRequest request, Over over)
-    : peers_(std::move(peers)), peer_(peer), over_(std::move(over)), limit_(loop) {
+                   AccountPtr caller, core::PeerRequest request, Over over)
+    : peers_(std::move(peers)),
+      peer_(peer),
+      caller_(std::move(caller)),
+      over_(std::move(over)),
+      limit_(loop) {
+  held_.charge(caller_);
+  held_.set(request.body.size());
   core::stats().count(core::Passed::out);
   limit_.start(kNoteLimit, [this] { failed(); });
   call_ = peers_->pass(peer, std::move(request), *this);

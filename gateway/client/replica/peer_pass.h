@@ -28,6 +28,7 @@ struct PeerPassPlan {
   std::function<void()> serve_here;
   bool is_stream = false;                    // a GET: it ends when the gateway drains
   std::chrono::milliseconds quiet_limit{0};  // of an event stream: its keep-alive comes more often
+  AccountPtr caller;                         // whose share its body is of
   core::PeerRequest request;
 };
 
@@ -82,10 +83,11 @@ class PeerPass final : private core::PeerListener {
 class PeerNote final : private core::PeerListener {
  public:
   using Over = std::function<void(PeerNote& note)>;
-  PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
+  PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer, AccountPtr caller,
            core::PeerRequest request, Over over);
 
   const std::string& peer() const { return peer_; }
+  const AccountPtr& caller() const { return caller_; }
 
  private:
   void on_peer_head(const http::ResponseInfo&) override {}
@@ -98,6 +100,8 @@ class PeerNote final : private core::PeerListener {
 
   std::shared_ptr<core::PeerApi> peers_;
   const std::string peer_;
+  const AccountPtr caller_;
+  HeldBytes held_{Held::calls};
   std::unique_ptr<core::PeerCall> call_;
   Over over_;
   net::Timer limit_;

@@ -106,10 +106,12 @@ class Session {
   // From 2025-11-25 on clients know the empty event that makes a stream resumable.
   bool primes() const { return revision >= "2025-11-25"; }
 
+  // Is there room, in its caller's share and in all, to keep so much more of what can be done without?
+  bool may_keep(size_t more) const;
+
  private:
   SessionStream& open(SessionStream::Gone gone);
   void remove(uint32_t number);
-  bool may_keep(size_t more) const;
   void trim_events(SessionStream& newest);
 
   net::Loop& loop_;

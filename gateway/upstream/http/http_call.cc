@@ -1,5 +1,7 @@
 #include "upstream/http/http_call.h"
 
+#include <algorithm>
+
 #include "upstream/http/http_health.h"
 
 namespace lineward::upstream {
@@ -43,6 +45,7 @@ void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // who takes over holds nothing back yet
   owner_ = &owner;
+  place.parked(how == core::Handover::parked);
   how == core::Handover::parked ? host_.park(*this) : host_.unpark(*this);
 }
 
@@ -91,7 +94,7 @@ void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& faul
 
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id = from.last_event_id();
-  if (from.retry()) retry = *from.retry();
+  if (from.retry()) retry = std::max(*from.retry(), kLeastRetry);
   if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !from.receipt_only())
     from.distrust();  // it should have held the answer
   host_.loop().retire(std::move(messages));

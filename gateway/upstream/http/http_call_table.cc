@@ -377,7 +377,14 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   ++call.failures;
   call.timer.start(wait, [this, &call] {
     SessionGroup* group = group_of(call);
-    if (group == nullptr || !group->session()) return;
+    const bool its_session = group != nullptr && group->session() && group->is_ready() &&
+                             (call.in_session == 0 || group->session_number() == call.in_session);
+    if (!its_session) {
+      return fail(call, {EndReason::upstream_unreachable,
+                         fmt::format("{} broke off its stream, and the session that it was to be resumed in "
+                                     "is over",
+                                     server_.name)});
+    }
     HttpRequest request{"GET", group->session()->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
     call.messages = std::make_unique<HttpMessages>(parts_.pool, std::move(request),

@@ -19,6 +19,9 @@
 
 namespace lineward::upstream {
 
+// A server that says `retry: 0` is asked again ten times a second, not as fast as it ends its streams.
+inline constexpr std::chrono::milliseconds kLeastRetry{100};
+
 // A stream whose server is told of the cancel is closed so much later at most (behaviour.md 3).
 inline constexpr std::chrono::milliseconds kCancelThenClose{100};
 

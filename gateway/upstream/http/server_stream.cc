@@ -103,7 +103,7 @@ void ServerStream::on_malformed_request(HttpMessages&, const mcp::MessageFault& 
 
 void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
-  if (from.retry()) retry_ = *from.retry();
+  if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
   loop_.retire(std::move(messages_));
   settle();
   if (!owner_.is_ready()) return;

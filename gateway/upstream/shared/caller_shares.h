@@ -1,5 +1,6 @@
 // How many calls each caller has at one server (docs/limits.md, "Shares"): its queue is for all, and one
-// caller must not have it whole. A call holds its place for as long as it is there.
+// caller must not have it whole. A call holds its place for as long as it is there, but for
+// the time in which it is parked.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,18 +32,29 @@ class CallerShares {
       if (!account) return;  // nobody's share: one who has the gateway alone
       account_ = Account::caller_of(account);
       shares_ = &shares;
-      ++shares.calls_[account_.get()];
+      count(true);
     }
     void leave() {
-      if (shares_ == nullptr) return;
-      auto found = shares_->calls_.find(account_.get());
-      if (found != shares_->calls_.end() && --found->second == 0) shares_->calls_.erase(found);
+      count(false);
       shares_ = nullptr;
     }
+    // While it waits for its client a call takes no place, and the same one then.
+    void parked(bool now) { count(!now); }
 
    private:
+    void count(bool now) {
+      if (shares_ == nullptr || std::exchange(counted_, now) == now) return;
+      if (now) {
+        ++shares_->calls_[account_.get()];
+        return;
+      }
+      auto found = shares_->calls_.find(account_.get());
+      if (found != shares_->calls_.end() && --found->second == 0) shares_->calls_.erase(found);
+    }
+
     CallerShares* shares_ = nullptr;
     AccountPtr account_;
+    bool counted_ = false;
   };
 
   // Why this request's caller gets no further place; nothing: it has not its share.

@@ -1,15 +1,21 @@
 #include "upstream/stdio/instance_cancels.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "log/log.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
+
+using std::chrono::milliseconds;
+
 namespace {
 
 // Of a client's words to the server about its cancel.
 constexpr size_t kMaxReason = 1024;
+// How often one that is behind with reading gets the time of its grace again.
+constexpr int kMostLooks = 10;
 
 }  // namespace
 
@@ -49,8 +55,15 @@ void InstanceCancels::cancel_own(int64_t id) {
 }
 
 void InstanceCancels::remember(int64_t id) {
-  remembered_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, id);
-  if (!timer_.running()) timer_.start(server_.timeouts.cancel_grace, [this] { sweep(); });
+  const milliseconds due = loop_.now() + server_.timeouts.cancel_grace;
+  remembered_.emplace(due, Remembered{id, wire_.taken(), 0});
+  look_at(due);
+}
+
+void InstanceCancels::look_at(milliseconds due) {
+  if (timer_.running() && looks_at_ <= due) return;
+  looks_at_ = due;
+  timer_.start(std::max(due - loop_.now(), milliseconds(0)), [this] { sweep(); });
 }
 
 // What is over is not cancelled: an answer that came in the same turn was read by now.
@@ -74,15 +87,17 @@ void InstanceCancels::refuse(std::vector<std::string> refusals) {
 }
 
 void InstanceCancels::sweep() {
-  // A cancel that is still in our own queue is not forgotten.
-  if (wire_.backlog() > 0) {
-    timer_.start(server_.timeouts.cancel_grace, [this] { sweep(); });
-    return;
-  }
-  while (!remembered_.empty() && remembered_.front().first <= loop_.now()) {
-    PendingCall* entry = calls_.find(remembered_.front().second);
-    remembered_.pop_front();
+  const milliseconds again =
+      loop_.now() + std::max<milliseconds>(server_.timeouts.cancel_grace, milliseconds(1));
+  while (!remembered_.empty() && remembered_.begin()->first <= loop_.now()) {
+    Remembered one = remembered_.begin()->second;
+    remembered_.erase(remembered_.begin());
+    PendingCall* entry = calls_.find(one.id);
     if (entry == nullptr) continue;  // it was answered after all
+    if (still_reads(one)) {
+      remembered_.emplace(again, one);
+      continue;
+    }
     log::write(log::Level::debug, "call.cancel_ignored",
                {{"upstream", server_.name}, {"upstream_id", entry->id}});
     settle(*entry, core::CancelOutcome::ignored);
@@ -95,8 +110,13 @@ void InstanceCancels::sweep() {
     }
     calls_.forget(*entry);
   }
-  if (!remembered_.empty()) timer_.start(remembered_.front().first - loop_.now(), [this] { sweep(); });
+  if (!remembered_.empty()) look_at(remembered_.begin()->first);
   wire_.tell_free();
+}
+
+bool InstanceCancels::still_reads(Remembered& one) const {
+  if (wire_.backlog() == 0 || ++one.looks > kMostLooks) return false;
+  return std::exchange(one.taken, wire_.taken()) < wire_.taken();
 }
 
 void InstanceCancels::settle(const PendingCall& entry, core::CancelOutcome outcome) {

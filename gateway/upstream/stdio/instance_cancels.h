@@ -3,11 +3,11 @@
 //
 // A cancel is written at the end of the turn: what was answered in the same turn is over, and not cancelled.
 // After `timeouts.cancelGrace` without an answer the id is forgotten, or the process ended (`cancel: kill`).
-// Belongs to a StdioInstance.
+// A server that is behind with reading, and reads, has a few graces. Belongs to a StdioInstance.
 #pragma once
 
 #include <chrono>
-#include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +46,17 @@ class InstanceCancels {
     std::string why;
     std::vector<std::string> refusals;  // of its open questions
   };
+  // One that may still be answered.
+  struct Remembered {
+    int64_t id = 0;
+    uint64_t taken = 0;  // by the server, of all that was written to it, when this was looked at last
+    int looks = 0;
+  };
   void remember(int64_t id);
+  void look_at(std::chrono::milliseconds due);
   void sweep();
+  // What the server has not read yet may be the cancel, and it reads.
+  bool still_reads(Remembered& one) const;
 
   net::Loop& loop_;
   const config::Server& server_;
@@ -56,8 +65,9 @@ class InstanceCancels {
   InstanceWire& wire_;
   std::vector<Cancel> cancels_;
   net::Deferred write_later_;
-  // That may still be answered: until when they are remembered.
-  std::deque<std::pair<std::chrono::milliseconds, int64_t>> remembered_;
+  // By when they are forgotten; a reload changes how long that is.
+  std::multimap<std::chrono::milliseconds, Remembered> remembered_;
+  std::chrono::milliseconds looks_at_{0};
   net::Timer timer_;
 };
 

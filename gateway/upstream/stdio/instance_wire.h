@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "mcp/revision.h"
@@ -17,8 +18,9 @@ class InstanceWire {
   virtual bool write_small(std::string message) = 0;
   // The answer to a server's own request; one that does not read them is ended.
   virtual void answer_server(std::string message) = 0;
-  // Bytes that the server has not read yet.
+  // Bytes that the server has not read yet; and those that it has, of all that was written to it.
   virtual size_t backlog() const = 0;
+  virtual uint64_t taken() const = 0;
   // A place became free: there may be something to send.
   virtual void tell_free() = 0;
   virtual void stop(const ProcessEnd& why) = 0;

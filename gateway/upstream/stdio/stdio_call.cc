@@ -50,6 +50,7 @@ void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
   const bool parked = how == core::Handover::parked;
   owner_ = &owner;
   if (instance != nullptr) instance->calls().handed_over(*this, how);
+  place.parked(parked);
   if (!is_listen()) count(!parked);
 }
 

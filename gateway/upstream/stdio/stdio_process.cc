@@ -123,6 +123,7 @@ void StdioProcess::write_line(std::string message) {
   if (!in_.stream || down_) return;
   message += '\n';
   core::stats().bytes(core::Side::upstream, 0, message.size());
+  written_ += message.size();
   in_.stream->write(std::move(message));
 }
 

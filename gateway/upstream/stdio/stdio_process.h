@@ -44,6 +44,8 @@ class StdioProcess {
   void start();
   void write_line(std::string message);
   size_t backlog() const { return in_.stream ? in_.stream->backlog() : 0; }
+  // Of all that was written to it, what it has read.
+  uint64_t taken() const { return written_ - backlog(); }
   // Close stdin, wait, SIGTERM to the tree, wait, SIGKILL. `text` says why, for on_process_down.
   void stop(const ProcessEnd& why);
   bool down() const { return down_; }
@@ -102,6 +104,7 @@ class StdioProcess {
   bool exited_ = false;
   bool out_ended_ = false;
   bool err_ended_ = false;
+  uint64_t written_ = 0;  // bytes, to its stdin
   bool stopping_ = false;
   bool down_ = false;
   bool gone_ = false;

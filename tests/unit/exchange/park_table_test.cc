@@ -326,9 +326,10 @@ TEST_CASE("of a call at the aggregate it is known to which server it went, as lo
   parked.routed = std::make_shared<const core::RoutedTo>(core::RoutedTo{&world.server, nullptr, "ask"});
   const core::RoutedPtr to = parked.routed;
   const std::string state = world.park(std::move(parked));
-  CHECK(world.table.routed(state, "p", "park", retry_of(state)) == to);
-  CHECK(world.table.routed(state, "other", "park", retry_of(state)) == nullptr);
+  REQUIRE(world.table.find(state, "p", "park", retry_of(state)) != nullptr);
+  CHECK(world.table.find(state, "p", "park", retry_of(state))->routed == to);
+  CHECK(world.table.find(state, "other", "park", retry_of(state)) == nullptr);
   CHECK(world.table.views().at(0).route == "park");
   CHECK(world.fault(state) == StateFault::none);
-  CHECK(world.table.routed(state, "p", "park", retry_of(state)) == nullptr);
+  CHECK(world.table.find(state, "p", "park", retry_of(state)) == nullptr);
 }

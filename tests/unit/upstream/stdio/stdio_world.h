@@ -73,6 +73,7 @@ struct FakeWire final : InstanceWire {
   std::vector<std::string> written;
   std::vector<std::string> answers;
   size_t owed = 0;
+  uint64_t has_taken = 0;
   int freed = 0;
   std::optional<ProcessEnd> stopped;
   mcp::Era spoken = mcp::Era::legacy;
@@ -83,6 +84,7 @@ struct FakeWire final : InstanceWire {
     return true;
   }
   void answer_server(std::string message) override { answers.push_back(std::move(message)); }
+  uint64_t taken() const override { return has_taken; }
   size_t backlog() const override { return owed; }
   void tell_free() override { ++freed; }
   void stop(const ProcessEnd& why) override { stopped = why; }
