@@ -56,7 +56,7 @@ void InstanceCancels::cancel_own(int64_t id) {
 
 void InstanceCancels::remember(int64_t id) {
   const milliseconds due = loop_.now() + server_.timeouts.cancel_grace;
-  remembered_.emplace(due, Remembered{id, wire_.taken(), 0});
+  remembered_.emplace(due, Remembered{id, wire_.stdin_state().taken, 0});
   look_at(due);
 }
 
@@ -115,8 +115,9 @@ void InstanceCancels::sweep() {
 }
 
 bool InstanceCancels::still_reads(Remembered& one) const {
-  if (wire_.backlog() == 0 || ++one.looks > kMostLooks) return false;
-  return std::exchange(one.taken, wire_.taken()) < wire_.taken();
+  const InstanceWire::StdinState state = wire_.stdin_state();
+  if (state.owed == 0 || ++one.looks > kMostLooks) return false;
+  return std::exchange(one.taken, state.taken) < state.taken;
 }
 
 void InstanceCancels::settle(const PendingCall& entry, core::CancelOutcome outcome) {

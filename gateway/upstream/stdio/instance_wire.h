@@ -18,9 +18,12 @@ class InstanceWire {
   virtual bool write_small(std::string message) = 0;
   // The answer to a server's own request; one that does not read them is ended.
   virtual void answer_server(std::string message) = 0;
-  // Bytes that the server has not read yet; and those that it has, of all that was written to it.
-  virtual size_t backlog() const = 0;
-  virtual uint64_t taken() const = 0;
+  // Of the bytes that were written to it: those that the server has not read yet, and those that it has.
+  struct StdinState {
+    size_t owed = 0;
+    uint64_t taken = 0;
+  };
+  virtual StdinState stdin_state() const = 0;
   // A place became free: there may be something to send.
   virtual void tell_free() = 0;
   virtual void stop(const ProcessEnd& why) = 0;

@@ -110,8 +110,7 @@ class StdioInstance final : public ProcessOwner,
   void on_process_gone() override;
   void on_process_writable() override { tell_free(); }
   // InstanceWire
-  size_t backlog() const override { return process_.backlog(); }
-  uint64_t taken() const override { return process_.taken(); }
+  StdinState stdin_state() const override { return {process_.backlog(), process_.taken()}; }
   void tell_free() override { owner_->on_instance_free(*this); }
   // InboxOwner
   void on_message() override { record_.last_used = loop_.now(); }

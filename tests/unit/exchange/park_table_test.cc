@@ -239,10 +239,29 @@ TEST_CASE("what the server asks meanwhile waits for the next round, as far as th
   CHECK(world.seen->replies[0].find("too many questions") != std::string::npos);
   auto taken = world.take(state);
   REQUIRE(taken);
-  std::vector<std::string> keys;
-  for (const auto& one : taken->questions.requests())
-    keys.push_back(one.key);
-  CHECK(keys == std::vector<std::string>{R"("r")", R"("s")"});
+  CHECK(taken->questions.empty());
+  // As they came: no plugin has judged them yet.
+  std::vector<std::string> ids;
+  for (const mcp::Message& one : taken->unheard)
+    ids.emplace_back(one.raw(Field::id));
+  CHECK(ids == std::vector<std::string>{R"("r")", R"("s")"});
+  taken->call->cancel("enough");
+}
+
+TEST_CASE("what the server takes back takes no room any more") {
+  World world;
+  const std::string state = world.park();
+  const uint64_t held = world.account->held();
+  world.seen->says(question("r", std::string(6000, 'x')));
+  CHECK(world.account->held() > held + 6000);
+  world.seen->says(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"r"}})");
+  CHECK(world.account->held() == held);
+  ParkedCall second = world.call({question("q", std::string(6000, 'x'))});
+  CHECK_FALSE(world.table.refuses(world.server, second));
+  second.call->cancel("enough");
+  auto taken = world.take(state);
+  REQUIRE(taken);
+  CHECK(taken->unheard.empty());
   taken->call->cancel("enough");
 }
 

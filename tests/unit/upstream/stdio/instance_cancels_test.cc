@@ -172,18 +172,54 @@ TEST_CASE("without an answer the id is forgotten after the grace, and the proces
   CHECK(world.counter.sum == 0);
 }
 
-TEST_CASE("the grace of a cancel that the server has not read yet has not begun") {
+TEST_CASE("the grace of a cancel that the server has not read yet begins again while it reads, ten times") {
   World world(kSoonOver);
   StdioCall& call = world.sent();
   world.wire.owed = 1;
   world.cancels.cancel(call, "enough");
   world.turn();
+  net::Timer reads(world.stdio.loop);
+  std::function<void()> read = [&] {
+    ++world.wire.has_taken;
+    reads.start(milliseconds(1), read);
+  };
+  read();
+  const milliseconds begun = world.stdio.loop.now();
   run_for(world.stdio.loop, 3 * kSoonOver);
   CHECK(world.calls.find(call.id) != nullptr);
-  CHECK(world.wire.freed == 0);
-  world.wire.owed = 0;
+  SECTION("until it has read all") {
+    world.wire.owed = 0;
+    world.wait_until([&] { return world.calls.find(call.id) == nullptr; });
+  }
+  SECTION("and no longer") {
+    world.wait_until([&] { return world.calls.find(call.id) == nullptr; });
+    CHECK(world.stdio.loop.now() - begun >= 11 * kSoonOver);
+  }
+  CHECK(world.calls.find(call.id) == nullptr);
+}
+
+TEST_CASE("a server that reads nothing has the one grace of a cancel, and no longer") {
+  World world(kSoonOver);
+  StdioCall& call = world.sent();
+  world.wire.owed = 1;
+  world.cancels.cancel(call, "enough");
+  world.turn();
   world.graces();
   CHECK(world.calls.find(call.id) == nullptr);
+  CHECK(world.wire.freed == 1);
+}
+
+TEST_CASE(
+    "a grace that a reload made shorter counts for what is cancelled then, not behind those of before") {
+  World world(milliseconds(600000));
+  StdioCall& before = world.sent();
+  StdioCall& after = world.sent();
+  world.cancels.cancel(before, "enough");
+  world.stdio.server.timeouts.cancel_grace = kSoonOver;
+  world.cancels.cancel(after, "enough");
+  world.turn();
+  world.wait_until([&] { return world.calls.find(after.id) == nullptr; });
+  CHECK(world.calls.find(before.id) != nullptr);
 }
 
 TEST_CASE(

@@ -84,8 +84,7 @@ struct FakeWire final : InstanceWire {
     return true;
   }
   void answer_server(std::string message) override { answers.push_back(std::move(message)); }
-  uint64_t taken() const override { return has_taken; }
-  size_t backlog() const override { return owed; }
+  StdinState stdin_state() const override { return {owed, has_taken}; }
   void tell_free() override { ++freed; }
   void stop(const ProcessEnd& why) override { stopped = why; }
 };
