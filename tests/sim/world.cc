@@ -91,17 +91,18 @@ bool World::run_due(std::vector<Event>& events) {
   return true;
 }
 
-void World::poll(Time deadline) {
+void World::poll(Time deadline, const std::function<void()>& woken) {
   ++turns;
-  if (!threads_.several()) return poll_alone(deadline);
+  if (!threads_.several()) return poll_alone(deadline, woken);
   threads_.poll(deadline);
+  if (woken) woken();
   const auto mine = static_cast<size_t>(Threads::here() + 1);
   size_t most = order_.percent(50) ? 1 : 1 + order_.below(16);
   while (most-- > 0 && mine < events_.size() && run_due(events_[mine])) {
   }
 }
 
-void World::poll_alone(Time deadline) {
+void World::poll_alone(Time deadline, const std::function<void()>& woken) {
   std::vector<Event>& events = events_.front();
   const bool first = !events.empty() && events.front().at <= deadline;
   Time next = first ? events.front().at : deadline;
@@ -109,6 +110,7 @@ void World::poll_alone(Time deadline) {
   if (first && order_.percent(25)) next = std::min(deadline, next + order_.between(0, 100));
   // A turn takes its time: what happens at one time happens in one turn.
   now_ = std::max(now_ + 1, next);
+  if (woken) woken();
   // What a turn of the loop brings at once differs: one thing, or all that has come.
   size_t most = order_.percent(50) ? 1 : 1 + order_.below(16);
   while (most-- > 0 && run_due(events_.front())) {

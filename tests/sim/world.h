@@ -76,7 +76,8 @@ class World {
   Threads& threads() { return threads_; }
   // The loop asks for events: time goes on to the next one, or to `deadline`. A few of those that are due at
   // the same time happen in one turn.
-  void poll(Time deadline);
+  // `woken`: before what has come is told; whoever keeps a time of its own sets it then.
+  void poll(Time deadline, const std::function<void()>& woken = {});
   bool idle() const;
   // The clock runs on while nothing is done: a process that was stopped, a loop held up.
   void jump(Time by) { now_ += by; }
@@ -158,7 +159,7 @@ class World {
   void put(Event event);
   // The first of those, when it is due.
   bool run_due(std::vector<Event>& events);
-  void poll_alone(Time deadline);
+  void poll_alone(Time deadline, const std::function<void()>& woken);
   uint64_t seed_;
   Time now_ = 0;
   uint64_t last_event_ = 0;

@@ -43,10 +43,11 @@ void Loop::run() {
     deferred_.run();
     if (handles_->stopped) break;
     const uint64_t next = timers_.next();
+    // As in the real one: what comes finds the time at which it came.
     world().poll(next == TimerWheel::kNever
                      ? INT64_MAX
-                     : std::max(static_cast<sim::Time>(next) * sim::kMillisecond, world().now()));
-    loop_->time = static_cast<uint64_t>(world().now() / sim::kMillisecond);
+                     : std::max(static_cast<sim::Time>(next) * sim::kMillisecond, world().now()),
+                 [this] { loop_->time = static_cast<uint64_t>(world().now() / sim::kMillisecond); });
     settled_ = true;
     deferred_.run();
     settled_ = false;
