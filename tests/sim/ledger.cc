@@ -12,6 +12,7 @@ namespace {
 
 // How long the gateway may take for what it should do at once: the way there counts too.
 constexpr Time kAtOnce = 200 * kMillisecond;
+constexpr std::chrono::milliseconds kGone{200};  // of a process that goes when it is told to
 
 std::string_view padding(const CallPlan& call, size_t more = 0) {
   static const std::string letters = [] {
@@ -121,10 +122,12 @@ void Ledger::judge() {
     if (record.plan->is_probe && is_forbidden(record)) continue;
     // Each replica has a circuit of its own, and closes it when it is asked.
     const bool may_be_open = plan_.replicas > 1 && record.outcome.find("circuit_open") != std::string::npos;
-    // A process that has idled is told to go, and one that does not hear that keeps its place until it is
-    // killed.
+    // A process that has idled is told to go, and keeps its place until it has gone: one that does not hear
+    // that until it is killed, and any other for longer than a short queue lasts.
     const ServerPlan& kind = plan_.servers[record.plan->server];
-    const bool may_be_leaving = !kind.http && (kind.ignores_end || kind.ignores_term) &&
+    const bool goes_late = kind.ignores_end || kind.ignores_term ||
+                           plan_.config.servers[record.plan->server].limits.queue_timeout < kGone;
+    const bool may_be_leaving = !kind.http && goes_late &&
                                 plan_.config.servers[record.plan->server].instances < 64 &&
                                 record.outcome.find("queue_full") != std::string::npos;
     if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open && !may_be_leaving)
