@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/held_bytes.h"
-
 #include "core/owned_call.h"
 #include "mcp/modern_server.h"
 #include "net/loop.h"

@@ -15,12 +15,15 @@ namespace lineward::core {
 // Names and values were checked where they came in: a token, and no control characters.
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
-// Says what the message says (2026-07-28, "Standard Headers"): it goes wherever that goes.
-inline bool repeats_message(std::string_view name) {
+// Says what an argument of the call says (2026-07-28, "Custom Headers").
+inline bool repeats_argument(std::string_view name) {
   constexpr std::string_view kParam = "Mcp-Param-";
-  if (name.empty() || (name.front() != 'M' && name.front() != 'm')) return false;
-  return http::equals_ignoring_case(name.substr(0, kParam.size()), kParam) ||
-         http::equals_ignoring_case(name, "Mcp-Name");
+  return !name.empty() && (name.front() == 'M' || name.front() == 'm') &&
+         http::equals_ignoring_case(name.substr(0, kParam.size()), kParam);
+}
+// Says what the message says: it goes wherever that goes.
+inline bool repeats_message(std::string_view name) {
+  return repeats_argument(name) || http::equals_ignoring_case(name, "Mcp-Name");
 }
 
 // The same, for many to hold: a copy costs nothing, and nobody can change what others see.

@@ -19,8 +19,7 @@ using mcp::MessageKind;
 using plugin::Verdict;
 
 bool is_mirror(const std::pair<std::string, std::string>& header) {
-  constexpr std::string_view kParam = "Mcp-Param-";
-  return http::equals_ignoring_case(std::string_view(header.first).substr(0, kParam.size()), kParam);
+  return core::repeats_argument(header.first);
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ size_t digest(const mcp::Message& message) {
 }
 
 bool is_mirror(const std::pair<std::string, std::string>& header) {
-  constexpr std::string_view kParam = "Mcp-Param-";
-  return http::equals_ignoring_case(std::string_view(header.first).substr(0, kParam.size()), kParam);
+  return core::repeats_argument(header.first);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ struct Place {};
 // comes through, for the one that begins.
 extern "C" void lineward_sim_switch(void* from, void* to, void* arg);
 asm(R"(
-.text
+.pushsection .text
 .type lineward_sim_switch, @function
 lineward_sim_switch:
   pushq %rbp
@@ -82,6 +82,7 @@ lineward_sim_switch:
   popq %rbp
   ret
 .size lineward_sim_switch, .-lineward_sim_switch
+.popsection
 )");
 #endif
 

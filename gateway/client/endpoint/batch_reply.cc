@@ -6,7 +6,7 @@
 namespace lineward::client {
 namespace {
 
-// An error is no longer than this either.
+// The error in a long one's place is hardly longer.
 constexpr size_t kAlwaysKept = 1024;
 
 }  // namespace
@@ -25,8 +25,9 @@ bool BatchReply::ended() {
 // All of them wait for the last. For one that there is no room for the client gets an error in its place.
 void BatchReply::add_to_array(std::string message) {
   const Session* session = batch_->sessions.find(batch_->session);
+  if (session == nullptr) return;  // it has ended, and nobody waits for any of them
   const bool is_long = message.size() > kAlwaysKept;
-  if (is_long && session != nullptr && !session->may_keep(message.size())) {
+  if (is_long && !session->may_keep(message.size())) {
     core::limit_reached(core::Limit::buffered_bytes_per_principal);
     auto parsed = mcp::Message::parse(std::move(message), json::kDepthCeiling);
     message = mcp::gateway_error(

@@ -1,6 +1,6 @@
 // How many calls each caller has at one server (docs/limits.md, "Shares"): its queue is for all, and one
-// caller must not have it whole. A call holds its place for as long as it is there, but for
-// the time in which it is parked.
+// caller must not have it whole. A call holds its place for as long as it is there, but for the time in which
+// it is parked.
 #pragma once
 
 #include <fmt/format.h>

@@ -263,3 +263,23 @@ TEST_CASE("the limit that ran out is told from the loop") {
   CHECK(world.rang->limit == 1ms);
   CHECK(world.rang->option == "timeouts.request");
 }
+
+TEST_CASE("what a server says while it is held back begins its time anew, and that time stands still too") {
+  World world;
+  world.limits.progress_resets = true;
+  world.write();
+  world.clock.hold();
+  world.pass();
+  world.clock.progressed();
+  world.pass();
+  world.clock.release();
+  CHECK(world.due() == "timeouts.request 5000");
+}
+
+TEST_CASE("a server whose last message is with a plugin is not late for a request, but within the whole") {
+  World world;
+  world.write();
+  const auto taken = world.pass();
+  world.clock.server_is_done();
+  CHECK(world.due() == world.due_in("timeouts.maxDuration", 60s - taken));
+}

@@ -57,6 +57,14 @@ struct World {
     stdio.loop.defer([this] { stdio.loop.stop(); });
     stdio.loop.run();
   }
+  // Cancelled, and the server is behind with reading.
+  StdioCall& cancelled_unread() {
+    StdioCall& call = sent();
+    wire.owed = 1;
+    cancels.cancel(call, "enough");
+    turn();
+    return call;
+  }
   // Until the graces that run are over.
   void graces() {
     wait_until([&] { return wire.freed > 0; });
@@ -174,10 +182,7 @@ TEST_CASE("without an answer the id is forgotten after the grace, and the proces
 
 TEST_CASE("the grace of a cancel that the server has not read yet begins again while it reads, ten times") {
   World world(kSoonOver);
-  StdioCall& call = world.sent();
-  world.wire.owed = 1;
-  world.cancels.cancel(call, "enough");
-  world.turn();
+  StdioCall& call = world.cancelled_unread();
   net::Timer reads(world.stdio.loop);
   std::function<void()> read = [&] {
     ++world.wire.has_taken;
@@ -200,10 +205,7 @@ TEST_CASE("the grace of a cancel that the server has not read yet begins again w
 
 TEST_CASE("a server that reads nothing has the one grace of a cancel, and no longer") {
   World world(kSoonOver);
-  StdioCall& call = world.sent();
-  world.wire.owed = 1;
-  world.cancels.cancel(call, "enough");
-  world.turn();
+  StdioCall& call = world.cancelled_unread();
   world.graces();
   CHECK(world.calls.find(call.id) == nullptr);
   CHECK(world.wire.freed == 1);
