@@ -114,9 +114,10 @@ bool AggregateUpstream::is_public() const {
   });
 }
 
-void AggregateUpstream::learned(Member& member, const mcp::Message& discovered) {
+void AggregateUpstream::learned(Member& member, const core::CallRequest& asker,
+                                const mcp::Message& discovered) {
   bool is_new = !member.facts && !member.left;
-  member.facts = facts_for_routing(member.name, discovered);
+  member.learn(asker, facts_for_routing(member.name, discovered));
   if (is_new && !listens_.empty()) tell_listens(find(member.name));
 }
 
@@ -193,7 +194,7 @@ void AggregateUpstream::forward(const core::Scope& scope, mcp::Era client_era, c
     member->upstream.forward(scope, client_era, message);
 }
 
-void AggregateUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+void AggregateUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                                const core::HeaderFields& headers) {
   for (const auto& member : members_) {
     if (auto refusal = member->too_large(message.bytes().size(), false)) {
@@ -201,7 +202,7 @@ void AggregateUpstream::notify(const core::Scope& scope, const mcp::Message& mes
                  {{"kind", "notification"}, {"upstream", member->name}, {"why", refusal->text}});
       continue;
     }
-    member->upstream.notify(scope, message, member->headers_for_it(headers));
+    member->upstream.notify(scope, client_era, message, member->headers_for_it(headers));
   }
 }
 
@@ -276,8 +277,9 @@ void AggregateUpstream::look() {
     open = true;
     if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
-    look->ask(own_request(listens_.begin()->second->request(), Method::server_discover, {}),
-              rules_.part_timeout, [this, member](Result<mcp::Message, core::Failure> answer) {
+    core::CallRequest asked = own_request(listens_.begin()->second->request(), Method::server_discover, {});
+    look->ask(core::CallRequest(asked), rules_.part_timeout,
+              [this, member, asker = std::move(asked)](Result<mcp::Message, core::Failure> answer) {
                 auto found = looks_.find(member->name);
                 if (found != looks_.end()) {
                   loop_.retire(std::move(found->second));
@@ -287,7 +289,7 @@ void AggregateUpstream::look() {
                 bool was_doubted = std::exchange(member->doubted, false);
                 if (!answer || answer->kind() != mcp::MessageKind::result) return;
                 bool is_new = !member->facts;
-                learned(*member, *answer);
+                learned(*member, asker, *answer);
                 // What broke though its server is there is opened again after its own pauses.
                 if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
               });

@@ -47,7 +47,7 @@ class AggregateUpstream final : public core::Upstream {
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}
   void close_scope(const core::Scope&) override {}
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, const mcp::Message& message,
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override { return mcp::Era::modern; }
@@ -69,7 +69,7 @@ class AggregateUpstream final : public core::Upstream {
   std::chrono::milliseconds part_limit(const Member& member) const;
   // Are all of them (or of those named) configured public?
   bool is_public() const;
-  void learned(Member& member, const mcp::Message& discovered);
+  void learned(Member& member, const core::CallRequest& asker, const mcp::Message& discovered);
   // A part of an answer came, or is missing.
   void came(Member& member);
   void missed(Member& member, std::string_view method, const Missing& missing);

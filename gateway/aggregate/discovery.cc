@@ -69,8 +69,9 @@ void Discovery::begin(Topic topic) {
   if (!round) return;
   for (const auto& member : aggregate_.members()) {
     for (List list : lists_of(topic)) {
-      bool known = member->facts.has_value();
-      if (list == List::count_ ? known : known && !member->facts->has(row(list).capability)) continue;
+      const bool known = list == List::count_ ? member->facts.has_value()
+                                              : member->denies(round->like, row(list).capability);
+      if (known) continue;
       auto reading = std::make_unique<Reading>();
       reading->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
       reading->list = list;
@@ -113,7 +114,7 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
   }
   bool result = answer && answer->kind() == mcp::MessageKind::result;
   if (result && reading.list == List::count_) {
-    aggregate_.learned(member, *answer);
+    aggregate_.learned(member, rounds_[static_cast<size_t>(topic)]->like, *answer);
   } else if (result) {
     const std::string& text = answer->bytes();
     json::Span items = answer->at(row(reading.list).items);
@@ -135,6 +136,9 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
   } else if (!answer) {
     aggregate_.missed(member, "learning",
                       {member.name, std::string(mcp::name(answer.error().reason)), answer.error().text});
+    // What a policy hides is not there for who asks.
+    auto& unread = rounds_[static_cast<size_t>(topic)]->unread;
+    if (!unread && !answer.error().by_policy) unread = std::move(answer.error());
   }
   check(topic);
 }
@@ -153,6 +157,7 @@ void Discovery::check(Topic topic) {
     }
   }
   learned_at_[static_cast<size_t>(topic)] = aggregate_.loop().now();
+  unread_[static_cast<size_t>(topic)] = std::move(round->unread);
   // One of its sub-requests is on the stack.
   auto waiting = std::exchange(round->waiting, {});
   aggregate_.loop().retire(std::move(round));

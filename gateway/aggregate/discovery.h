@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ class Discovery {
 
   // Was it asked a moment ago?
   bool is_fresh(Topic topic) const;
+  // Why a server could not be asked when it was asked last; null where all were.
+  const core::Failure* unread(Topic topic) const {
+    const auto& why = unread_[static_cast<size_t>(topic)];
+    return why ? &*why : nullptr;
+  }
   // Is it being asked?
   bool is_asking(Topic topic) const { return rounds_[static_cast<size_t>(topic)] != nullptr; }
   // `done` is called once, never from here: when it is known, as far as the servers' limits allow. The number
@@ -53,6 +59,7 @@ class Discovery {
     std::vector<std::unique_ptr<Reading>> readings;
     std::map<uint64_t, std::function<void()>> waiting;
     std::chrono::milliseconds until{0};
+    std::optional<core::Failure> unread;
   };
   void begin(Topic topic);
   void ask(Topic topic, Reading& reading);
@@ -62,6 +69,7 @@ class Discovery {
   AggregateUpstream& aggregate_;
   std::array<std::unique_ptr<DiscoveryRound>, static_cast<size_t>(Topic::count_)> rounds_;
   std::array<std::chrono::milliseconds, static_cast<size_t>(Topic::count_)> learned_at_;
+  std::array<std::optional<core::Failure>, static_cast<size_t>(Topic::count_)> unread_;
   uint64_t next_waiter_ = 1;
   net::Lifetime lifetime_;
 };

@@ -12,6 +12,7 @@
 #include "config/forward_rules.h"
 #include "core/request_size.h"
 #include "core/upstream.h"
+#include "http_client/http_headers.h"
 #include "layers/guarded_upstream.h"
 
 namespace lineward::aggregate {
@@ -48,7 +49,23 @@ struct Member {
   const std::function<std::shared_ptr<void>()> lease;
   const config::ForwardRules forward;
 
-  std::optional<MemberFacts> facts;  // for routing; what clients are told is asked for each of them
+  // Does it say to who asks like that that it has no such capability? It may say so to some, and not to
+  // others: false where nobody has asked it as this one does.
+  bool denies(const core::CallRequest& asker, std::string_view capability) const {
+    return facts && asked_as == identity_of(asker) && !facts->has(capability);
+  }
+  void learn(const core::CallRequest& asker, MemberFacts told) {
+    facts = facts ? united(*facts, std::move(told)) : std::move(told);
+    asked_as = identity_of(asker);
+  }
+  size_t identity_of(const core::CallRequest& asker) const {
+    const auto shown = upstream::forwarded_headers(server, headers_for_it(asker.headers));
+    return std::hash<std::string>()(upstream::identity_of(shown) + '\n' + asker.scope.principal);
+  }
+
+  // What it has said to anybody, for routing; what clients are told is asked for each of them.
+  std::optional<MemberFacts> facts;
+  size_t asked_as = 0;  // by whom it was asked last
   // It was not there when it was asked last: for a while it is not waited for as long as the others.
   bool absent = false;
   std::chrono::milliseconds absent_since{0};

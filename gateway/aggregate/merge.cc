@@ -216,6 +216,15 @@ MemberFacts facts_for_routing(const std::string& server, const mcp::Message& dis
   return facts;
 }
 
+MemberFacts united(const MemberFacts& before, MemberFacts now) {
+  Union all = members_of({now.capabilities, before.capabilities});
+  Object both;
+  for (const std::string& key : all.order)
+    both.add(key, merged_flags(all.values[key], false));
+  if (both.text().size() <= kMaxRoutingBytes) now.capabilities = both.text();
+  return now;
+}
+
 std::vector<std::string> differing_extensions(const std::vector<MemberFacts>& servers) {
   std::vector<std::string> objects;
   for (const MemberFacts& one : servers) {

@@ -41,6 +41,9 @@ MemberFacts read_facts(const std::string& server, const mcp::Message& discovered
 inline constexpr size_t kMaxRoutingBytes = 16u << 10;
 MemberFacts facts_for_routing(const std::string& server, const mcp::Message& discovered);
 
+// What it has said at one time or another, to one or another; no longer than that either.
+MemberFacts united(const MemberFacts& before, MemberFacts now);
+
 // Extensions that servers declare with other settings each; sorted.
 std::vector<std::string> differing_extensions(const std::vector<MemberFacts>& servers);
 std::string merged_discover(const std::vector<MemberFacts>& servers, const std::vector<Missing>& missing,

@@ -53,7 +53,7 @@ void MergedCall::begin() {
     if (!refusal_.empty()) parts_.clear();
   } else {
     for (const auto& member : aggregate_.members()) {
-      bool without = list_ != nullptr && member->facts && !member->facts->has(list_->capability);
+      bool without = list_ != nullptr && member->denies(request_, list_->capability);
       if (!without) add(member, {member->name, {}, 0});
     }
   }
@@ -86,8 +86,8 @@ void MergedCall::ask(Part& part) {
         Member& from = *part.sub_request->member();
         bool result = answer && answer->kind() == mcp::MessageKind::result;
         if (result && list_ == nullptr && answer->bytes().size() <= aggregate_.rules().max_part_bytes)
-          aggregate_.learned(from, *answer);
-        if (result) aggregate_.came(from);
+          aggregate_.learned(from, request_, *answer);
+        if (result && part.sub_request->reached_server()) aggregate_.came(from);
         part.held.charge(request_.account());
         part.held.set(answer ? answer->bytes().size() : 0);
         part.answer.emplace(std::move(answer));

@@ -88,6 +88,10 @@ void RoutedCall::go(bool lists_read) {
         return send(only, {only->name, json::quote(target)});
     }
   }
+  // It may be of a server that does not answer just now: then it is not known that there is none.
+  const core::Failure* unread =
+      routed.fault == Fault::unknown ? aggregate_.discovery().unread(topic) : nullptr;
+  if (unread != nullptr) return fail_later(*unread);
   std::string what = request_.method == Method::tools_call ? "tool" : resource ? "resource" : "prompt";
   if (request_.method == Method::tasks_get || request_.method == Method::tasks_update ||
       request_.method == Method::tasks_cancel)
@@ -211,6 +215,7 @@ void RoutedCall::retried(mcp::Message request) {
 
 void RoutedCall::on_call_phase(core::CallPhase phase) {
   if (!live()) return;
+  reached_server_ = phase == core::CallPhase::written;
   tell_routed();
   owner_->on_call_phase(phase);
 }
@@ -227,7 +232,7 @@ void RoutedCall::on_call_message(mcp::Message&& message) {
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   bool plain = message.kind() == mcp::MessageKind::notification;
   if (last) {
-    aggregate_.came(*member_);
+    if (reached_server_) aggregate_.came(*member_);  // else it was answered from memory
     if (auto failure = core::content_too_long(member_->server, message))
       return leave()->on_call_failed(*failure);
     if (auto text = result_for_client(aggregate_.shown(), member_->name, message)) {

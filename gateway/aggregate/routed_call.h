@@ -60,6 +60,7 @@ class RoutedCall final : public core::PassingCall {
   core::RoutedPtr to_;  // until its owner was told
   Route route_;
   uint64_t waiter_ = 0;  // for what has to be learned
+  bool reached_server_ = false;
   net::Lifetime lifetime_;
 };
 

@@ -32,6 +32,8 @@ class SubRequest final : public core::CallOwner {
   void cancel(core::CancelCause why);
 
   const std::shared_ptr<Member>& member() const { return member_; }
+  // Its server has been given it: what was answered from memory says nothing of the server.
+  bool reached_server() const { return phase_ == core::CallPhase::written; }
 
  private:
   void on_call_phase(core::CallPhase phase) override;

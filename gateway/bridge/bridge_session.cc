@@ -191,8 +191,9 @@ void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t ta
   if (message) to_client(std::move(*message), tag);
 }
 
-void BridgeSession::forward(const mcp::Message& message, const core::ClientRequestPtr& by) {
-  if (probing_) return inner().forward(scope_, mcp::Era::legacy, message);
+void BridgeSession::forward(const mcp::Message& message, const core::HeaderFields& headers,
+                            const core::ClientRequestPtr& by) {
+  if (probing_) return inner().notify(scope_, mcp::Era::legacy, message, headers);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
     auto found = id ? questions_.find(*id) : questions_.end();
@@ -217,7 +218,7 @@ void BridgeSession::forward(const mcp::Message& message, const core::ClientReque
   if (!modern || !server_) return;
   core::Scope scope = modern_scope();
   scope.by = by;
-  inner().forward(scope, mcp::Era::modern, *modern);
+  inner().notify(scope, mcp::Era::modern, *modern, headers);
 }
 
 }  // namespace lineward::upstream

@@ -44,8 +44,9 @@ class BridgeSession {
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner);
-  // `by`: who says it, where somebody may ask (core::Scope).
-  void forward(const mcp::Message& message, const core::ClientRequestPtr& by = nullptr);
+  // With the client's headers that may go on. `by`: who says it, where somebody may ask (core::Scope).
+  void forward(const mcp::Message& message, const core::HeaderFields& headers = {},
+               const core::ClientRequestPtr& by = nullptr);
   // Ends everything; nobody is told anything after it.
   void close(const core::Failure& why);
   // The server was given the client's own `initialize`, and it is not known yet who serves the session.

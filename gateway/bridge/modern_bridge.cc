@@ -89,8 +89,15 @@ void ModernBridge::serves_itself(const std::string& session) {
 
 void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
-  if (session != nullptr) return session->forward(message, scope.by);
+  if (session != nullptr) return session->forward(message, {}, scope.by);
   inner_->forward(scope, client_era, message);
+}
+
+void ModernBridge::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                          const core::HeaderFields& headers) {
+  BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
+  if (session != nullptr) return session->forward(message, headers, scope.by);
+  inner_->notify(scope, client_era, message, headers);
 }
 
 void ModernBridge::stop(std::function<void()> done) {

@@ -29,6 +29,8 @@ class ModernBridge final : public core::PassingUpstream, public BridgeOwner {
   void close_scope(const core::Scope& scope) override;
   core::PortableScopes* portable(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+              const core::HeaderFields& headers) override;
   std::optional<bool> keeps_sessions() const override;
   void stop(std::function<void()> done) override;
 

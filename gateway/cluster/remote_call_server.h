@@ -44,8 +44,9 @@ class RemoteCallServer {
   // So many bytes of its messages are with its owner.
   void taken(uint64_t number, size_t bytes);
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message);
-  void notify(const core::Scope& scope, const mcp::Message& message, const core::HeaderFields& headers) {
-    server_.notify(scope, message, headers);
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+              const core::HeaderFields& headers) {
+    server_.notify(scope, client_era, message, headers);
   }
   void wake() { server_.wake(); }
   // The other worker has no more calls, and makes none.

@@ -199,10 +199,10 @@ void RemoteUpstream::forward(const core::Scope& scope, mcp::Era client_era, cons
   });
 }
 
-void RemoteUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+void RemoteUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                             const core::HeaderFields& headers) {
-  table_->call_server().tell([scope, message, headers](RemoteCallServer& call_server) {
-    call_server.notify(scope, message, headers);
+  table_->call_server().tell([scope, client_era, message, headers](RemoteCallServer& call_server) {
+    call_server.notify(scope, client_era, message, headers);
   });
 }
 

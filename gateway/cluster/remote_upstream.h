@@ -69,7 +69,7 @@ class RemoteUpstream final : public core::Upstream {
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}
   void close_scope(const core::Scope&) override {}
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, const mcp::Message& message,
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override { return table_->state().versions; }
   std::optional<mcp::Era> era() const override { return table_->state().era; }

@@ -24,10 +24,10 @@ bool counts_once(const PluginEntry& entry) {
   if (!entry.servers.empty()) return false;
   if (entry.type == "accessLog" || entry.type == "trace") return true;
   if (entry.type != "rateLimit" && entry.type != "redact") return false;
-  // What is counted by tool is so by the server's own names: one bucket, whatever the way there.
-  const bool by_tool =
-      entry.type == "rateLimit" && entry.values.text("key").find("tool") != std::string::npos;
-  return entry.values.list("tools").empty() && !by_tool;
+  // What is counted by server or tool is so under the server's own names: one bucket, whatever the way there.
+  const std::string key = entry.type == "rateLimit" ? entry.values.text("key") : std::string();
+  const bool by_server = key.find("tool") != std::string::npos || key.find("server") != std::string::npos;
+  return entry.values.list("tools").empty() && !by_server;
 }
 
 bool is_aggregated(const Config& config) {

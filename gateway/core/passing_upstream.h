@@ -33,8 +33,9 @@ class PassingUpstream : public Upstream {
   void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) override {
     inner_->forward(scope, client_era, message);
   }
-  void notify(const Scope& scope, const mcp::Message& message, const HeaderFields& headers) override {
-    inner_->notify(scope, message, headers);
+  void notify(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
+              const HeaderFields& headers) override {
+    inner_->notify(scope, client_era, message, headers);
   }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<bool> keeps_sessions() const override { return inner_->keeps_sessions(); }

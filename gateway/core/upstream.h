@@ -241,9 +241,10 @@ class Upstream {
   // A notification, or the answer to a server's request, from a client. Dropped when there is no process for
   // it.
   virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
-  // A modern client's notification, with the headers of its own that may go on (as in CallRequest).
-  virtual void notify(const Scope& scope, const mcp::Message& message, const HeaderFields&) {
-    forward(scope, mcp::Era::modern, message);
+  // A client's notification, with the headers of its own that may go on (as in CallRequest).
+  virtual void notify(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                      const HeaderFields&) {
+    forward(scope, client_era, message);
   }
   // What the server speaks, towards clients; nothing while that is not known.
   virtual std::optional<std::vector<std::string>> versions() const = 0;

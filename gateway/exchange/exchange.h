@@ -108,6 +108,8 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   const core::ClientRequest& from() const { return *from_; }
   bool is_listen() const { return from_->method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(from_->method); }
+  // Of a question that names no call: one that its server does not have yet has not asked it.
+  bool may_have_asked() const { return may_be_asked() && clock_.is_written(); }
   // Or is about to: nothing gets in any more.
   bool ended() const { return step_ >= Step::ending; }
   const UpstreamLease& lease() const { return lease_; }

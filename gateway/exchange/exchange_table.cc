@@ -127,10 +127,9 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
   if (!to) return;
   core::Scope scope{arrival.from->session, arrival.from->principal, arrival.from->affinity};
   if (plugins_ && config::is_aggregate(arrival.from->upstream)) scope.by = arrival.from;
-  if (arrival.from->era == mcp::Era::modern)
-    return to.upstream().notify(scope, arrival.message, arrival.headers);
-  if (arrival.from->session.empty()) return to.upstream().pass_notification(arrival.message, arrival.headers);
-  to.upstream().forward(scope, arrival.from->era, arrival.message);
+  if (arrival.from->era == mcp::Era::legacy && arrival.from->session.empty())
+    return to.upstream().pass_notification(arrival.message, arrival.headers);
+  to.upstream().notify(scope, arrival.from->era, arrival.message, arrival.headers);
 }
 
 // A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed

@@ -62,7 +62,7 @@ Exchange* LiveExchanges::newest_to_ask(const std::string& session) const {
   if (calls == by_session_.end()) return out;
   calls->second.from_newest([&](core::ExchangeId id) {
     Exchange* exchange = exchanges_.find(id);
-    if (exchange != nullptr && exchange->may_be_asked()) out = exchange;
+    if (exchange != nullptr && exchange->may_have_asked()) out = exchange;
     return out != nullptr;
   });
   return out;

@@ -58,7 +58,8 @@ std::string SessionLink::shown_id(int64_t id, std::string_view server_id) {
 }
 
 // The stream a message goes to: that of the one call it can belong to; else a GET stream (null here); else,
-// since all calls of a session are one client's, that of the newest call during which a server may ask.
+// since all calls of a session are one client's, that of the newest call which the server has, and during
+// which it may ask.
 Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
   if (only_call) {
     core::ExchangeId id{static_cast<uint32_t>(*only_call & 0xffffffffu),
@@ -145,7 +146,7 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
   }
   // Nobody can say which call asked: the clocks of all that may have stand still.
   for (Exchange* exchange : finder_.of_session(scope_.session)) {
-    if (!exchange->may_be_asked() || exchange->ended()) continue;
+    if (!exchange->may_have_asked() || exchange->ended()) continue;
     exchange->asked();
     question.waiting.push_back(exchange->id());
   }

@@ -21,8 +21,8 @@ constexpr milliseconds kRefusal{60000};
 
 }  // namespace
 
-CacheWatch::CacheWatch(net::Loop& loop, std::function<void()> lost, std::function<void()> over)
-    : loop_(loop), lost_(std::move(lost)), over_(std::move(over)), timer_(loop) {}
+CacheWatch::CacheWatch(net::Loop& loop, std::function<void()> unheard, std::function<void()> over)
+    : loop_(loop), unheard_(std::move(unheard)), over_(std::move(over)), timer_(loop) {}
 
 CacheWatch::~CacheWatch() {
   if (call_ && call_->live()) call_->cancel("nothing of it is kept any more");
@@ -55,7 +55,7 @@ void CacheWatch::on_call_message(mcp::Message&& message) {
   // The server tells nothing after all.
   bool nothing = message.raw(Field::params_notifications).find("true") == std::string_view::npos;
   if (!nothing) {
-    stood_ = true;
+    if (!std::exchange(stood_, true)) unheard_();
   } else if (!stood_) {
     call_->cancel("it would tell nothing");
     ended();
@@ -67,7 +67,7 @@ void CacheWatch::ended() {
   refused_ = true;
   loop_.retire(std::move(call_));
   timer_.start(stood_ ? kLinger : kRefusal, over_);
-  if (stood_) lost_();
+  if (stood_) unheard_();
 }
 
 core::CallRequest watch_request(const core::CallRequest& like, const core::Tells& tells) {

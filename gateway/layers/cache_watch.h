@@ -19,9 +19,10 @@ namespace lineward::upstream {
 
 class CacheWatch final : public core::CallOwner {
  public:
-  // `over` is called from a timer: nothing is held any more, or what was to be remembered of a refusal has
-  // been long enough.
-  CacheWatch(net::Loop& loop, std::function<void()> lost, std::function<void()> over);
+  // `unheard`: what has changed until now was not told. It begins to stand after the first list was kept, and
+  // ends before the last one is forgotten. `over` is called from a timer: nothing is held any more, or what
+  // was to be remembered of a refusal has been long enough.
+  CacheWatch(net::Loop& loop, std::function<void()> unheard, std::function<void()> over);
   ~CacheWatch();
   CacheWatch(const CacheWatch&) = delete;
   CacheWatch& operator=(const CacheWatch&) = delete;
@@ -39,7 +40,7 @@ class CacheWatch final : public core::CallOwner {
   void ended();
 
   net::Loop& loop_;
-  const std::function<void()> lost_, over_;
+  const std::function<void()> unheard_, over_;
   std::unique_ptr<core::Call> call_;
   bool stood_ = false;
   bool refused_ = false;

@@ -26,7 +26,7 @@ class GuardedUpstream final : public core::PassingUpstream {
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
-  void notify(const core::Scope& scope, const mcp::Message& message,
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
 

@@ -139,9 +139,9 @@ ListenHub::~ListenHub() {
 // The same wishes, and the same one in the server's eyes.
 std::string ListenHub::key_of(const core::CallRequest& request, bool apart) const {
   std::string key = identity_of(forwarded_headers(server_, request.headers));
-  key += '\n' + request.scope.affinity + '\n';
+  key += '\n';
   if (apart) {
-    key += request.scope.principal + '\n' + request.scope.session + '\n';
+    key += request.scope.affinity + '\n' + request.scope.principal + '\n' + request.scope.session + '\n';
     key += json::compact(request.message.raw(Field::meta_client_capabilities));
   }
   key += request.of_gateway ? "\nown\n" : "\n";  // these keep no process

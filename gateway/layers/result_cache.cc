@@ -48,6 +48,12 @@ int64_t ttl_of(const mcp::Message& result) {
   return whole ? std::clamp<int64_t>(value, 0, kMaxMs) : 0;
 }
 
+// It is not where the server asks its client something: a question has one owner.
+bool is_complete(const mcp::Message& answer) {
+  return answer.kind() != mcp::MessageKind::result || !answer.has(Field::result_type) ||
+         answer.text(Field::result_type) == "complete";
+}
+
 // The key stands here and in the index.
 uint64_t size_of(const std::string& key, const std::string& uri, const mcp::Message& result) {
   return result.bytes().size() + 2 * key.size() + 2 * uri.size() + kEntryBytes;
@@ -99,6 +105,7 @@ void SharedFetch::on_call_message(mcp::Message&& message) {
   bool final = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!final) return;  // without token and level there is nothing that belongs to this call
   if (message.kind() == mcp::MessageKind::result) cache_.keep(*this, message);
+  if (!is_complete(message)) cache_.ask_apart(*this);
   if (like().method == Method::server_discover) cache_.discovered(message);
   over();  // who asks while this is told asks anew
   tell_end(message);
@@ -148,6 +155,8 @@ bool ResultCache::may_keep(const core::CallRequest& request) const {
                !message.has(Field::params_input_responses) && !message.has(Field::params_request_state) &&
                !message.has(Field::params_task);
   if (!server_.cache.enabled || stopping_ || request.client_era != mcp::Era::modern || !plain) return false;
+  // Lineward asks so whether the server is there.
+  if (request.of_gateway && request.method == Method::server_discover) return false;
   // A legacy server may ask its client something while it reads: that is one caller's business.
   return mcp::has_cache_hints(request.method) &&
          (!mcp::may_ask(request.method) || inner_->era() == mcp::Era::modern);
@@ -160,6 +169,8 @@ std::string ResultCache::key_of(const core::CallRequest& request, bool everybody
   key += message.raw(Field::meta_protocol_version);
   key += '\n' + json::compact(message.raw(Field::meta_client_capabilities)) + '\n';
   key += params_of(message);
+  // Who does not repeat parameters in headers gets no tools that want them.
+  if (request.mirrors_itself) key += "\nmirrors";
   return key + (everybodys ? "\neverybody" : "\nof\n" + asker_of(request));
 }
 
@@ -208,6 +219,24 @@ std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::CallRe
                                       made ? std::move(*made) : mcp::Message(entry.result));
 }
 
+void ResultCache::ask_apart(SharedFetch& shared) {
+  std::vector<std::pair<SharedFetch*, core::Failure>> failed;
+  for (SharedCallHandle* lease : shared.let_go_of_others()) {
+    auto made = std::make_unique<SharedFetch>(*this, shared.key(), SharedFetch::request_of(*lease));
+    made->join(*lease);
+    if (auto failure = made->open()) failed.emplace_back(made.get(), std::move(*failure));
+    outdated_.push_back(std::move(made));
+  }
+  // Who is told may end others of them.
+  for (auto& [fetch, why] : failed) {
+    loop_.defer(lifetime_, [this, fetch = fetch, why = std::move(why)] {
+      const bool lives = std::any_of(outdated_.begin(), outdated_.end(),
+                                     [&](const auto& one) { return one.get() == fetch; });
+      if (lives) fetch->on_call_failed(why);
+    });
+  }
+}
+
 void ResultCache::over(SharedFetch& shared) {
   // It may be on the stack.
   auto found = under_way_.find(shared.key());
@@ -245,10 +274,9 @@ void ResultCache::forget(Entries::iterator entry) {
 
 void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   int64_t ttl = ttl_of(result);
-  bool complete = !result.has(Field::result_type) || result.text(Field::result_type) == "complete";
   auto asked = under_way_.find(shared.key());
   bool current = asked != under_way_.end() && asked->second.get() == &shared;
-  if (ttl == 0 || !complete || !current || stopping_) return;
+  if (ttl == 0 || !is_complete(result) || !current || stopping_) return;
   bool everybodys = server_.cache.trust_public && result.text(Field::result_cache_scope) == "public";
   std::string key = key_of(shared.like(), everybodys);
   const Method method = shared.like().method;
@@ -286,15 +314,17 @@ bool ResultCache::concerns(const mcp::Message& notification, Method method, cons
   }
 }
 
+void ResultCache::outdate(std::map<std::string, std::unique_ptr<SharedFetch>>::iterator fetch) {
+  outdated_.push_back(std::move(fetch->second));
+  under_way_.erase(fetch);
+}
+
 void ResultCache::changed(const mcp::Message& notification) {
   uint64_t forgotten = 0;
   for (auto fetch = under_way_.begin(); fetch != under_way_.end();) {
     auto next = std::next(fetch);
     const core::CallRequest& like = fetch->second->like();
-    if (concerns(notification, like.method, like.message.text(Field::params_uri))) {
-      outdated_.push_back(std::move(fetch->second));
-      under_way_.erase(fetch);
-    }
+    if (concerns(notification, like.method, like.message.text(Field::params_uri))) outdate(fetch);
     fetch = next;
   }
   // What cannot be concerned is not looked at: a server may tell of changes all the time.
@@ -327,9 +357,7 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
              server_.isolation != config::Isolation::call &&
              like.message.raw(Field::meta_client_info).size() <= kMaxKeyBytes;
   if (!can) return;
-  std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';
-  view += like.message.raw(Field::meta_protocol_version);
-  view += '\n' + asker_of(like);
+  const std::string view = view_of(like);
   auto& slot = watches_[view];
   if (!slot) {
     size_t most = kMaxWatches;
@@ -351,8 +379,21 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
   slot->hold(entry.until);
 }
 
-// Changes are not heard of any more: what is kept may be anything.
+std::string ResultCache::view_of(const core::CallRequest& like) const {
+  std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';
+  view += like.message.raw(Field::meta_protocol_version);
+  return view + '\n' + asker_of(like);
+}
+
+// Changes are not heard of any more, or were not until now: what is kept may be anything, and what is on its
+// way.
 void ResultCache::unwatched(const std::string& view) {
+  for (auto fetch = under_way_.begin(); fetch != under_way_.end();) {
+    auto next = std::next(fetch);
+    const core::CallRequest& like = fetch->second->like();
+    if (is_list(like.method) && view_of(like) == view) outdate(fetch);
+    fetch = next;
+  }
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     auto next = std::next(entry);
     if (entry->view == view) forget(entry);

@@ -35,6 +35,8 @@ class SharedFetch final : public SharedCall {
 
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
+  using SharedCall::let_go_of_others;
+  using SharedCall::request_of;
 
  private:
   void over() override;
@@ -61,6 +63,8 @@ class ResultCache final : public core::PassingUpstream {
   void over(SharedFetch& shared);
   void keep(const SharedFetch& shared, const mcp::Message& result);
   void discovered(const mcp::Message& result);
+  // Its answer is for one caller alone: the others are asked for apart.
+  void ask_apart(SharedFetch& shared);
 
  private:
   using Clock = std::chrono::milliseconds;
@@ -85,6 +89,8 @@ class ResultCache final : public core::PassingUpstream {
   // Lineward's own listens.
   void watch(Entry& entry, const core::CallRequest& like);
   void unwatched(const std::string& view);
+  std::string view_of(const core::CallRequest& like) const;
+  void outdate(std::map<std::string, std::unique_ptr<SharedFetch>>::iterator fetch);
   void watch_over(const std::string& view);
   Entries::iterator find(const std::string& key);
   void forget(Entries::iterator entry);

@@ -111,6 +111,18 @@ bool SharedCall::leave(SharedCallHandle& lease) {
   return living_ == 0 && !closed_;
 }
 
+std::vector<SharedCallHandle*> SharedCall::let_go_of_others() {
+  std::vector<SharedCallHandle*> others;
+  bool first = true;
+  for (SharedCallHandle*& lease : leases_) {
+    if (lease == nullptr || std::exchange(first, false)) continue;
+    lease->shared_ = nullptr;
+    others.push_back(std::exchange(lease, nullptr));
+    --living_;
+  }
+  return others;
+}
+
 void SharedCall::close(core::CancelCause why) {
   closed_ = true;
   catch_up_later_.cancel();

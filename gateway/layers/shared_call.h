@@ -82,6 +82,9 @@ class SharedCall : public core::CallOwner {
   void tell(const mcp::Message& notification);
 
   size_t living() const { return living_; }
+  // All but the one who came first do not wait for it any more, and hear nothing of that.
+  std::vector<SharedCallHandle*> let_go_of_others();
+  static const core::CallRequest& request_of(const SharedCallHandle& lease) { return lease.request_; }
 
   net::Loop& loop_;
   std::unique_ptr<core::Call> call_;

@@ -45,6 +45,14 @@ inline constexpr bool is_served(const Revision& revision, Wire wire) {
   return revision.streamable_http || wire == Wire::stdio;
 }
 
+// What a client is told that asked for `wanted` of a server which has agreed on `agreed` with Lineward
+// itself: an old client knows no newer one, and what newer ones have added it does not see.
+inline std::string_view told_revision(std::string_view wanted, std::string_view agreed, Wire wire) {
+  const Revision* old = find_revision(wanted);
+  const bool knows_it = old == nullptr || old->era != Era::legacy || !is_served(*old, wire);
+  return knows_it || find_revision(agreed) == nullptr || wanted >= agreed ? agreed : wanted;
+}
+
 // Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or
 // not.
 inline bool looks_modern(std::string_view name) {

@@ -22,6 +22,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       head_ = head;
       body_.clear();
       status_ = std::atoi(head.word(1).c_str());
+      if (exchange_.on_status) exchange_.on_status(status_);
       events_ = head.field("content-type").find("text/event-stream") != std::string::npos;
       event_reader_ = EventReader();
       event_reader_.on_event = [this](const std::string&, const std::string& data) {
@@ -43,12 +44,21 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     };
   }
   bool idle() const {
-    return !gone_ && !busy_ && reader_.idle() && !link_->from_gateway.at_end() &&
+    return !gone_ && !kept_apart && !busy_ && reader_.idle() && !link_->from_gateway.at_end() &&
            !link_->from_gateway.broken();
   }
   bool gone() const { return gone_; }
   // Another call may have it once this one's question has come.
   bool is_about(const CallRecord& record) const { return busy_ && exchange_.record == &record; }
+  // The calls whose answers are to come here.
+  std::vector<CallRecord*> records() const {
+    std::vector<CallRecord*> all;
+    if (busy_ && exchange_.record) all.push_back(exchange_.record);
+    for (const Exchange& one : exchange_.together) {
+      if (busy_) all.push_back(one.record);
+    }
+    return all;
+  }
   const std::shared_ptr<Link>& link() const { return link_; }
   Writer& out() { return *out_; }
 
@@ -76,6 +86,9 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     link_->to_gateway.end_at(at, reset);
     link_->from_gateway.close_reader();
   }
+
+  // No other request goes on it.
+  bool kept_apart = false;
 
  private:
   void read() {
@@ -113,6 +126,9 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
         end("cut");
       }
     }
+    for (CallRecord* record : records()) {
+      if (record->ended < 0) client_.ears_.end(*record, "cut");
+    }
     if (busy_ && !exchange_.record && exchange_.done) {
       const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0;
       std::exchange(exchange_.done, nullptr)(unread ? kUnread : 0, head_, Json());
@@ -122,16 +138,53 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   }
 
   void message(const std::string& text) {
-    CallRecord* record = exchange_.record;
     Json parsed = read_json(text);
+    if (!exchange_.together.empty() && parsed.is_array()) {
+      for (const std::string& one : elements_of(text))
+        message(one);
+      return;
+    }
     if (!parsed.is_object())
       return client_.ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
     if (exchange_.listen) return client_.heard(parsed, exchange_, text);
-    if (record == nullptr) {
+    if (!exchange_.together.empty()) return of_several(parsed, text);
+    if (exchange_.record == nullptr) {
       if (exchange_.done && parsed.contains("id"))
         std::exchange(exchange_.done, nullptr)(status_, head_, parsed);
       return;
     }
+    of_call(exchange_, parsed, text);
+  }
+
+  // On the stream of a batch, or in its array.
+  void of_several(const Json& parsed, const std::string& text) {
+    std::vector<Exchange>& all = exchange_.together;
+    const bool is_answer = !parsed.contains("method");
+    if (is_answer && status_ != 200) {
+      for (Exchange& one : all) {
+        if (one.record->ended < 0) client_.ears_.answer(*one.record, one.raw_id, parsed, text, false);
+      }
+      return;
+    }
+    const std::string id = member_of(parsed, "id").dump(), tag = tag_in(text);
+    const std::string token = member_of(object_in(parsed, "params"), "progressToken").dump();
+    const auto meant = std::find_if(all.begin(), all.end(), [&](const Exchange& one) {
+      if (is_answer) return one.raw_id == id;
+      if (parsed["method"] == "notifications/progress") return one.token == token;
+      return one.record->plan->tag == tag;
+    });
+    if (meant != all.end()) return of_call(*meant, parsed, text);
+    if (parsed.value("method", "") == "notifications/resources/updated")
+      return client_.listen_ears_.updated();
+    // Of another call of the session, as on any other stream.
+    if (parsed.value("method", "") == "elicitation/create")
+      return client_.answer(client_.mine_.calls.front(), parsed["id"].dump(), tag);
+    if (is_answer || !tag.empty())
+      client_.ledger_.violation("a message came in a batch that has no such call", text.substr(0, 300));
+  }
+
+  void of_call(const Exchange& exchange, const Json& parsed, const std::string& text) {
+    CallRecord* record = exchange.record;
     const std::string tag = tag_in(text);
     // What is told to a session goes on any stream that it has.
     if (!client_.mine_.modern && parsed.value("method", "") == "notifications/resources/updated") {
@@ -149,24 +202,25 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
         return client_.answer(*record->plan, parsed["id"].dump(), tag);
       }
       if (parsed["method"] != "notifications/progress") return;
-      return client_.ears_.progress(*record, exchange_.token, parsed, text);
+      return client_.ears_.progress(*record, exchange.token, parsed, text);
     }
     if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
-      if (member_of(parsed, "id").dump() != exchange_.raw_id)
+      if (member_of(parsed, "id").dump() != exchange.raw_id)
         client_.ledger_.violation("a question has another id than the call", text);
       return client_.asked(*record, parsed["result"]);
     }
-    client_.ears_.answer(*record, exchange_.raw_id, parsed, text, status_ == 200);
+    client_.ears_.answer(*record, exchange.raw_id, parsed, text, status_ == 200);
   }
 
   // The HTTP answer is complete.
   void answered() {
     if (!events_ && !body_.empty()) message(body_);
-    CallRecord* record = exchange_.record;
     if (exchange_.listen) client_.listen_ended();
-    if (record && record->ended < 0 && !record->parked)
-      end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
-    if (!record && exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());
+    for (CallRecord* one : records()) {
+      if (one->ended < 0 && !one->parked)
+        client_.ears_.end(*one, one->left_by_message ? "empty" : fmt::format("status {}", status_));
+    }
+    if (exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());
     busy_ = false;
     exchange_ = Exchange();
     if (head_.field("connection") == "close") close(false);
@@ -200,15 +254,20 @@ std::string HttpClient::path(size_t server) const {
 
 std::string HttpClient::request(const std::string& verb, size_t server, const std::string& extra,
                                 const std::string& body) const {
+  return request_to(verb, path(server), extra, body);
+}
+
+std::string HttpClient::request_to(const std::string& verb, const std::string& path, const std::string& extra,
+                                   const std::string& body) const {
   return fmt::format(
       "{} {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Type: application/json\r\nAccept: application/json, "
       "text/event-stream\r\n{}{}Content-Length: {}\r\n\r\n{}",
-      verb, path(server), key(), extra, body.size(), body);
+      verb, path, key(), extra, body.size(), body);
 }
 
 std::string HttpClient::session_fields() const {
   if (mine_.modern || session_.empty()) return {};
-  return fmt::format("Mcp-Session-Id: {}\r\nMCP-Protocol-Version: {}\r\n", session_, mine_.version);
+  return fmt::format("Mcp-Session-Id: {}\r\nMCP-Protocol-Version: {}\r\n", session_, version_);
 }
 
 std::string HttpClient::key() const {
@@ -248,6 +307,9 @@ void HttpClient::begin() {
   if (listens) world_.at(mine_.listens_at, [this] { listen(); });
   for (const Time at : mine_.lists_at)
     world_.at(at, [this] { list(0); });
+  for (const Stray& one : mine_.strays) {
+    if (!one.dropped) world_.at(one.at, [this, &one] { stray(one); });
+  }
 }
 
 void HttpClient::list(int tries) {
@@ -357,6 +419,10 @@ void HttpClient::open_session(int tries) {
       return;
     }
     session_open_ = true;
+    ledger_.sessions()[index_] = session_;
+    version_ = message["result"].value("protocolVersion", "");
+    if (version_ > mine_.version)
+      ledger_.violation("a client got a revision that it does not know", message.dump());
     if (tag_in(session_) != "") ledger_.violation("a session id has a tag in it", session_);
     aside("POST", R"({"jsonrpc":"2.0","method":"notifications/initialized"})", nullptr, nullptr);
     for (const CallPlan* one : std::exchange(waiting_, {}))
@@ -402,6 +468,11 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
     waiting_.push_back(&plan);
     return;
   }
+  if (plan.batch > 0 && version_ == "2025-03-26" && !session_.empty()) {
+    auto& batch = batches_[plan.batch];
+    if (batch.empty()) world_.after(0, [this, number = plan.batch] { call_together(number); });
+    return batch.push_back(&plan);
+  }
   auto over = connection(plan.fresh_connection);
   if (!over) {
     CallRecord* again = ledger_.find(plan.tag);
@@ -411,34 +482,14 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
     }
     return;
   }
-  const size_t number =
-      static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_) +
-      (plan_.replicas > 1 ? 30'000 * (index_ + 1) : 0);  // there the log names the last replica before it
-  Exchange exchange;
-  exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
-  exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
-  CallRecord& record = ledger_.begin(plan, index_, mine_.modern);
-  exchange.record = &record;
-  exchange.answers = answers;
-  std::string meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", exchange.token) : "";
-  std::string fields = session_fields();
-  const std::string tool = (mine_.together ? plan_.servers[plan.server].name + "__" : "") + tool_of(plan);
-  if (mine_.modern) {
-    meta += (meta.empty() ? "" : ",") + modern_meta(index_, capabilities());
-    fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
-  }
-  const std::string body = call_body(plan, {exchange.raw_id, exchange.token, tool, answers, meta});
-  const std::string text = request("POST", plan.server, fields, body);
-  record.link = over->link();
-  record.remote = over->link()->peer;
-  record.raw_id = exchange.raw_id;
-  if (record.begun < 0) record.begun = world_.now();
+  Prepared made = prepare(plan, answers);
+  CallRecord& record = *made.exchange.record;
+  const std::string text = request("POST", plan.server, made.fields, made.body);
   record.request_cut = plan.cut_request_at >= 0 && static_cast<size_t>(plan.cut_request_at) < text.size();
   if (plan.slow_reader > 0) over->pause(world_.now() + plan.slow_reader);
-  const std::string raw_id = exchange.raw_id;
-  over->send(std::move(exchange), text, answers.empty() ? plan.cut_request_at : -1);
-  over->out().when_read([&record, this] { record.sent = world_.now(); });
-  world_.tell(fmt::format("client {} calls {} of s{} on {}", index_, plan.tag, plan.server, record.remote));
+  const std::string raw_id = made.exchange.raw_id;
+  over->send(std::move(made.exchange), text, answers.empty() ? plan.cut_request_at : -1);
+  sent(record, raw_id, over, text.size());
   if (plan.leaves_at_answer) {
     record.leaves_at = [this, &record, reset = plan.leave == Leave::reset,
                         weak = std::weak_ptr<Connection>(over)](Time at) {
@@ -449,7 +500,46 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
       here->close_at(at, reset);
     };
   }
-  if (plan.leave == Leave::stay || !answers.empty()) return;
+  if (answers.empty()) leave_early(plan, record, raw_id, over);
+}
+
+HttpClient::Prepared HttpClient::prepare(const CallPlan& plan, const std::string& answers) {
+  const size_t number =
+      static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_) +
+      (plan_.replicas > 1 ? 30'000 * (index_ + 1) : 0);  // there the log names the last replica before it
+  Prepared made;
+  Exchange& exchange = made.exchange;
+  exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
+  exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
+  exchange.record = &ledger_.begin(plan, index_, mine_.modern);
+  exchange.answers = answers;
+  std::string meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", exchange.token) : "";
+  made.fields = session_fields();
+  const std::string tool = (mine_.together ? plan_.servers[plan.server].name + "__" : "") + tool_of(plan);
+  if (mine_.modern) {
+    meta += (meta.empty() ? "" : ",") + modern_meta(index_, capabilities());
+    made.fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
+  }
+  made.body = call_body(plan, {exchange.raw_id, exchange.token, tool, answers, meta});
+  return made;
+}
+
+// `bytes`: of the whole message.
+void HttpClient::sent(CallRecord& record, const std::string& raw_id, const std::shared_ptr<Connection>& over,
+                      size_t bytes) {
+  record.link = over->link();
+  record.remote = over->link()->peer;
+  record.raw_id = raw_id;
+  record.request_bytes = bytes;
+  if (record.begun < 0) record.begun = world_.now();
+  over->out().when_read([&record, this] { record.sent = world_.now(); });
+  world_.tell(fmt::format("client {} calls {} of s{} on {}", index_, record.plan->tag, record.plan->server,
+                          record.remote));
+}
+
+void HttpClient::leave_early(const CallPlan& plan, CallRecord& record, const std::string& raw_id,
+                             const std::shared_ptr<Connection>& over) {
+  if (plan.leave == Leave::stay) return;
   world_.after(
       plan.leave_after, [this, &record, raw_id, how = plan.leave, weak = std::weak_ptr<Connection>(over)] {
         if (record.parked && record.left < 0) {
@@ -462,8 +552,89 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
         record.left = world_.now();
         world_.tell(fmt::format("client {} leaves {}", index_, record.plan->tag));
         if (how == Leave::message) return cancel(record, raw_id);
+        for (CallRecord* one : here->records()) {
+          if (one->ended < 0 && one->left < 0) one->left = world_.now();
+        }
         here->close(how == Leave::reset);
       });
+}
+
+// On a connection of its own, so that it need not be sent again.
+void HttpClient::call_together(int batch) {
+  const auto calls = std::exchange(batches_[batch], {});
+  auto over = left_ ? nullptr : connection(true);
+  if (!over) return;
+  Exchange exchange;
+  std::string body;
+  for (const CallPlan* one : calls) {
+    Prepared made = prepare(*one, {});
+    body += (body.empty() ? "[" : " ,\n") + made.body;
+    exchange.together.push_back(std::move(made.exchange));
+  }
+  std::string text = request("POST", mine_.server, session_fields(), body + "]");
+  if (mine_.wants_array) text.replace(text.find(", text/event-stream"), 19, "");
+  const std::vector<Exchange> all = exchange.together;
+  over->send(std::move(exchange), text, -1);
+  for (size_t i = 0; i < all.size(); ++i) {
+    sent(*all[i].record, all[i].raw_id, over, text.size());
+    leave_early(*calls[i], *all[i].record, all[i].raw_id, over);
+  }
+}
+
+void HttpClient::stray(const Stray& stray) {
+  std::string session = session_, its_path = path(mine_.server), body, version = version_;
+  std::string verb = stray.verb == Stray::Verb::ping     ? "POST"
+                     : stray.verb == Stray::Verb::remove ? "DELETE"
+                                                         : "GET";
+  if (verb == "POST") body = R"({"jsonrpc":"2.0","id":810,"method":"ping"})";
+  bool may_be_served = false;
+  switch (stray.kind) {
+    case Stray::Kind::elsewhere: its_path = path(stray.other); break;
+    case Stray::Kind::anothers: {
+      const ClientPlan& other = plan_.clients[stray.other];
+      session = ledger_.sessions()[stray.other];
+      version = other.version;
+      its_path =
+          plan_.servers.size() == 1 || other.together ? "/mcp" : "/mcp/" + plan_.servers[other.server].name;
+      break;
+    }
+    case Stray::Kind::body:
+      body = request_to(
+          "POST", its_path, "",
+          fmt::format(
+              R"({{"jsonrpc":"2.0","id":811,"method":"tools/call","params":{{"name":"work","arguments":{{"tag":"T{}.800."}}}}}})",
+              index_));
+      // What its server says by itself may come on a stream that is opened.
+      if (mine_.modern || verb == "POST" || mine_.listens_at >= 0 || mine_.can_be_asked) session.clear();
+      if (verb != "GET") verb = "DELETE";
+      if (verb == "DELETE") session = "nobodys";
+      may_be_served = true;
+      break;
+  }
+  if (left_ || (session.empty() && !may_be_served)) return;
+  auto over = connection(true);
+  if (!over) return;
+  over->kept_apart = true;
+  Exchange exchange;
+  const auto served = [this, may_be_served](const std::string& how) {
+    if (!may_be_served)
+      ledger_.violation("a session was served where it is none", fmt::format("client {}: {}", index_, how));
+  };
+  exchange.on_status = [this, served, verb](int status) {
+    world_.tell(fmt::format("client {} strayed: {}", index_, status));
+    if (status < 400 && verb != "POST") served(fmt::format("{} {}", verb, status));
+  };
+  exchange.done = [served](int, const Head&, const Json& message) {
+    if (message.is_object() && message.contains("result")) served(message.dump());
+  };
+  const std::string fields =
+      session.empty() ? ""
+                      : fmt::format("Mcp-Session-Id: {}\r\nMCP-Protocol-Version: {}\r\n", session, version);
+  world_.tell(fmt::format("client {} strays: {} {}", index_, verb, its_path));
+  over->send(std::move(exchange), request_to(verb, its_path, fields, body), -1);
+  world_.after(kSecond, [weak = std::weak_ptr<Connection>(over)] {
+    if (auto here = weak.lock()) here->close(false);
+  });
 }
 
 void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {

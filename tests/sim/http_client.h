@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,16 +26,25 @@ class HttpClient final : public Client {
   class Connection;
   // What a request is about, for who reads its answer.
   struct Exchange {
-    CallRecord* record = nullptr;  // null: something of the session
+    CallRecord* record = nullptr;  // null: something of the session, or several
     const CallPlan* plan = nullptr;
     std::string raw_id, token;
     std::string answers;  // of a retry
     bool listen = false;  // a listen, or the stream of a session
     std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
+    std::function<void(int status)> on_status;
+    std::vector<Exchange> together;  // the calls of a batch
+  };
+  // One that is about to be sent.
+  struct Prepared {
+    Exchange exchange;
+    std::string body, fields;
   };
   std::string path(size_t server) const;
   std::string request(const std::string& verb, size_t server, const std::string& extra,
                       const std::string& body) const;
+  std::string request_to(const std::string& verb, const std::string& path, const std::string& extra,
+                         const std::string& body) const;
   std::string session_fields() const;
   std::string key() const;
   std::shared_ptr<Connection> connection(bool fresh);
@@ -44,6 +54,13 @@ class HttpClient final : public Client {
   void list(int tries);
   void heard(const Json& message, const Exchange& exchange, const std::string& text);
   void call(const CallPlan& call, const std::string& answers) override;
+  Prepared prepare(const CallPlan& call, const std::string& answers);
+  void sent(CallRecord& record, const std::string& raw_id, const std::shared_ptr<Connection>& over,
+            size_t bytes);
+  void leave_early(const CallPlan& call, CallRecord& record, const std::string& raw_id,
+                   const std::shared_ptr<Connection>& over);
+  void call_together(int batch);
+  void stray(const Stray& stray);
   void answer(const CallPlan& call, const std::string& raw_id, const std::string& tag);
   void cancel(CallRecord& record, const std::string& raw_id);
   void aside(const std::string& verb, const std::string& body, std::function<void()> read,
@@ -53,9 +70,10 @@ class HttpClient final : public Client {
   std::vector<std::shared_ptr<Connection>> connections_;
   uint64_t last_connection_ = 0;
   size_t rounds_ = 0;  // retries of all its calls
-  std::string session_;
+  std::string session_, version_;
   bool session_open_ = false;
   std::vector<const CallPlan*> waiting_;
+  std::map<int, std::vector<const CallPlan*>> batches_;  // which go in this turn
   bool left_ = false;
   std::shared_ptr<Connection> listening_;
 };

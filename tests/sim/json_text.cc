@@ -61,6 +61,26 @@ Json read_json(std::string_view text) {
   return Json::parse(text, nullptr, false);  // a number that is too big for it, or no JSON
 }
 
+std::vector<std::string> elements_of(std::string_view array) {
+  std::vector<std::string> found;
+  size_t depth = 0, began = 0;
+  bool quoted = false;
+  for (size_t at = 0; at < array.size(); ++at) {
+    const char c = array[at];
+    if (quoted) {
+      if (c == '\\') ++at;
+      quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth == 2) began = at;
+    } else if (c == '}' || c == ']') {
+      if (--depth == 1) found.emplace_back(array.substr(began, at + 1 - began));
+    }
+  }
+  return found;
+}
+
 const Json& member_of(const Json& object, const char* name) {
   static const Json none;
   const auto found = object.is_object() ? object.find(name) : object.end();

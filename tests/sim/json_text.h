@@ -3,7 +3,9 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lineward::sim {
 
@@ -11,6 +13,9 @@ using Json = nlohmann::ordered_json;
 
 // Discarded (is_discarded()) where it is no JSON. Of a name that stands twice the last counts.
 Json read_json(std::string_view text);
+
+// The elements of an array of objects, each with its own bytes.
+std::vector<std::string> elements_of(std::string_view array);
 
 // A member of an object, as it stands there; null, or an empty object, where there is none.
 const Json& member_of(const Json& object, const char* name);

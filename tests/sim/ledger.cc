@@ -181,7 +181,7 @@ void Ledger::judge_call(const CallRecord& record) {
   for (const auto& attempt : record.attempts) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
         !attempt->was_full && record.sent >= 0 &&
-        record.sent + passing(record.plan->padding) < record.left_read &&
+        record.sent + passing(record.request_bytes) < record.left_read &&
         attempt->answer_read > record.left_read + handed && !plan_.replica_ends())
       violation("a late answer was passed on", fmt::format("{} taken back at {:.6f}, answer read at {:.6f}",
                                                            tag, static_cast<double>(record.left_read) / 1e6,
@@ -279,7 +279,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
-  if (record.left_by_message && (record.left_unread || record.sent + passing(record.plan->padding) > left))
+  if (record.left_by_message && (record.left_unread || record.sent + passing(record.request_bytes) > left))
     return;
   const Time resume =
       record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
@@ -323,6 +323,12 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
     violation("a modern HTTP server got a message instead of the end of the stream", tag);
 }
 
+// Its answer comes with the last one of its batch, and nothing before it; or there is none, and the stream
+// ends with the batch.
+bool Ledger::waits_for_batch(const CallRecord& record) const {
+  return record.plan->batch > 0 && (plan_.clients[record.client].wants_array || record.left_by_message);
+}
+
 void Ledger::judge_time(const CallRecord& record) {
   if (record.ended < 0 || record.begun < 0) return;
   if (record.request_cut || (drained && record.outcome == "cut")) return;
@@ -346,11 +352,13 @@ void Ledger::judge_time(const CallRecord& record) {
   bool asked = false;  // a question names no call: it may have stopped this one's clock
   for (const auto& [tag, other] : calls_)
     asked = asked || (other.plan->asks() && other.plan->server == record.plan->server);
-  if (only != nullptr && !only->was_full && !asked && !jumps) {
+  if (only != nullptr && !only->was_full && !asked && !jumps && !waits_for_batch(record)) {
     const bool answered = by_server(record) && only->answer_read >= 0;
     const Time until = answered ? only->answer_read : record.ended - record.plan->slow_reader;
     const Time least = std::min(server.timeouts.max_duration, server.timeouts.request).count() * kMillisecond;
-    const bool silent = !record.plan->wants_progress && record.plan->slow_reader == 0;
+    // An answer that a hook looks at has come in time.
+    const bool silent =
+        !record.plan->wants_progress && record.plan->slow_reader == 0 && !plan_.policies.hooks_hear;
     const Time limit = silent ? least : server.timeouts.max_duration.count() * kMillisecond;
     if (until - only->sent > limit + (answered ? kAtOnce : kSecond) && record.outcome != "cut")
       violation(
@@ -484,7 +492,8 @@ void Ledger::judge_calm(const CallRecord& record) {
   if (record.outcome != wanted)
     violation("a call ended otherwise than its server said, although nothing went wrong",
               record.plan->tag + " " + record.outcome + " instead of " + wanted);
-  if (record.plan->wants_progress && !record.plan->asks() && record.progress != progress)
+  if (record.plan->wants_progress && !record.plan->asks() && !waits_for_batch(record) &&
+      record.progress != progress)
     violation("progress was lost",
               fmt::format("{} got {} of {}", record.plan->tag, record.progress, progress));
 }

@@ -45,6 +45,7 @@ struct CallRecord {
   bool left_unread = false;  // before it had read the call: in the same turn, perhaps
   bool left_by_message = false;
   bool request_cut = false;
+  size_t request_bytes = 0;  // of the message that it came in
   Time ended = -1;
   std::string outcome;  // "result", "error CODE REASON", "tool_error", "status N", "empty", "cut"
   int answers = 0;
@@ -65,6 +66,9 @@ class Ledger {
   CallRecord& begin(const CallPlan& call, size_t client, bool modern);
   CallRecord* find(const std::string& tag);
   std::map<std::string, CallRecord>& calls() { return calls_; }
+
+  // Of each client that has one.
+  std::map<size_t, std::string>& sessions() { return sessions_; }
 
   // A promise that does not hold. The first one counts.
   void violation(const std::string& what, const std::string& details);
@@ -93,6 +97,7 @@ class Ledger {
   bool is_forbidden(const CallRecord& record) const;
   void judge_queue(size_t server);
   void judge_rate(size_t server);
+  bool waits_for_batch(const CallRecord& record) const;
   void judge_time(const CallRecord& record);
   void judge_places(size_t server);
   void judge_calm(const CallRecord& record);
@@ -100,6 +105,7 @@ class Ledger {
   World& world_;
   const Plan& plan_;
   std::map<std::string, CallRecord> calls_;
+  std::map<size_t, std::string> sessions_;
   std::vector<Violation> violations_;
 };
 

@@ -318,9 +318,10 @@ void draw_policies(Random& random, Plan& plan) {
   mine.redacts = random.percent(40) || (mine.burst == 0 && mine.hides_look < 0);
   mine.hooks = Random(plan.seed, "hooks").percent(25);
   if (mine.hooks) {
+    mine.hooks_hear = Random(plan.seed, "hooks hear").percent(50);
     text += fmt::format(
-        "  - hook: {{ url: \"http://{}/decide\", methods: [tools/call], timeout: 2s, onError: open }}\n",
-        Policies::kHookAddress);
+        "  - hook: {{ url: \"http://{}/decide\", methods: [tools/call], timeout: 2s, onError: open{} }}\n",
+        Policies::kHookAddress, mine.hooks_hear ? ", events: [request, response]" : "");
     // There it is waited for; whoever looks whether all is well again wants to come through.
     for (config::Server& server : plan.config.servers)
       server.limits.queue_timeout = std::max(server.limits.queue_timeout, milliseconds(1000));
@@ -382,6 +383,60 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   }
   if (random.percent(5)) call.slow_reader = random.between(10 * kMillisecond, 3 * kSecond);
   return call;
+}
+
+// Of a client of 2025-03-26: some of its calls go together.
+void draw_batches(Random& random, const Plan& plan, ClientPlan& client) {
+  if (client.modern || client.version != "2025-03-26" || plan.on_stdio || !random.percent(60)) return;
+  client.wants_array = random.percent(40);
+  if (client.wants_array) client.can_be_asked = false;
+  int number = 0;
+  CallPlan* first = nullptr;
+  for (CallPlan& call : client.calls) {
+    if (call.is_probe || random.percent(20)) continue;
+    if (first == nullptr || random.percent(30)) {
+      first = &call;
+      ++number;
+    }
+    call.batch = number;
+    call.at = first->at;
+    // What happens to their connection happens to all of them.
+    call.cut_request_at = -1;
+    call.slow_reader = 0;
+    call.leaves_at_answer = false;
+    if (call.leave == Leave::stay || random.percent(60)) continue;
+    call.leave = Leave::message;
+  }
+}
+
+void draw_strays(Random& random, const Plan& plan, size_t index, ClientPlan& client) {
+  for (uint64_t i = random.below(4); i > 0; --i) {
+    Stray stray;
+    stray.at = random.between(0, 6 * kSecond);
+    stray.verb = static_cast<Stray::Verb>(random.below(3));
+    stray.kind = static_cast<Stray::Kind>(random.below(3));
+    if (stray.kind == Stray::Kind::elsewhere) {
+      if (client.modern || client.together || plan.servers.size() < 2) continue;
+      stray.other = (client.server + 1 + random.below(plan.servers.size() - 1)) % plan.servers.size();
+    }
+    if (stray.kind == Stray::Kind::anothers) {
+      stray.other = random.below(plan.clients.size());
+      const ClientPlan& other = plan.clients[stray.other];
+      if (stray.other == index || !plan.keys || other.modern || other.who == client.who) continue;
+    }
+    client.strays.push_back(stray);
+  }
+}
+
+// Long texts, so that a call takes its time from one replica to another.
+void make_long(Random& random, Plan& plan) {
+  for (ClientPlan& client : plan.clients) {
+    for (CallPlan& call : client.calls) {
+      if (call.is_probe || !random.percent(25)) continue;
+      call.padding = static_cast<size_t>(random.between(10'000, 150'000));
+      call.cut_request_at = call.cut_request_at >= 0 ? random.between(1, 100'000) : -1;
+    }
+  }
 }
 
 // Callers that want too much at once, and those that do not say what they want.
@@ -566,6 +621,15 @@ Plan draw_plan(uint64_t seed) {
     Random abuse(seed, "abuse");
     draw_abuse(abuse, plan);
   }
+  if (!plan.on_stdio) {
+    for (size_t i = 0; i < plan.clients.size(); ++i) {
+      Random batches(seed, "batches", i), strays(seed, "strays", i);
+      draw_batches(batches, plan, plan.clients[i]);
+      if (strays.percent(30)) draw_strays(strays, plan, i, plan.clients[i]);
+    }
+    Random lengths(seed, "long texts");
+    if (plan.replicas > 1 && lengths.percent(25)) make_long(lengths, plan);
+  }
   if (plan.calm && random.percent(30)) {
     FaultPlan fault;
     fault.kind = FaultPlan::Kind::reload;
@@ -607,6 +671,13 @@ std::string describe(const Plan& plan) {
             (plan.keys ? fmt::format(" as {}", client.who == 0 ? "alice" : "bob") : ""));
     for (const Time at : client.lists_at)
       text += fmt::format("    lists at {:.3f}s\n", static_cast<double>(at) / kSecond);
+    static constexpr const char* kStray[] = {"its session at another server", "another's session",
+                                             "a request in a body"};
+    for (const Stray& stray : client.strays) {
+      if (!stray.dropped)
+        text += fmt::format("    strays at {:.3f}s: {} ({}, {})\n", static_cast<double>(stray.at) / kSecond,
+                            kStray[static_cast<int>(stray.kind)], static_cast<int>(stray.verb), stray.other);
+    }
     if (client.listens_at >= 0 && !client.listens_dropped)
       text += fmt::format("    listens at {:.3f}s for {:.3f}s\n",
                           static_cast<double>(client.listens_at) / kSecond,
@@ -625,6 +696,7 @@ std::string describe(const Plan& plan) {
                           std::string(call.reads_only ? " (reads only)" : "") +
                           std::string(call.leaves_at_answer ? " (as its answer comes)" : "") +
                           std::string(call.names_no_string ? " (names no string)" : "") +
+                          (call.batch > 0 ? fmt::format(" (in batch {})", call.batch) : "") +
                           std::string(call.never_answers ? " (never answers)" : ""),
                       kLeave[static_cast<int>(call.leave)],
                       call.leave == Leave::stay

@@ -55,6 +55,7 @@ struct CallPlan {
   Time answer_after = 0;          // the server's questions
   bool never_answers = false;
   bool names_no_string = false;  // the tool's name is a number
+  int batch = 0;                 // of a 2025-03-26 client: in one message with all that have this number
   bool asks() const {
     for (const Op& op : ops) {
       if (op.kind == Op::Kind::question) return true;
@@ -62,6 +63,17 @@ struct CallPlan {
     return false;
   }
   bool dropped = false;  // by the shrinker
+};
+
+// A client that asks where it has no business: nothing of it may be served.
+struct Stray {
+  // Its session at the path of another server; the session of another principal at its own path; a request in
+  // the body of a GET or DELETE, which has none.
+  enum class Kind : uint8_t { elsewhere, anothers, body } kind = Kind::elsewhere;
+  enum class Verb : uint8_t { ping, remove, get } verb = Verb::ping;
+  Time at = 0;
+  size_t other = 0;  // the server, or the client
+  bool dropped = false;
 };
 
 struct ClientPlan {
@@ -73,7 +85,9 @@ struct ClientPlan {
   bool can_be_asked = false;  // declares elicitation
   int who = 0;                // whose key it has, where clients have keys
   std::vector<CallPlan> calls;
+  bool wants_array = false;    // the answers of a batch as one
   std::vector<Time> lists_at;  // when it asks which tools there are
+  std::vector<Stray> strays;
   // It listens to the server for a while: to a resource whose URI has its tag in it, and to changes of lists.
   Time listens_at = -1;
   Time listens_for = 0;
@@ -137,9 +151,10 @@ struct Policies {
   // rateLimit of tools/call, for each server: so many at once, and so many in a second.
   int burst = 0;  // 0: there is none
   int per_second = 0;
-  int hides_look = -1;   // toolFilter: that tool of this server does not exist
-  bool redacts = false;  // redact, on the wire: what servers say of a key
-  bool hooks = false;    // hook: a service is asked about every call, and lets it pass
+  int hides_look = -1;      // toolFilter: that tool of this server does not exist
+  bool redacts = false;     // redact, on the wire: what servers say of a key
+  bool hooks = false;       // hook: a service is asked about every call, and lets it pass
+  bool hooks_hear = false;  // and about every answer
   static constexpr const char* kHookAddress = "127.2.0.1:9100";
 };
 

@@ -396,6 +396,8 @@ Plan shrink(Plan plan, const std::string& what, size_t& tried) {
     for (ClientPlan& client : plan.clients) {
       if (client.dropped) continue;
       if (client.listens_at >= 0) attempt(client.listens_dropped);
+      for (Stray& stray : client.strays)
+        attempt(stray.dropped);
       for (CallPlan& call : client.calls)
         attempt(call.dropped);
     }

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "heap.h"
 #include "world.h"
 
 namespace lineward::sim {
@@ -41,6 +42,7 @@ int64_t in_world(clockid_t clock, const timespec& at) {
 }  // namespace
 
 Threads::Threads(World& world) : world_(world) {
+  enters_heap();
   self = begun();
   self->state = Thread::State::running;
   current = 0;
@@ -49,6 +51,7 @@ Threads::Threads(World& world) : world_(world) {
 Threads::~Threads() {
   self = nullptr;
   current = kNobody;
+  leaves_heap();
 }
 
 int Threads::here() {
@@ -71,6 +74,7 @@ void Threads::run(Thread* thread, const std::function<void()>& work) {
   self = thread;
   current = thread->number;
   thread->fiber.enter();
+  enters_heap();
   thread->state = Thread::State::running;
   work();
   Threads& threads = thread->world->threads();
@@ -79,6 +83,7 @@ void Threads::run(Thread* thread, const std::function<void()>& work) {
   threads.wake(thread);
   Thread& next = threads.next();
   self = nullptr;
+  leaves_heap();
   thread->fiber.leave(next.fiber);
 }
 

@@ -114,7 +114,12 @@ void McpEndpoint::start_with_state(ClientConnection& connection, core::Arrival&&
   if (!name) return parts_.refusals.refuse(connection, name.error(), message.raw(Field::id));
   std::vector<http::OutHeader> headers;
   arrival.from->affinity = peers_.state_name(*name);
-  if (arrival.from->affinity != *name) headers = affinity_headers(arrival.from->affinity, parts_.config.path);
+  if (arrival.from->affinity != *name) {
+    // One name for all paths below listen.path; that of all servers together may be elsewhere.
+    const std::string_view own = parts_.config.path, asked = connection.head().path;
+    const bool below = asked.substr(0, own.size()) == own;
+    headers = affinity_headers(arrival.from->affinity, below ? own : asked);
+  }
   arrival.message = std::move(message);
   parts_.starter.start(connection, std::move(arrival), std::move(headers));
 }
@@ -231,8 +236,10 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
     if (auto name = affinity_of(headers)) arrival.from->affinity = std::move(*name);
   }
   // The head is gone with the answer.
-  if (arrival.from->era == mcp::Era::modern && era)
-    arrival.headers = parts_.router.forwarded(connection, server, Mirrored::yes);
+  if (era) {
+    const bool modern = arrival.from->era == mcp::Era::modern;
+    arrival.headers = parts_.router.forwarded(connection, server, modern ? Mirrored::yes : Mirrored::no);
+  }
   if (settles == nullptr) connection.respond(202, {}, {});
   peers_.tell_others(word, told);
   if (!placed) return;  // nothing says where it belongs: accepted, counted, not passed on

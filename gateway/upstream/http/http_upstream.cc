@@ -223,8 +223,9 @@ void HttpUpstream::close_scope(const core::Scope& scope) {
 }
 
 // To a legacy server it would mean nothing.
-void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
+void HttpUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                           const core::HeaderFields& headers) {
+  if (client_era == mcp::Era::legacy) return forward(scope, client_era, message);
   if (server_.isolation == config::Isolation::call || stopping_) return;
   if (!era_->is_modern()) return;
   SubRequestPlan plan;
@@ -237,7 +238,7 @@ void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
 }
 
 void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  if (client_era == mcp::Era::modern) return notify(scope, message, {});
+  if (client_era == mcp::Era::modern) return notify(scope, client_era, message, {});
   if (server_.isolation == config::Isolation::call || stopping_) return;
   SessionGroup* group = groups_->find(planner_.plan(scope).key);
   if (group == nullptr || !group->is_ready()) return;

@@ -61,7 +61,7 @@ class HttpUpstream final : public core::Upstream,
   void close_scope(const core::Scope& scope) override;
   core::PortableScopes* portable(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, const mcp::Message& message,
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override { return era_->versions(); }
   std::optional<mcp::Era> era() const override { return era_->known_era(); }

@@ -24,7 +24,17 @@ LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
     text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", initialize_result);
   }
   if (text.empty()) return std::nullopt;
-  if (auto answer = mcp::Message::parse(std::move(text))) return std::move(*answer);
+  if (auto answer = mcp::Message::parse(std::move(text))) {
+    if (!answer->is_string(Field::result_protocol_version)) return std::move(*answer);
+    const std::string agreed = answer->text(Field::result_protocol_version);
+    const std::string wanted = request.message.text(Field::params_protocol_version);
+    const std::string_view told =
+        mcp::told_revision(wanted, agreed, request.on_stdio() ? mcp::Wire::stdio : mcp::Wire::http);
+    if (told == agreed) return std::move(*answer);
+    json::Splice splice = answer->splice();
+    splice.replace(answer->at(Field::result_protocol_version), json::quote(told));
+    return mcp::Message::parse(splice.apply()).value();
+  }
   return Unexpected<core::Failure>{{mcp::EndReason::upstream_protocol,
                                     fmt::format("{} answered initialize with no result", server_.name)}};
 }

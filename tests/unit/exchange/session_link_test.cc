@@ -53,7 +53,7 @@ struct World final : ExchangeFinder {
   Exchange* newest_to_ask(const std::string& id) override {
     Exchange* newest = nullptr;
     for (Exchange* one : of_session(id)) {
-      if (one->may_be_asked()) newest = one;
+      if (one->may_have_asked()) newest = one;
     }
     return newest;
   }

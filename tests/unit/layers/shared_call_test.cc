@@ -257,7 +257,7 @@ struct Recorder final : core::Upstream {
   void open_scope(const core::Scope&, core::ScopeOwner&) override { last = "open_scope"; }
   void close_scope(const core::Scope&) override { last = "close_scope"; }
   void forward(const core::Scope&, mcp::Era, const mcp::Message&) override { last = "forward"; }
-  void notify(const core::Scope&, const mcp::Message&, const core::HeaderFields&) override {
+  void notify(const core::Scope&, mcp::Era, const mcp::Message&, const core::HeaderFields&) override {
     last = "notify";
   }
   std::optional<std::vector<std::string>> versions() const override { return {{"some"}}; }
@@ -305,7 +305,7 @@ TEST_CASE("a decorator passes on every member that it does not take into its own
   CHECK(last == "close_scope");
   decorator.forward({}, mcp::Era::modern, message);
   CHECK(last == "forward");
-  decorator.notify({}, message, {});
+  decorator.notify({}, mcp::Era::modern, message, {});
   CHECK(last == "notify");
   CHECK(decorator.versions()->size() == 1);
   CHECK(decorator.era() == mcp::Era::legacy);
