@@ -239,6 +239,13 @@ std::optional<json::Text> result_for_client(NameMap& shown, const std::string& s
   edits.messages(message.at(Field::result_messages));
   edits.contents(message.at(Field::result_contents));
   edits.ui_meta(message.at(Field::result_meta));
+  if (message.has(Field::result_type) && message.text(Field::result_type) == "input_required") {
+    const Span questions =
+        json::member_at(text, message.at(Field::result), "inputRequests", message.outline().get());
+    json::for_each_member_at(text, questions, [&](const std::string&, Span, Span question) {
+      edits.messages(json::member_at(text, json::member_at(text, question, "params"), "messages"));
+    });
+  }
   if (message.is_string(Field::result_request_state))
     edits.splice().replace(message.at(Field::result_request_state),
                            seal_state(server, message.raw(Field::result_request_state)));
@@ -247,6 +254,14 @@ std::optional<json::Text> result_for_client(NameMap& shown, const std::string& s
   // What a task has come to is the result of the call that became it.
   edits.content(json::member_at(text, message.at(Field::result_result), "content", message.outline().get()));
   edits.task_id(message.at(Field::result_task_id));
+  return edits.applied();
+}
+
+std::optional<json::Text> question_for_client(NameMap& shown, const std::string& server,
+                                              const mcp::Message& question) {
+  const std::string& text = question.bytes();
+  UriEdits edits(shown, server, text, question.outline());
+  edits.messages(json::member_at(text, question.at(Field::params), "messages", question.outline().get()));
   return edits.applied();
 }
 

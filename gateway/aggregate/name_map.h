@@ -35,6 +35,9 @@ std::optional<std::string> item_for_client(NameMap& shown, List list, const std:
 // A server's result, or a notification of it. Nothing: the client may have the result as it is.
 std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,
                                             const mcp::Message& result);
+// What a legacy server asks of its client while a call runs.
+std::optional<json::Text> question_for_client(NameMap& shown, const std::string& server,
+                                              const mcp::Message& question);
 std::string notification_for_client(NameMap& shown, const std::string& server,
                                     const mcp::Message& notification);
 

@@ -246,6 +246,12 @@ void RoutedCall::on_call_message(mcp::Message&& message) {
     auto changed = mcp::Message::parse(notification_for_client(aggregate_.shown(), member_->name, message));
     if (changed) message = std::move(*changed);
   }
+  if (message.kind() == mcp::MessageKind::request) {
+    if (auto text = question_for_client(aggregate_.shown(), member_->name, message)) {
+      auto changed = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
+      if (changed) message = std::move(*changed);
+    }
+  }
   owner_->on_call_message(std::move(message));
 }
 

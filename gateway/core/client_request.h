@@ -29,11 +29,12 @@ struct ClientRequest {
   std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N or its message
   uint64_t bytes_in = 0;
-  bool on_stdio = false;    // the client is at the other end of a pipe: it may speak 2024-11-05
-  bool sees_status = true;  // as in CallRequest
-  CallerPtr caller;         // null: nobody asked who it is
-  AccountPtr account;       // whose share what it makes us hold is of; null: nobody's
-  HeaderFields seen;        // what plugins want to see of the request's head, names in lower case
+  bool on_stdio = false;     // the client is at the other end of a pipe: it may speak 2024-11-05
+  bool sees_status = true;   // as in CallRequest
+  size_t authorization = 0;  // a digest of the credentials that go up to its server; 0: none do
+  CallerPtr caller;          // null: nobody asked who it is
+  AccountPtr account;        // whose share what it makes us hold is of; null: nobody's
+  HeaderFields seen;         // what plugins want to see of the request's head, names in lower case
 
   // What admitted() reads from its message; texts are as the client wrote them.
   std::string call_id = {};

@@ -230,7 +230,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 }
 
 void Exchange::final_message(mcp::Message&& message) {
-  answered_by_server_ = true;
+  server_answer_ = message.kind() == mcp::MessageKind::result ? ServerAnswer::result : ServerAnswer::error;
   clock_.mark(CallStep::answer);
   int status = mcp::response_status(from_->era, message);
   int code = 0;

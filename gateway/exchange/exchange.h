@@ -30,6 +30,9 @@ class PluginSet;
 
 namespace lineward::exchange {
 
+// What came from its server as the last of a call.
+enum class ServerAnswer : uint8_t { none, error, result };
+
 class Exchange;
 class ExchangePlugins;
 class ExchangeQuestions;
@@ -107,9 +110,8 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   core::ExchangeId id() const { return id_; }
   const core::ClientRequest& from() const { return *from_; }
   bool is_listen() const { return from_->method == mcp::Method::subscriptions_listen; }
-  bool may_be_asked() const { return mcp::may_ask(from_->method); }
   // Of a question that names no call: one that its server does not have yet has not asked it.
-  bool may_have_asked() const { return may_be_asked() && clock_.is_written(); }
+  bool may_have_asked() const { return mcp::may_ask(from_->method) && clock_.is_written(); }
   // Or is about to: nothing gets in any more.
   bool ended() const { return step_ >= Step::ending; }
   const UpstreamLease& lease() const { return lease_; }
@@ -122,7 +124,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::string_view route() const {
     return routed_ || !lost_with_.empty() ? std::string_view(from_->upstream) : std::string_view();
   }
-  bool answered_by_server() const { return answered_by_server_; }
+  ServerAnswer server_answer() const { return server_answer_; }
   // Its owner's: it counts for the limit of its principal; its place among the calls of its session.
   bool counts_for_principal = false;
   uint64_t number = 0;
@@ -189,7 +191,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   HeldBytes request_bytes_{Held::calls};
   bool acknowledged_ = false;  // a listen
   bool session_told_ = false;  // an `initialize`: its owner knows what became of its session
-  bool answered_by_server_ = false;
+  ServerAnswer server_answer_ = ServerAnswer::none;
 };
 
 }  // namespace lineward::exchange

@@ -42,7 +42,7 @@ ExchangeQuestions::ExchangeQuestions(Exchange& exchange) : exchange_(exchange), 
 void ExchangeQuestions::ask(const mcp::Message& message) {
   const core::ClientRequest& from = exchange_.from();
   auto needed = mcp::capability_for(message);
-  const bool modern = from.era == mcp::Era::modern && exchange_.may_be_asked();
+  const bool modern = from.era == mcp::Era::modern && mcp::may_ask(from.method);
   if (modern && mcp::declares(from.capabilities, message)) {
     if (round_.add(message)) return settle();
     return exchange_.call_->reply(
@@ -100,7 +100,7 @@ void ExchangeQuestions::park() {
 bool ExchangeQuestions::is_retry(const Exchange& exchange) {
   const core::ClientRequest& from = exchange.from();
   const mcp::Message& message = exchange.message_;
-  if (from.era != mcp::Era::modern || !exchange.may_be_asked() || !message.has(Field::params_request_state))
+  if (from.era != mcp::Era::modern || !mcp::may_ask(from.method) || !message.has(Field::params_request_state))
     return false;
   // A new form of the server, after a reload, need not be of the same era, nor of a known one yet.
   return exchange.lease_.upstream().era() == mcp::Era::legacy ||
@@ -189,7 +189,7 @@ bool ExchangeQuestions::url_elicitation(Exchange& exchange, const mcp::Message& 
   const core::ClientRequest& from = exchange.from();
   const bool legacy = exchange.lease_.upstream().era() == mcp::Era::legacy ||
                       (exchange.call_ && exchange.call_->of_legacy_server());
-  const bool translated = from.era == mcp::Era::modern && exchange.may_be_asked() && legacy;
+  const bool translated = from.era == mcp::Era::modern && mcp::may_ask(from.method) && legacy;
   auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputQuestion>();
   if (requests.empty()) return false;
   auto elicitation = json::member(from.capabilities, "elicitation");

@@ -36,7 +36,7 @@ void ExchangeReport::count_end(EndReason reason, int code) const {
   end.target = exchange_.routed_ ? exchange_.routed_->target : from.target;
   end.took = exchange_.clock_.elapsed();
   end.at_server = exchange_.clock_.at_server();
-  end.answer_read_at = exchange_.answered_by_server_ ? exchange_.loop_.read_at() : 0;
+  end.answer_read_at = exchange_.server_answer_ != ServerAnswer::none ? exchange_.loop_.read_at() : 0;
   if (exchange_.plugins_) end.trace = exchange_.plugins_->sampled_trace();
   exchange_.record_.ended(end);
 }

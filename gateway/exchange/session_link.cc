@@ -65,7 +65,7 @@ Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
     core::ExchangeId id{static_cast<uint32_t>(*only_call & 0xffffffffu),
                         static_cast<uint32_t>(*only_call >> 32)};
     Exchange* exchange = finder_.find(id);
-    if (exchange != nullptr && exchange->may_be_asked()) return exchange;
+    if (exchange != nullptr && mcp::may_ask(exchange->from().method)) return exchange;
   }
   client::Session* session = finder_.session(scope_.session);
   if (session == nullptr || session->has_stream()) return nullptr;

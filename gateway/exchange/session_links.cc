@@ -47,6 +47,8 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
   client::Session* owner = session(id);
   if (owner == nullptr) return exchanges_.session_over(id);
   --owner->exchanges;
+  // It takes who asked.
+  if (exchange.server_answer() == ServerAnswer::result) owner->accepted(exchange.from().authorization);
   sessions_->touch(*owner);
   // A session of a server that a reload took away goes with its last call, and one that nobody can name.
   const SessionLink* with = link(id);
@@ -57,7 +59,7 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
 void SessionLinks::exchange_ending(const Exchange& exchange) {
   if (exchange.from().session.empty()) return;
   if (SessionLink* with = link(exchange.from().session))
-    with->exchange_ended(exchange.id(), exchange.answered_by_server());
+    with->exchange_ended(exchange.id(), exchange.server_answer() != ServerAnswer::none);
 }
 
 void SessionLinks::task_started(const Exchange& exchange, std::string_view token,

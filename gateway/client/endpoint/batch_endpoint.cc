@@ -36,7 +36,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   auto refuse = [&](std::string text) {
     parts_.refusals.refuse(connection, invalid_request(std::move(text)));
   };
-  Session* session = parts_.sessions.find(connection);
+  Session* session = parts_.sessions.find_as_owner(connection);
   if (session == nullptr || session->revision != mcp::kWithBatches || session->upstream != server)
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))

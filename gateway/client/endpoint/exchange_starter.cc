@@ -72,6 +72,7 @@ core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::
   arrival.from->seen = seen_by_plugins(connection);
   arrival.mirrors_itself = mirrored == Mirrored::yes;
   arrival.headers = router_.forwarded(connection, server, mirrored);
+  arrival.from->authorization = authorization_of(arrival.headers);
   return arrival;
 }
 

@@ -212,7 +212,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   Session* unnamed = era ? nullptr : parts_.sessions.find_unnamed(connection, server);
   if (unnamed != nullptr) era = mcp::Era::legacy;
   if (era && *era == mcp::Era::legacy) {
-    Session* session = unnamed != nullptr ? unnamed : parts_.sessions.find(connection);
+    Session* session = unnamed != nullptr ? unnamed : parts_.sessions.find_as_owner(connection);
     if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled) {

@@ -44,6 +44,13 @@ Session* SessionDirectory::find(const ClientConnection& connection) {
   return session;
 }
 
+Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
+  Session* session = find(connection);
+  if (session == nullptr || connection.principal() != core::kAnonymous) return session;
+  const auto brought = router_.forwarded(connection, session->upstream, Mirrored::no);
+  return session->accepts(authorization_of(brought)) ? session : nullptr;
+}
+
 Session* SessionDirectory::find_named(const ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
   const bool over_sse = !router_.server_of_sse_post(head).empty();
@@ -80,7 +87,7 @@ Session* SessionDirectory::find_unnamed(ClientConnection& connection, const std:
 }
 
 Session* SessionDirectory::find_meant(ClientConnection& connection) {
-  if (names_session(connection.head().headers)) return find(connection);
+  if (names_session(connection.head().headers)) return find_as_owner(connection);
   const std::string* server = router_.facts(connection).server;
   return server != nullptr ? find_unnamed(connection, *server) : nullptr;
 }

@@ -33,6 +33,9 @@ class SessionDirectory {
 
   // The one that the request names, or null. One that another replica shared is made anew here.
   Session* find(const ClientConnection& connection);
+  // The same for what the server is told, or asked for, as the one who opened it: a session's id alone is not
+  // enough where the server judges its clients' credentials itself. A request brings its own.
+  Session* find_as_owner(ClientConnection& connection);
   // The one that a client which never names one is in; null: none, or such clients are refused here.
   Session* find_unnamed(ClientConnection& connection, const std::string& server);
   // Of an answer, a GET or a DELETE, in either way; null: none, or one that is not known.

@@ -40,4 +40,11 @@ size_t credentials_of(const core::HeaderFields& forwarded) {
   return std::hash<std::string>()(text);
 }
 
+size_t authorization_of(const core::HeaderFields& forwarded) {
+  for (const auto& [name, value] : forwarded) {
+    if (http::equals_ignoring_case(name, "Authorization")) return std::hash<std::string>()(value) | 1;
+  }
+  return 0;
+}
+
 }  // namespace lineward::client

@@ -21,5 +21,7 @@ core::SharedFields with_revision(const http::HeaderList& headers, core::SharedFi
 
 // A digest of these, but for what differs with each request (trace context). For comparing alone.
 size_t credentials_of(const core::HeaderFields& forwarded);
+// A digest of `Authorization` alone; 0: it does not go up.
+size_t authorization_of(const core::HeaderFields& forwarded);
 
 }  // namespace lineward::client

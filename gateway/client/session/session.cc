@@ -16,6 +16,8 @@ constexpr size_t kMaxWaitingBytes = 1 << 20;
 constexpr size_t kNewcomersALook = 64;
 constexpr size_t kMaxEventBytes = 8 << 20;  // of all its streams together; the newest event may be more
 constexpr size_t kMaxStreams = 128;         // of one session, those that ended a moment ago included
+constexpr size_t kMaxAccepted = 4;          // credentials of one session
+constexpr size_t kMaxGetStreams = 32;       // of one session, before one that lost its connection goes
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
@@ -30,6 +32,13 @@ SessionStream& Session::open(SessionStream::Gone gone) {
       loop_, number, place, events_, limits_.resume_window, std::move(gone),
       [this](uint32_t over) { remove(over); }, [this](uint32_t ended) { lingering_.insert(ended); });
   return *slot;
+}
+
+void Session::accepted(size_t authorization) {
+  if (!accepted_.empty() && accepted_.front() == authorization) return;
+  std::erase(accepted_, authorization);
+  accepted_.push_front(authorization);
+  if (accepted_.size() > kMaxAccepted) accepted_.pop_back();
 }
 
 void Session::charge(const AccountPtr& caller) {
@@ -73,6 +82,14 @@ SessionStream& Session::open_post_stream(SessionStream::Gone gone) {
 }
 
 void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make) {
+  // Each message looks for one of them: who opens and loses them again and again can resume the newest.
+  if (get_streams_.size() >= kMaxGetStreams) {
+    const auto lost = std::find_if(get_streams_.begin(), get_streams_.end(), [this](uint32_t number) {
+      const SessionStream* stream = find_stream(number);
+      return stream == nullptr || !stream->attached();
+    });
+    if (lost != get_streams_.end()) remove(*lost);
+  }
   SessionStream& stream = open(nullptr);
   get_streams_.push_back(stream.number());
   auto transport = make(stream);

@@ -2,6 +2,7 @@
 // what waits for one. What a session's calls and questions mean is known in exchange/ only.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -63,6 +64,14 @@ class Session {
   // its first stream.
   std::string place;
 
+  // The server has answered a request that brought these credentials (ClientRequest::authorization): whoever
+  // brings them may speak in this session with what is remembered of it. Where nothing was answered yet,
+  // anybody may; the last few count, since tokens are renewed.
+  void accepted(size_t authorization);
+  bool accepts(size_t authorization) const {
+    return accepted_.empty() ||
+           std::find(accepted_.begin(), accepted_.end(), authorization) != accepted_.end();
+  }
   // Whose share what it keeps is of. Before its first stream.
   void charge(const AccountPtr& caller);
   // Of what it keeps; null: nobody's share is of it.
@@ -117,6 +126,7 @@ class Session {
   net::Loop& loop_;
   const config::Listen& limits_;
   AccountPtr account_;
+  std::deque<size_t> accepted_;  // newest first
   const std::shared_ptr<EventStore> events_ = std::make_shared<EventStore>();
   std::function<void(const std::string&)> pipe_;
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;

@@ -52,7 +52,7 @@ TEST_CASE("an answer goes to the client under its own id, and ends the exchange 
   CHECK(has(*client.answer, R"("result":{"content":[]})"));
   CHECK(client.status == 200);
   CHECK(exchange.ended());
-  CHECK(exchange.answered_by_server());
+  CHECK(exchange.server_answer() == ServerAnswer::result);
   // What comes later finds nobody.
   exchange.client_gone(EndReason::cancelled_client);
   exchange.tell(EndReason::cancelled_operator, "x");
