@@ -338,9 +338,14 @@ void ResultCache::changed(const mcp::Message& notification) {
       forget((at++)->second);
     }
   }
-  if (forgotten > 0)
+  log_forgotten(notification.method(), forgotten);
+}
+
+// `what`: after which message.
+void ResultCache::log_forgotten(std::string_view what, uint64_t results) const {
+  if (results > 0)
     log::write(log::Level::debug, "cache.forgot",
-               {{"upstream", server_.name}, {"what", notification.method()}, {"results", forgotten}});
+               {{"upstream", server_.name}, {"what", std::string(what)}, {"results", results}});
 }
 
 // ---- Lineward's own listens ----
@@ -394,11 +399,16 @@ void ResultCache::unwatched(const std::string& view) {
     if (is_list(like.method) && view_of(like) == view) outdate(fetch);
     fetch = next;
   }
+  uint64_t forgotten = 0;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     auto next = std::next(entry);
-    if (entry->view == view) forget(entry);
+    if (entry->view == view) {
+      ++forgotten;
+      forget(entry);
+    }
     entry = next;
   }
+  log_forgotten("subscriptions/listen", forgotten);
 }
 
 void ResultCache::watch_over(const std::string& view) {
