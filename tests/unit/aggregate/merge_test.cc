@@ -138,3 +138,19 @@ TEST_CASE("a page keeps what it does not know, has one cursor, and the smallest 
   page.more.clear();
   CHECK_FALSE(parse(merged_list(page, false)).has(Field::result_next_cursor));
 }
+
+TEST_CASE("what a server has said to one or another is what calls are routed by") {
+  const auto said = [](const char* capabilities) {
+    MemberFacts facts;
+    facts.server = "s";
+    facts.capabilities = capabilities;
+    return facts;
+  };
+  const MemberFacts both = united(said(R"({"tools":{},"prompts":{"listChanged":true}})"),
+                                  said(R"({"tools":{"listChanged":true}})"));
+  CHECK(both.has("tools", "listChanged"));
+  CHECK(both.has("prompts", "listChanged"));
+  CHECK_FALSE(both.has("resources"));
+  const std::string long_one = R"({")" + std::string(kMaxRoutingBytes - 10, 'x') + R"(":{}})";
+  CHECK(united(said(long_one.c_str()), said(R"({"tools":{}})")).capabilities == R"({"tools":{}})");
+}

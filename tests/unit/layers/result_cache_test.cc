@@ -394,6 +394,29 @@ TEST_CASE("what a server calls public is everybody's only where that is to be be
   CHECK_FALSE(world.remembers(others()));
 }
 
+TEST_CASE("a list for who repeats parameters in headers is not the list for who does not") {
+  World world;
+  core::CallRequest asked = world.request();
+  asked.mirrors_itself = true;
+  world.fill(core::CallRequest(asked));
+  CHECK(world.remembers(core::CallRequest(asked)));
+  CHECK_FALSE(world.remembers(world.request()));
+}
+
+TEST_CASE("what Lineward asks a server to see whether it is there is not answered from memory") {
+  World world;
+  world.fill(world.request("server/discover"),
+             result(R"("ttlMs":60000,"cacheScope":"private","capabilities":{})"));
+  CHECK(world.remembers(world.request("server/discover")));
+  core::CallRequest own = world.request("server/discover");
+  own.of_gateway = true;
+  Caller caller;
+  auto call = world.start(std::move(own), caller);
+  CHECK(world.below.last().request.of_gateway);
+  CHECK(caller.heard.empty());
+  call->cancel("enough");
+}
+
 TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when it cannot hear any more") {
   World world;
   world.below.tells.tools = true;
@@ -406,8 +429,11 @@ TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when 
   CHECK(listen.request.scope.principal == "p");
   listen.says(
       R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})");
+  // What had changed before was not told.
+  CHECK_FALSE(world.remembers(world.request()));
+  world.fill(world.request());
   CHECK(world.remembers(world.request()));
-  CHECK(world.below.calls.size() == 2);
+  const size_t calls = world.below.calls.size();
   SECTION("the server ends it") {
     listen.answers(R"({"jsonrpc":"2.0","id":1,"result":{}})");
     CHECK_FALSE(world.remembers(world.request()));
@@ -420,7 +446,7 @@ TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when 
     core::CallRequest asked = world.request();
     asked.scope.principal = "other";
     world.fill(std::move(asked));
-    CHECK(world.below.calls.size() == 4);
+    CHECK(world.below.calls.size() == calls + 2);
     CHECK(world.below.last().request.scope.principal == "other");
   }
   SECTION("no list is kept any more") {
