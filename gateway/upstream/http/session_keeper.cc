@@ -78,10 +78,8 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
     calls_.fail_queue(group, group.session_over());
     return false;
   }
-  if (first && session.state() == HttpSession::State::fresh) {
-    session.opening();
-    return true;
-  }
+  // It is `opening` when its request is sent: until then it may have to wait for a place, and be asked again.
+  if (first && session.state() == HttpSession::State::fresh) return true;
   if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
     session.waits().want_level(call.request.message);
   if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;
