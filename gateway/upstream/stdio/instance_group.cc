@@ -386,7 +386,12 @@ void InstanceGroup::replace_expired() {
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
     if (listened && next == nullptr && !session_) {
       // Where no second one may run the old one has to make room.
-      if (active() > 0 || start_instance() != nullptr || owner_.room_soon()) continue;
+      if (active() > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
+      if (start_instance() != nullptr) {
+        moves_.moved();
+        continue;
+      }
+      if (owner_.room_soon()) continue;
     }
     if (next != nullptr && listens_.served_by(old)) {
       listens_.lost(old);

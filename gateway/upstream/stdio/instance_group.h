@@ -14,6 +14,7 @@
 #include "net/lifetime.h"
 #include "upstream/shared/caller_group.h"
 #include "upstream/stdio/group_questions.h"
+#include "upstream/stdio/move_pause.h"
 #include "upstream/stdio/stdio_health.h"
 #include "upstream/stdio/stdio_instance.h"
 
@@ -154,6 +155,7 @@ class InstanceGroup final : public InstanceOwner {
   bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
   uint32_t failures_ = 0;   // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
+  MovePause moves_{loop_};
   net::Timer backoff_;
   net::Lifetime lifetime_;
 };
