@@ -216,7 +216,7 @@ StdioInstance* InstanceGroup::start_instance() {
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
-  if (auto spare = owner_.take_spare()) {
+  if (auto spare = owner_.take_spare(*this)) {
     instances_.push_back(std::move(spare));
     instances_.back()->adopt(*this, plan_.key, std::move(plan));
     return instances_.back().get();

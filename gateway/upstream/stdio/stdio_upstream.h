@@ -61,7 +61,9 @@ class StdioUpstream final : public core::Upstream,
   StdioHealth& health() override { return health_; }
   bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
   bool room_soon() const override { return groups_.leaving() > 0; }
-  std::unique_ptr<StdioInstance> take_spare() override { return spares_.take(); }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking) override {
+    return room_.take_spare(asking) ? spares_.take() : nullptr;
+  }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
