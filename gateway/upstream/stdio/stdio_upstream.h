@@ -51,6 +51,7 @@ class StdioUpstream final : public core::Upstream,
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override { schedule_pump(); }
+  void retire() override { spares_.retire(); }
   void stop(std::function<void()> done) override;
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
@@ -88,7 +89,6 @@ class StdioUpstream final : public core::Upstream,
 
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
-  bool has_process_for(const core::CallRequest& request);
   void pump();
   void check_stopped();
 
