@@ -42,6 +42,7 @@ void LegacySseEndpoint::open(ClientConnection& connection, const std::string& se
     return parts_.refusals.refuse(connection, not_acceptable("Accept must allow text/event-stream"));
   Session* session = parts_.sessions.table().create(connection.principal(), server, connection.account());
   if (session == nullptr)
+  if (parts_.refuse_for_load(connection)) return;
     return parts_.refusals.refuse(connection, unavailable("too many sessions (lineward listen.maxSessions)"));
   session->one_stream = true;
   std::string post_path;
