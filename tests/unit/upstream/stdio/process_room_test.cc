@@ -198,6 +198,6 @@ TEST_CASE("processes that were started ahead take places, and are started only w
   CHECK(world.room.for_spares() == 0);
   world.next_turn();
   CHECK(world.wants("b").instances() == 0);
-  world.spares.stop_all();
+  world.spares.retire();
   CHECK(world.room.for_spares() == 0);  // they are ending
 }
