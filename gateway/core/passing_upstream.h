@@ -50,6 +50,7 @@ class PassingUpstream : public Upstream {
   UpstreamStatus status() const override { return inner_->status(); }
   void wake() override { inner_->wake(); }
   void reconfigured() override { inner_->reconfigured(); }
+  void retire() override { inner_->retire(); }
   void stop(std::function<void()> done) override {
     stopping_ = true;
     inner_->stop(std::move(done));

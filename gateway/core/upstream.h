@@ -265,6 +265,9 @@ class Upstream {
   virtual void wake() {}
   // The configuration it was made from has changed, in what config::is_adjustable() names.
   virtual void reconfigured() {}
+  // Another form of it, or none, takes what is new: what it has goes on, and nothing is kept ready any more.
+  // stop() follows when that is over.
+  virtual void retire() {}
   // Ends everything; `done` is called once no process is left.
   virtual void stop(std::function<void()> done) = 0;
 };

@@ -219,6 +219,7 @@ HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::Tls
       by_url_(options_.proxy && !tls_),
       sweeper_(loop) {
   append_start(post_start_, "POST", {}, {});
+  streams_.share_of(options_.most_connections);
   if (options_.proxy) {
     resolver_ =
         std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port, options_.resolver);
@@ -232,6 +233,11 @@ HttpPool::~HttpPool() {
   lifetime_.end();
   close_idle();
   finishing_.clear();
+}
+
+void HttpPool::set_limits(const config::Server& server) {
+  options_.take_limits(server);
+  streams_.share_of(options_.most_connections);
 }
 
 void HttpPool::close_idle() {

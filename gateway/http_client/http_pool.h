@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "http/writer.h"
 #include "http_client/http_connection.h"
+#include "http_client/stream_places.h"
 #include "metrics/stats.h"
 #include "net/lifetime.h"
 #include "net/resolver.h"
@@ -176,7 +177,9 @@ class HttpPool {
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
   // Limits for what begins from here on; the proxy stays.
-  void set_limits(const config::Server& server) { options_.take_limits(server); }
+  void set_limits(const config::Server& server);
+  // Those of its connections that are streams without an end of their own.
+  StreamPlaces& streams() { return streams_; }
   // As many connections as there may be, and none of them idle. Only its owner minds; `freed` tells it when
   // that is over.
   bool full() const { return *open_ >= options_.most_connections && idle_.empty(); }
@@ -218,6 +221,7 @@ class HttpPool {
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};
   bool refreshing_ = false;
+  StreamPlaces streams_{loop_};
   std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // connections there are
   std::function<void()> freed_;
   net::Lifetime lifetime_;

@@ -45,16 +45,15 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
     }
     table.forward[all] = rules;
   }
-  if (config.listen.legacy_sse && together) {
-    table.sse_streams["/sse"] = config.together.name;
-    table.sse_posts["/messages"] = config.together.name;
-  }
+  auto offer_sse = [&](const std::string& end, const std::string& server) {
+    table.sse_streams["/sse" + end] = server;
+    table.sse_posts["/messages" + end] = server;
+    table.sse_post_of["/sse" + end] = "/messages" + end;
+  };
+  if (config.listen.legacy_sse && together) offer_sse("", config.together.name);
   if (config.listen.legacy_sse) {
-    for (const auto* server : served) {
-      std::string end = served.size() == 1 ? "" : "/" + server->name;
-      table.sse_streams["/sse" + end] = server->name;
-      table.sse_posts["/messages" + end] = server->name;
-    }
+    for (const auto* server : served)
+      offer_sse(served.size() == 1 ? "" : "/" + server->name, server->name);
   }
   if (const config::Server* only = config::plain_sidecar(config)) {
     table.plain = only->name;
@@ -75,8 +74,9 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
       if (leaving.count(server) > 0 && table.servers.count(path) == 0) table.leaving[path] = server;
     }
   }
+  // Who has calls under way still cancels them there, and answers what is asked.
   for (const auto& [path, server] : before.sse_posts) {
-    if (leaving.count(server) > 0) table.sse_posts.emplace(path, server);
+    if (leaving.count(server) > 0 || table.forward.count(server) > 0) table.sse_posts.emplace(path, server);
   }
   return table;
 }

@@ -118,6 +118,7 @@ void UpstreamSet::retire(const std::string& name, exchange::Retirement how, cons
   Running& one = **found;
   leaving_.push_back(std::move(*found));
   running_.erase(found);
+  one.upstream->retire();
   exchanges_.retire_upstream(*one.upstream, how, why, lifetime_.guard([this, &one] { stop_one(one); }));
 }
 

@@ -20,6 +20,9 @@ struct EndpointParts {
   const RefusalWriter& refusals;
   SessionDirectory& sessions;
   ExchangeStarter& starter;
+
+  // No new streams while so much is held (listen.maxBufferedBytes); true after the request was refused.
+  bool refuse_for_load(ClientConnection& connection) const;
 };
 
 }  // namespace lineward::client

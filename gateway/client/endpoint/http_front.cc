@@ -52,6 +52,11 @@ Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string addres
   return joined;
 }
 
+void HttpFront::use_paths(PathTable paths) {
+  router_.use(std::move(paths));
+  sse_.paths_changed();
+}
+
 void HttpFront::use_neighbours(Neighbours neighbours) {
   neighbours_ = std::move(neighbours);
   router_.look_for_workers();

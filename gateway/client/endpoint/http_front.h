@@ -56,7 +56,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   void adopt(MovedConnection moved) { connections_.adopt(std::move(moved)); }
   // A reload. Connections, sessions and what is being answered stay.
   const PathTable& paths() const { return router_.table(); }
-  void use_paths(PathTable paths) { router_.use(std::move(paths)); }
+  void use_paths(PathTable paths);
   // The other replicas, and the keys that they share.
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 

@@ -1,5 +1,6 @@
 #include "client/endpoint/legacy_sse_endpoint.h"
 
+#include <unordered_set>
 #include <utility>
 
 #include "client/http/admission.h"
@@ -19,7 +20,7 @@ bool LegacySseEndpoint::serve(ClientConnection& connection, std::string& body) {
   auto stream = paths.sse_streams.find(path);
   if (stream != paths.sse_streams.end()) {
     if (head.method == "GET") {
-      open(connection, stream->second);
+      open(connection, stream->second, paths.sse_post_of.at(path));
     } else {
       parts_.refusals.refuse(
           connection, not_allowed("GET", "this is the event stream of the HTTP+SSE transport: GET it"));
@@ -37,17 +38,15 @@ bool LegacySseEndpoint::serve(ClientConnection& connection, std::string& body) {
   return true;
 }
 
-void LegacySseEndpoint::open(ClientConnection& connection, const std::string& server) {
+void LegacySseEndpoint::open(ClientConnection& connection, const std::string& server,
+                             const std::string& post_path) {
   if (!accepts(connection.head().headers).events)
     return parts_.refusals.refuse(connection, not_acceptable("Accept must allow text/event-stream"));
+  if (parts_.refuse_for_load(connection)) return;
   Session* session = parts_.sessions.table().create(connection.principal(), server, connection.account());
   if (session == nullptr)
     return parts_.refusals.refuse(connection, unavailable("too many sessions (lineward listen.maxSessions)"));
   session->one_stream = true;
-  std::string post_path;
-  for (const auto& [path, name] : parts_.router.table().sse_posts) {
-    if (name == server) post_path = path;
-  }
   session->open_get_stream([&](SessionStream&) {
     auto reply = std::make_unique<HttpReply>(
         parts_.loop, connection, reply_options(connection, parts_.config, parts_.router.table()),
@@ -56,6 +55,19 @@ void LegacySseEndpoint::open(ClientConnection& connection, const std::string& se
                     post_path + "?" + std::string(kSessionParameter) + parts_.sessions.shown_id(*session));
     return reply;
   });
+}
+
+void LegacySseEndpoint::paths_changed() {
+  std::unordered_set<std::string> offered;
+  for (const auto& [path, server] : parts_.router.table().sse_streams)
+    offered.insert(server);
+  SessionTable& sessions = parts_.sessions.table();
+  for (const std::string& id : sessions.ids()) {
+    Session* one = sessions.find(id);
+    if (one == nullptr || !one->one_stream) continue;
+    one->ends_when_idle = offered.count(one->upstream) == 0;
+    if (one->ends_when_idle && one->exchanges == 0) parts_.exchanges.session_ended(id);
+  }
 }
 
 void LegacySseEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
@@ -83,6 +95,8 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
                                   invalid_request("this session is initialized already, or about to be"),
                                   parsed->raw(Field::id));
   }
+  if (session->ends_when_idle && kind == mcp::MessageKind::request)
+    return parts_.refusals.refuse(connection, parts_.router.nothing_here(), parsed->raw(Field::id));
   parts_.sessions.table().touch(*session);
   core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(*parsed), bytes);
   arrival.from->sees_status = false;

@@ -20,9 +20,11 @@ class LegacySseEndpoint {
 
   // False when the path is none of its; `body` is taken only where it is.
   bool serve(ClientConnection& connection, std::string& body);
+  // There are other paths: where no streams are offered any more, those that stand end with their last call.
+  void paths_changed();
 
  private:
-  void open(ClientConnection& connection, const std::string& server);
+  void open(ClientConnection& connection, const std::string& server, const std::string& post_path);
   void post(ClientConnection& connection, const std::string& server, std::string body);
 
   const EndpointParts parts_;

@@ -35,7 +35,9 @@ class ServerPaths : private std::unordered_map<std::string, std::string> {
 struct PathTable {
   ServerPaths servers;
   std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
+  // Where HTTP+SSE clients post to; also those who came before a reload and have not ended.
   std::unordered_map<std::string, std::string> sse_posts;
+  std::unordered_map<std::string, std::string> sse_post_of;  // by the path of the stream
   // Of servers that a reload took away and that still have sessions: only answers, notifications, and what
   // ends a session are taken there.
   ServerPaths leaving;

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "client/http/admission.h"
-#include "config/load_levels.h"
-#include "metrics/stats.h"
 
 namespace lineward::client {
 
@@ -24,7 +22,7 @@ void SessionEndpoint::get(ClientConnection& connection) {
   if (!accepts(headers).events)
     return parts_.refusals.refuse(connection, not_acceptable("Accept must allow text/event-stream"));
   parts_.sessions.table().touch(*session);
-  if (!refused_for_load(connection)) open_stream(connection, *session);
+  if (!parts_.refuse_for_load(connection)) open_stream(connection, *session);
 }
 
 void SessionEndpoint::open_stream(ClientConnection& connection, Session& session) {
@@ -64,14 +62,6 @@ void SessionEndpoint::remove(ClientConnection& connection) {
   parts_.exchanges.session_ended(id);
 }
 
-bool SessionEndpoint::refused_for_load(ClientConnection& connection) {
-  if (config::load_of(HeldBytes::total(), parts_.config) < config::Load::no_streams) return false;
-  ++core::stats().overload[static_cast<size_t>(core::Overload::streams)];
-  core::limit_reached(core::Limit::buffered_bytes);
-  parts_.refusals.refuse(connection, unavailable("no new streams for now (listen.maxBufferedBytes)"));
-  return true;
-}
-
 bool SessionEndpoint::answered_by_server(ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
   const std::string* server = parts_.router.facts(connection).server;
@@ -80,7 +70,7 @@ bool SessionEndpoint::answered_by_server(ClientConnection& connection) {
   if (is_get && !accepts(head.headers).events) return false;
   // What goes through as bytes no policy can read; a server need not have such a stream.
   if (is_get && gate_ && gate_->reads_all()) return false;
-  if (is_get && refused_for_load(connection)) return true;
+  if (is_get && parts_.refuse_for_load(connection)) return true;
   core::HopRequest request;
   request.method = is_get ? "GET" : "DELETE";
   request.headers = with_revision(head.headers, parts_.router.forwarded(connection, *server, Mirrored::no));

@@ -34,8 +34,6 @@ class SessionEndpoint {
   void open_stream(ClientConnection& connection, Session& session);
   // True: the server, which keeps no sessions, answers this GET or DELETE.
   bool answered_by_server(ClientConnection& connection);
-  // No new streams while so much is held (listen.maxBufferedBytes); true after the request was refused.
-  bool refused_for_load(ClientConnection& connection);
   void over(PlainPass& pass);
 
   const EndpointParts parts_;

@@ -38,7 +38,9 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
 
 void UnnamedSessions::named(Session& session) {
   session.named = true;
-  session.forsaken = session.ends_when_idle = false;
+  session.forsaken = false;
+  // An HTTP+SSE client always names it: where that transport is served no more it ends all the same.
+  if (!session.one_stream) session.ends_when_idle = false;
 }
 
 namespace {

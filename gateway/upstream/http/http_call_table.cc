@@ -118,6 +118,8 @@ HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& f
 
 HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
   HttpSession& session = *group.session();
+  const bool is_handshake = call.request.method == Method::initialize;
+  if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
   call.in_session = session.has_id() ? group.session_number() : 0;
   session.remember(lasting_headers(forwarded));
   if (session.over_sse() || !group.sees_status()) group.remember(call);

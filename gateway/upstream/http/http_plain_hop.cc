@@ -26,9 +26,11 @@ HttpPlainHop::HttpPlainHop(HttpPlainHops& owner, HttpPool& pool, HttpRequest&& r
       listener_(listener),
       server_(server.name),
       personal_(personal),
+      place_(pool.streams()),
       limit_(pool.loop()) {
   owner.joined(*this);
-  if (pool.full()) {
+  const bool may_stream = request.method == "GET";
+  if (pool.full() || (may_stream && !place_.take())) {
     core::limit_reached(core::Limit::server_connections);
     end(503, fmt::format("{} has no connection free (limits.maxConnections)", server_));
     return;
@@ -47,6 +49,7 @@ HttpPlainHop::~HttpPlainHop() {
 
 void HttpPlainHop::let_go() {
   limit_.stop();
+  place_.give();
   if (owner_ != nullptr) std::exchange(owner_, nullptr)->left(*this);
   if (!transfer_) return;
   transfer_->close();

@@ -47,6 +47,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   core::HopListener& listener_;
   const std::string server_;
   const bool personal_;
+  StreamPlace place_;  // of a GET, which may become a stream
   std::unique_ptr<HttpTransfer> transfer_;
   net::Timer limit_;
   bool streams_ = false;

@@ -19,7 +19,12 @@ constexpr milliseconds kMaxSharedBackoff{5000};
 }  // namespace
 
 ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerStreamOwner& owner)
-    : loop_(pool.loop()), pool_(pool), server_(server), owner_(owner), timer_(pool.loop()) {}
+    : loop_(pool.loop()),
+      pool_(pool),
+      server_(server),
+      owner_(owner),
+      place_(pool.streams(), [this] { ask(); }),
+      timer_(pool.loop()) {}
 
 ServerStream::~ServerStream() {
   if (messages_) messages_->close();
@@ -31,6 +36,12 @@ void ServerStream::start() {
 }
 
 void ServerStream::open() {
+  if (place_.take_or_wait()) return ask();
+  pending_ = true;  // is not waited for
+  settle();
+}
+
+void ServerStream::ask() {
   HttpRequest request{"GET", owner_.headers(HttpVerb::get), {}};
   if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
   messages_ =
@@ -54,6 +65,7 @@ void ServerStream::close() {
 }
 
 void ServerStream::close_messages() {
+  place_.give();
   if (messages_) messages_->close();
   loop_.retire(std::move(messages_));
 }
@@ -105,6 +117,7 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
   if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
   loop_.retire(std::move(messages_));
+  place_.give();
   settle();
   if (!owner_.is_ready()) return;
   if (shared_) return shared_ended(end);

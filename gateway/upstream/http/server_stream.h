@@ -1,6 +1,7 @@
 // The GET stream of a session with a legacy HTTP server, on which the server speaks by itself (2025-03-26 …
 // 2025-11-25 transports, "Listening for Messages from the Server"): opens it, goes on where it broke off, and
-// opens it again after pauses. A server may offer none.
+// opens it again after pauses. A server may offer none; where too many stand already (StreamPlaces) it waits
+// for its turn. Either way the session does without: what its server tells then comes with its calls.
 //
 // Servers allow one such stream for a session. Where other replicas serve the session too (docs/replicas.md),
 // each of them has one only while the session's client has its own there.
@@ -14,6 +15,7 @@
 
 #include "config/config.h"
 #include "http_client/http_headers.h"
+#include "http_client/stream_places.h"
 #include "upstream/http/http_messages.h"
 
 namespace lineward::upstream {
@@ -68,6 +70,7 @@ class ServerStream final : public MessagesOwner {
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void open();
+  void ask();
   void reopen(std::chrono::milliseconds after);
   void settle();
   void close_messages();
@@ -77,6 +80,7 @@ class ServerStream final : public MessagesOwner {
   HttpPool& pool_;
   const config::Server& server_;
   ServerStreamOwner& owner_;
+  StreamPlace place_;
   std::unique_ptr<HttpMessages> messages_;
   bool pending_ = false;
   bool was_open_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "http_client/http_pool.h"
 #include "log/log.h"
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
@@ -56,14 +57,28 @@ bool SessionKeeper::open(SessionGroup& group) {
   return true;
 }
 
+// Over HTTP+SSE a session is its stream, and has none without a place for it.
+std::optional<core::Failure> SessionKeeper::refusal_of_another() const {
+  if (groups_.is_full()) {
+    core::limit_reached(core::Limit::server_sessions);
+    return core::Failure{EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
+                                                            server_.name, server_.limits.max_sessions)};
+  }
+  if (parts_.sse.speaks_sse() && !parts_.pool.streams().has_room()) {
+    core::limit_reached(core::Limit::server_connections);
+    return core::Failure{EndReason::queue_full,
+                         fmt::format("{} has as many event streams open already as it may have "
+                                     "(half of limits.maxConnections)",
+                                     server_.name)};
+  }
+  return std::nullopt;
+}
+
 bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session()) {
-    if (groups_.is_full()) {
-      core::limit_reached(core::Limit::server_sessions);
-      calls_.fail_queue(group,
-                        {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
-                                                            server_.name, server_.limits.max_sessions)});
+    if (auto full = refusal_of_another()) {
+      calls_.fail_queue(group, *full);
       return false;
     }
     if (!first && !group.can_initialize()) {
@@ -78,10 +93,8 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
     calls_.fail_queue(group, group.session_over());
     return false;
   }
-  if (first && session.state() == HttpSession::State::fresh) {
-    session.opening();
-    return true;
-  }
+  // It is `opening` when its request is sent: until then it may have to wait for a place, and be asked again.
+  if (first && session.state() == HttpSession::State::fresh) return true;
   if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
     session.waits().want_level(call.request.message);
   if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;

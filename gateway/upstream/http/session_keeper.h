@@ -43,6 +43,8 @@ class SessionKeeper final : public SessionOwner {
     calls_.stray(session, std::move(message));
   }
 
+  // Why there may be no other session now.
+  std::optional<core::Failure> refusal_of_another() const;
   // Null: it is not its group's any more.
   SessionGroup* group_of(const HttpSession& session) const;
   void sse_lost(HttpSession& session, SessionGroup& group);

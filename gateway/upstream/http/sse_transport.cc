@@ -9,7 +9,12 @@ namespace lineward::upstream {
 using mcp::EndReason;
 
 SseTransport::SseTransport(HttpPool& pool, const config::Server& server, SseTransportOwner& owner)
-    : loop_(pool.loop()), pool_(pool), server_(server), owner_(owner), timer_(pool.loop()) {}
+    : loop_(pool.loop()),
+      pool_(pool),
+      server_(server),
+      owner_(owner),
+      place_(pool.streams()),
+      timer_(pool.loop()) {}
 
 SseTransport::~SseTransport() {
   if (messages_) messages_->close();
@@ -17,6 +22,7 @@ SseTransport::~SseTransport() {
 
 void SseTransport::connect() {
   connecting_ = true;
+  place_.take_anyway();  // SessionKeeper asks for room before there is another session
   messages_ =
       std::make_unique<HttpMessages>(pool_, HttpRequest{"GET", owner_.headers(HttpVerb::get), {}, {}, false},
                                      server_.limits.max_message_bytes, *this);
@@ -29,6 +35,7 @@ void SseTransport::connect() {
 
 void SseTransport::close() {
   timer_.stop();
+  place_.give();
   if (messages_) messages_->close();
   loop_.retire(std::move(messages_));
 }
@@ -71,6 +78,7 @@ void SseTransport::on_other_event(HttpMessages&, const http::SseEvent& event) {
 
 void SseTransport::on_messages_end(HttpMessages&, const MessagesEnd& end) {
   loop_.retire(std::move(messages_));
+  place_.give();
   if (!connecting_) return owner_.on_sse_ended();
   if (end.kind != MessagesEnd::Kind::complete) return fail(end);
   fail(HttpFault{EndReason::upstream_protocol, end.is_stream

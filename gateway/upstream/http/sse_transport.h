@@ -58,6 +58,7 @@ class SseTransport final : public MessagesOwner {
   HttpPool& pool_;
   const config::Server& server_;
   SseTransportOwner& owner_;
+  StreamPlace place_;
   std::unique_ptr<HttpMessages> messages_;
   std::string endpoint_;
   bool connecting_ = false;

@@ -216,7 +216,7 @@ StdioInstance* InstanceGroup::start_instance() {
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
-  if (auto spare = owner_.take_spare()) {
+  if (auto spare = owner_.take_spare(*this)) {
     instances_.push_back(std::move(spare));
     instances_.back()->adopt(*this, plan_.key, std::move(plan));
     return instances_.back().get();
@@ -386,7 +386,12 @@ void InstanceGroup::replace_expired() {
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
     if (listened && next == nullptr && !session_) {
       // Where no second one may run the old one has to make room.
-      if (active() > 0 || start_instance() != nullptr || owner_.room_soon()) continue;
+      if (active() > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
+      if (start_instance() != nullptr) {
+        moves_.moved();
+        continue;
+      }
+      if (owner_.room_soon()) continue;
     }
     if (next != nullptr && listens_.served_by(old)) {
       listens_.lost(old);

@@ -14,6 +14,7 @@
 #include "net/lifetime.h"
 #include "upstream/shared/caller_group.h"
 #include "upstream/stdio/group_questions.h"
+#include "upstream/stdio/move_pause.h"
 #include "upstream/stdio/stdio_health.h"
 #include "upstream/stdio/stdio_instance.h"
 
@@ -31,8 +32,8 @@ class GroupOwner {
   virtual bool room_for_instance(const InstanceGroup& asking) = 0;
   // A process is ending and makes room.
   virtual bool room_soon() const = 0;
-  // One that was started ahead, or null.
-  virtual std::unique_ptr<StdioInstance> take_spare() = 0;
+  // One that was started ahead; null where there is none, or its caller has all that it may have.
+  virtual std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking) = 0;
   // A process ended before it was ready, or refused a client's own `initialize`: perhaps the era is not what
   // it was taken for. `refused`: the calls for which it refused Lineward's; those go out of there that wait
   // for the true era, once each.
@@ -154,6 +155,7 @@ class InstanceGroup final : public InstanceOwner {
   bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
   uint32_t failures_ = 0;   // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
+  MovePause moves_{loop_};
   net::Timer backoff_;
   net::Lifetime lifetime_;
 };

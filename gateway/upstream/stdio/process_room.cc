@@ -15,12 +15,24 @@ ProcessCount& ProcessRoom::count() {
   return *count_;
 }
 
+bool ProcessRoom::has_share(const Account* whose, const ProcessCount::OfCaller& its) const {
+  return whose != nullptr && its.running >= Account::share_of(server_.instances);
+}
+
+bool ProcessRoom::take_spare(const InstanceGroup& asking) {
+  if (spares_.size() == 0) return false;
+  ProcessCount::OfCaller& its = count().of_caller[asking.caller()];
+  if (has_share(asking.caller(), its)) return false;
+  ++its.running;  // it runs already, as nobody's
+  return true;
+}
+
 bool ProcessRoom::take(const InstanceGroup& asking) {
   ProcessCount& all = count();
   // Who has its share makes room with its own: the last ones are another caller's.
   const Account* whose = asking.caller();
   ProcessCount::OfCaller& its = all.of_caller[whose];
-  const bool full = whose != nullptr && its.running >= Account::share_of(server_.instances);
+  const bool full = has_share(whose, its);
   if (!full && all.running < server_.instances) {
     ++all.running;
     ++its.running;

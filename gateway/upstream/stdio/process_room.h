@@ -35,11 +35,15 @@ class ProcessRoom {
   void count_anew() { count_.reset(); }
   // May this group start one now? Where it may not, room is made: one process for each that asks.
   bool take(const InstanceGroup& asking);
+  // May it take one that was started ahead, of which there is one? It becomes its caller's.
+  bool take_spare(const InstanceGroup& asking);
   // So many may be started ahead.
   size_t for_spares() const;
 
  private:
   ProcessCount& count();
+  // All that this caller may have.
+  bool has_share(const Account* whose, const ProcessCount::OfCaller& its) const;
 
   const config::Server& server_;
   const InstanceGroups& groups_;

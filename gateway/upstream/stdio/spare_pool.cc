@@ -15,7 +15,7 @@ std::unique_ptr<StdioInstance> SparePool::take() {
 }
 
 void SparePool::fill(size_t room) {
-  if (owner_.stopping()) return;
+  if (retired_) return;
   while (spares_.size() < server_.pool.prewarm && room > 0) {
     auto pause = owner_.health().start_pause({});
     if (pause.count() > 0) {
@@ -32,15 +32,12 @@ void SparePool::fill(size_t room) {
   }
 }
 
-void SparePool::stop_all() {
-  while (stop_one()) {
-  }
-}
-
-bool SparePool::stop_one() {
-  if (spares_.empty()) return false;
-  spares_.back()->stop({mcp::EndReason::cancelled_drain, "is not needed any more", {}});
-  return true;
+void SparePool::retire() {
+  retired_ = true;
+  retry_.stop();
+  // Each leaves at once, whatever its process does.
+  while (!spares_.empty())
+    spares_.back()->stop({mcp::EndReason::cancelled_drain, "is not needed any more", {}});
 }
 
 void SparePool::list(std::vector<core::UpstreamStatus::Process>& out) const {

@@ -23,9 +23,8 @@ class SparePool final : public InstanceOwner {
   std::unique_ptr<StdioInstance> take();
   // Starts what is missing, while no more than `room` processes may be started.
   void fill(size_t room);
-  void stop_all();
-  // Ends one to make room for others.
-  bool stop_one();
+  // Nobody new comes: ends all, and none is started any more.
+  void retire();
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
 
   // InstanceOwner
@@ -46,6 +45,7 @@ class SparePool final : public InstanceOwner {
   GroupOwner& owner_;
   std::vector<std::unique_ptr<StdioInstance>> spares_;
   net::Timer retry_;
+  bool retired_ = false;
 };
 
 }  // namespace lineward::upstream

@@ -76,7 +76,9 @@ void StdioInstance::send(StdioCall& call) {
   call.instance_era = plan_.era;
   call.id = id;
   record_.last_used = loop_.now();
-  if (call.request.from) ++sent_;
+  // A listen is moved from one process to the next: if it counted, those who listen would wear out each new
+  // process by their moving alone.
+  if (call.request.from && !call.is_listen()) ++sent_;
   if (call.crosses_eras()) {
     want_level(call);
     write(mcp::modern_request_for_legacy(call.request.message, id));

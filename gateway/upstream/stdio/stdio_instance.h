@@ -144,7 +144,7 @@ class StdioInstance final : public ProcessOwner,
   LowestLogLevel level_;
   InstanceExpiry expiry_;
   net::Timer lifetime_timer_;
-  uint64_t sent_ = 0;  // calls of clients
+  uint64_t sent_ = 0;  // calls of clients, listens aside
 };
 
 }  // namespace lineward::upstream

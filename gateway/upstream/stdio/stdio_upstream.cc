@@ -20,6 +20,14 @@ core::Failure stopping_now() {
   return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
 }
 
+bool has_process_for(const core::CallRequest& request, const ServerEra& era, CallerGrouping& grouping,
+                     const InstanceGroups& groups) {
+  if (request.client_era == mcp::Era::modern && !era.is_known()) return false;
+  auto plan = grouping.of(request, era.era());
+  const InstanceGroup* group = plan ? groups.find(plan->key) : nullptr;
+  return group != nullptr && group->has_ready();
+}
+
 }  // namespace
 
 StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server)
@@ -98,7 +106,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   if (stopping_) return Refused{stopping_now()};
   if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
   // A process that is up is no reason to refuse: only starts are held back.
-  const bool needs_start = !health_.circuit_closed() && !has_process_for(request);
+  const bool needs_start = !health_.circuit_closed() && !has_process_for(request, era_, grouping_, groups_);
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
@@ -111,13 +119,6 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
     return Refused{std::move(*refused)};
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
-}
-
-bool StdioUpstream::has_process_for(const core::CallRequest& request) {
-  if (request.client_era == mcp::Era::modern && !era_.is_known()) return false;
-  auto plan = grouping_.of(request, era_.era());
-  const InstanceGroup* group = plan ? groups_.find(plan->key) : nullptr;
-  return group != nullptr && group->has_ready();
 }
 
 std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
@@ -187,7 +188,7 @@ void StdioUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   groups_.stop();
-  spares_.stop_all();
+  spares_.retire();
   for (TransportCall* call : era_.stop())
     call->fail(stopping_now());
   groups_.close_all("the gateway is stopping");

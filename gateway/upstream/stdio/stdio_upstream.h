@@ -51,6 +51,7 @@ class StdioUpstream final : public core::Upstream,
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override { schedule_pump(); }
+  void retire() override { spares_.retire(); }
   void stop(std::function<void()> done) override;
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
@@ -61,7 +62,9 @@ class StdioUpstream final : public core::Upstream,
   StdioHealth& health() override { return health_; }
   bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
   bool room_soon() const override { return groups_.leaving() > 0; }
-  std::unique_ptr<StdioInstance> take_spare() override { return spares_.take(); }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking) override {
+    return room_.take_spare(asking) ? spares_.take() : nullptr;
+  }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
@@ -86,7 +89,6 @@ class StdioUpstream final : public core::Upstream,
 
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
-  bool has_process_for(const core::CallRequest& request);
   void pump();
   void check_stopped();
 

@@ -270,6 +270,7 @@ struct Recorder final : core::Upstream {
   }
   void wake() override { last = "wake"; }
   void reconfigured() override { last = "reconfigured"; }
+  void retire() override { last = "retire"; }
   void stop(std::function<void()> done) override {
     last = "stop";
     done();
@@ -315,6 +316,8 @@ TEST_CASE("a decorator passes on every member that it does not take into its own
   CHECK(last == "wake");
   decorator.reconfigured();
   CHECK(last == "reconfigured");
+  decorator.retire();
+  CHECK(last == "retire");
   bool done = false;
   CHECK_FALSE(decorator.stopping());
   decorator.stop([&] { done = true; });

@@ -13,7 +13,10 @@ namespace {
 
 // Groups whose processes are asked for and never begin to run: one that nobody waits for is idle.
 struct World final : GroupOwner, StdioHealthOwner {
-  explicit World(uint32_t instances) { stdio.server.instances = instances; }
+  explicit World(uint32_t instances) {
+    stdio.server.instances = instances;
+    stdio.server.pool.prewarm = 1;
+  }
   ~World() {
     for (auto& held : calls)
       held.group->withdraw(held.call);
@@ -26,7 +29,7 @@ struct World final : GroupOwner, StdioHealthOwner {
   StdioHealth& health() override { return its_health; }
   bool room_for_instance(const InstanceGroup& asking) override { return room.take(asking); }
   bool room_soon() const override { return groups.leaving() > 0; }
-  std::unique_ptr<StdioInstance> take_spare() override { return nullptr; }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool room_in_flight() const override { return true; }
   bool stopping() const override { return false; }
@@ -135,6 +138,25 @@ TEST_CASE("who asks does not lose its own process for it") {
   CHECK(world.groups.leaving() == 0);
 }
 
+TEST_CASE("a process that was started ahead is taken within its caller's share, and counts there") {
+  Account::limit_shares(50);
+  const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
+  World world(4);
+  InstanceGroup& first = world.wants("a1", a);
+  InstanceGroup& other = world.wants("b1", b);
+  world.next_turn();
+  CHECK_FALSE(world.room.take_spare(first));  // there is none
+  world.spares.fill(1);
+  world.next_turn();
+  CHECK(world.room.take_spare(first));
+  CHECK_FALSE(world.room.take_spare(first));  // it would be the third
+  CHECK(world.room.take_spare(other));
+  world.spares.retire();
+  CHECK(world.spares.size() == 0);
+  world.spares.fill(1);
+  CHECK(world.spares.size() == 0);  // none is started any more
+}
+
 TEST_CASE("who has its share of processes makes room with its own, though others have older ones") {
   Account::limit_shares(50);
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
@@ -176,6 +198,6 @@ TEST_CASE("processes that were started ahead take places, and are started only w
   CHECK(world.room.for_spares() == 0);
   world.next_turn();
   CHECK(world.wants("b").instances() == 0);
-  world.spares.stop_all();
+  world.spares.retire();
   CHECK(world.room.for_spares() == 0);  // they are ending
 }
