@@ -298,6 +298,7 @@ void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure)
     aggregate_.loop().retire(std::move(leg.call));
     return leg.again.start(milliseconds(0), [this, &leg] { open(leg); });
   }
+  told.refused_parts.clear();  // it is kept
   leg.denied = std::move(told);
   refused(leg, failure.text, is_smaller, milliseconds(failure.retry_after_ms));
 }
