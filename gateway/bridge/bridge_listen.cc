@@ -311,6 +311,8 @@ void BridgeListen::refuse_ungranted(const Listen& listen) {
   if (!over.empty()) end(over, "the server does not grant a subscription to this URI");
 }
 
+// `no_sooner`: when another try makes sense, where that is known; not longer than the longest pause, since
+// who says it may be wrong.
 void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milliseconds no_sooner) {
   if (stopped_) return;
   bool was_current = &listen == current_.get();
@@ -328,7 +330,9 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   // What stood before may stand again without what was wished on top of it.
   if (loss == Loss::refused) fail_waiters(why);
   if (loss == Loss::refused && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
-  if (loss != Loss::no_room && ++failures_ > kTries) {
+  // Who says when there is room again, as a rate limit does, is waited for as who has no room.
+  const bool is_told_when = loss == Loss::refused && no_sooner >= milliseconds(0);
+  if (loss != Loss::no_room && !is_told_when && ++failures_ > kTries) {
     fail_waiters(why);
     return give_up();
   }

@@ -84,7 +84,8 @@ class BridgeListen {
   void heard(Listen& listen, mcp::Message message);
   void acknowledged(Listen& listen, const mcp::Message& message);
   void notify(Listen& listen, mcp::Message message);
-  void lost(Listen& listen, const std::string& why, Loss loss, std::chrono::milliseconds no_sooner = {});
+  void lost(Listen& listen, const std::string& why, Loss loss,
+            std::chrono::milliseconds no_sooner = std::chrono::milliseconds(-1));
   // By a policy, which may say which URIs it is for.
   void refused(Listen& listen, const core::Failure& failure);
   // These subscriptions are over, and who waits for one is told why.

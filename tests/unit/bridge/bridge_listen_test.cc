@@ -77,6 +77,17 @@ TEST_CASE("a session listens to the lists that its server announces") {
     world.turns();
     CHECK(world.server->asked.size() == 4);
   }
+  SECTION("one that a rate refuses is asked for until there is room, however often") {
+    first->fail(EndReason::upstream_exited);
+    core::Failure refusal{EndReason::rate_limited, "too many requests"};
+    refusal.by_policy = true;
+    refusal.retry_after_ms = 1;
+    for (size_t asked = 3; asked < 12; ++asked) {
+      REQUIRE(world.wait_for([&] { return world.server->asked.size() == asked; }));
+      world.server->last().fail(refusal);
+    }
+    CHECK(world.wait_for([&] { return world.server->asked.size() == 12; }));
+  }
   SECTION("so is one whose server has gone") {
     first->fail(EndReason::upstream_exited);
     CHECK(world.wait_for([&] { return world.server->asked.size() == 3; }));
