@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr int kFactsTenths = 4, kAllTenths = 8;
 constexpr size_t kMaxUris = 1000;  // of one listen, and as many tasks
 
-// A URI stands in the filter, in its server's, and in what each of the two was granted.
+// A URI stands in the filter, in its server's, and in what each of the two was granted; a task likewise.
 constexpr size_t kCopies = 3, kNode = 96;
 
 bool asked_for(std::string_view filter, std::string_view name) {
@@ -128,9 +128,6 @@ void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
   leg->prompts = prompts_ && facts.has("prompts", "listChanged");
   leg->resources = resources_ && facts.has("resources", "listChanged");
   if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->uris = uris->second;
-  // What the client was not granted it will not get.
-  if (acknowledged_)
-    std::erase_if(leg->uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
   if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
   if (!wishes(*leg)) return;
   SubscriptionLeg& opened = *leg;
@@ -154,12 +151,25 @@ std::string FannedListen::filter_of(const SubscriptionLeg& leg) const {
   return "{" + out + "}";
 }
 
+bool FannedListen::is_granted(const SubscriptionLeg& leg, const std::string& task) const {
+  auto of_server = granted_tasks_.find(leg.member->name);
+  return of_server != granted_tasks_.end() && of_server->second.count(task) > 0;
+}
+
+void FannedListen::narrow(SubscriptionLeg& leg) const {
+  if (!acknowledged_ || request_.takes_late_grants) return;
+  std::erase_if(leg.uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
+  std::erase_if(leg.tasks, [&](const std::string& raw) { return !is_granted(leg, json::string_value(raw)); });
+}
+
 void FannedListen::open(SubscriptionLeg& leg) {
+  narrow(leg);
+  if (!wishes(leg)) return refused(leg, "nothing is left to ask it for", true);
   core::CallRequest request;
   json::Splice splice = request_.message.splice();
   splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
   auto message = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
-  if (!message) return refused(leg, "its filter makes no message");
+  if (!message) return refused(leg, "its filter makes no message", true);
   request.message = std::move(*message);
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
@@ -170,7 +180,7 @@ void FannedListen::open(SubscriptionLeg& leg) {
   request.bytes_in = request_.bytes_in;
   leg.lease = leg.member->lease();
   if (auto refusal = leg.member->too_large(request.bytes_in, request.on_stdio()))
-    return refused(leg, refusal->text);
+    return refused(leg, refusal->text, true);
   aggregate_.loop().retire(std::move(leg.call));
   auto call = leg.member->upstream.start(std::move(request), leg);
   if (!call) {
@@ -188,8 +198,9 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   switch (message.kind()) {
     case mcp::MessageKind::request: return;
     case mcp::MessageKind::error:
-      return leg.acknowledged ? lost(leg, message.text(Field::error_message))
-                              : refused(leg, message.text(Field::error_message));
+      if (leg.acknowledged) return lost(leg, message.text(Field::error_message));
+      return refused(leg, message.text(Field::error_message),
+                     mcp::error_code(message) == mcp::kMethodNotFound);
     case mcp::MessageKind::result: return lost(leg, "was ended by the server");
     case mcp::MessageKind::notification: break;
   }
@@ -210,29 +221,40 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
     }
     default: break;
   }
-  bool of_task = acknowledged_ && !leg.tasks.empty() && message.method().rfind("notifications/tasks", 0) == 0;
-  if (of_task) deliver(notification_for_client(aggregate_.shown(), leg.member->name, message));
+  if (!acknowledged_ || message.method().rfind("notifications/tasks", 0) != 0) return;
+  const bool passes = message.has(Field::params_task_id)
+                          ? is_granted(leg, message.text(Field::params_task_id))
+                          : granted_tasks_.count(leg.member->name) > 0;
+  if (passes) deliver(notification_for_client(aggregate_.shown(), leg.member->name, message));
 }
 
 void FannedListen::acknowledged(SubscriptionLeg& leg, const mcp::Message& message) {
   leg.failures = 0;
   leg.granted.clear();
-  auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
-  if (uris) {
+  leg.denied.reset();
+  std::string_view grants = message.raw(Field::params_notifications);
+  if (auto uris = json::member(grants, "resourceSubscriptions")) {
     for (auto& uri : mcp::string_array(*uris)) {
       auto asked = leg.uris.find(uri);
       if (asked == leg.uris.end()) continue;
-      if (!acknowledged_) granted_.insert(asked->second);
+      if (!acknowledged_ || request_.takes_late_grants) granted_.insert(asked->second);
       leg.granted.insert(uri);
+    }
+  }
+  if (auto tasks = json::member(grants, "taskIds"); tasks && !acknowledged_) {
+    const std::vector<std::string> ids = mcp::string_array(*tasks);
+    const std::set<std::string> its(ids.begin(), ids.end());
+    for (const std::string& raw : leg.tasks) {
+      if (std::string id = json::string_value(raw); its.count(id) > 0)
+        granted_tasks_[leg.member->name].insert(std::move(id));
     }
   }
   leg.acknowledged = true;
   leg.is_down = false;
-  bool first = !std::exchange(leg.settled, true);
+  leg.settled = true;
   if (!acknowledged_) return check_acknowledged();
   // It stands anew, or later than the client was told: something may have been missed.
   change(leg.tools, leg.prompts, leg.resources);
-  if (first) return;
   for (const std::string& uri : leg.granted)
     updated(leg.uris[uri]);
 }
@@ -244,22 +266,49 @@ void FannedListen::again_now(SubscriptionLeg& leg) {
   open(leg);
 }
 
-void FannedListen::refused(SubscriptionLeg& leg, const std::string& why) {
+// Most refusals are of a moment: a server that is not ready, a rate, a hook that was late.
+void FannedListen::refused(SubscriptionLeg& leg, const std::string& why, bool for_good,
+                           milliseconds no_sooner) {
   log::write(log::Level::info, "aggregate.listen_refused",
              {{"upstream", leg.member->name}, {"why", log::Excerpt(why, 200)}});
-  leg.settled = true;
+  if (!for_good) return try_again(leg, no_sooner);
+  leg.over = leg.settled = true;
+  leg.acknowledged = false;
   aggregate_.loop().retire(std::move(leg.call));
-  if (!acknowledged_) check_acknowledged();
+  check_acknowledged_later();
 }
 
-// What is not there for this client, for which the whole is refused as at the server itself, or the whole
-// server.
+// What is not there for this client, for which the whole is refused as at the server itself while it is not
+// acknowledged; a part of the rest, without which the server is listened to; or the whole server.
 void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure) {
   if (!live()) return;
-  leg.denied = failure;
+  core::Failure told = failure;
+  told.refused_parts.clear();
+  for (const std::string& part : failure.refused_parts) {
+    if (auto asked = leg.uris.find(part); asked != leg.uris.end())
+      told.refused_parts.push_back(asked->second);
+  }
   bool names_what_is_hidden = failure.reason == mcp::EndReason::invalid_request;
-  if (names_what_is_hidden && !acknowledged_) return fail(failure);
-  refused(leg, failure.text);
+  if (names_what_is_hidden && !acknowledged_) return fail(told);
+  const bool is_smaller = take_out(leg, failure.refused_parts);
+  if (is_smaller && wishes(leg)) {
+    log::write(log::Level::info, "aggregate.listen_narrowed",
+               {{"upstream", leg.member->name}, {"why", log::Excerpt(failure.text, 200)}});
+    leg.acknowledged = false;
+    aggregate_.loop().retire(std::move(leg.call));
+    return leg.again.start(milliseconds(0), [this, &leg] { open(leg); });
+  }
+  told.refused_parts.clear();  // it is kept
+  leg.denied = std::move(told);
+  refused(leg, failure.text, is_smaller, milliseconds(failure.retry_after_ms));
+}
+
+bool FannedListen::take_out(SubscriptionLeg& leg, const std::vector<std::string>& parts) const {
+  const std::set<std::string> all(parts.begin(), parts.end());
+  const size_t uris = std::erase_if(leg.uris, [&](const auto& uri) { return all.count(uri.first) > 0; });
+  const size_t tasks = std::erase_if(
+      leg.tasks, [&](const std::string& raw) { return all.count(json::string_value(raw)) > 0; });
+  return uris + tasks > 0;
 }
 
 void FannedListen::fail(const core::Failure& failure) {
@@ -272,20 +321,32 @@ void FannedListen::lost(SubscriptionLeg& leg, const std::string& why) {
   if (!live()) return;
   log::write(log::Level::info, "aggregate.listen_lost",
              {{"upstream", leg.member->name}, {"why", log::Excerpt(why, 200)}});
+  try_again(leg, {});
+}
+
+// `no_sooner`: when another try makes sense, where that is known; not longer than the longest pause, since
+// who says it may be wrong.
+void FannedListen::try_again(SubscriptionLeg& leg, milliseconds no_sooner) {
   leg.settled = true;
   leg.acknowledged = false;
   if (leg.call && leg.call->live()) leg.call->cancel("it was given up");
   aggregate_.loop().retire(std::move(leg.call));
   const config::Restart& restart = leg.member->server.restart;
-  milliseconds wait = restart.backoff * (1ll << std::min(leg.failures++, 20u));
-  leg.again.start(std::min<milliseconds>(wait, restart.max_backoff), [this, &leg] { open(leg); });
-  // Not from within start(): lost() may have come from there.
-  aggregate_.loop().defer(lifetime_, [this] {
-    if (live() && !acknowledged_) check_acknowledged();
-  });
+  const milliseconds pause =
+      std::max<milliseconds>(no_sooner, restart.backoff * (1ll << std::min(leg.failures++, 20u)));
+  leg.again.start(std::min(pause, restart.max_backoff), [this, &leg] { open(leg); });
+  check_acknowledged_later();
 }
 
 // ---- what the client is told ----
+
+// Not from within start(): what ends a leg may have come from there.
+void FannedListen::check_acknowledged_later() {
+  if (acknowledged_) return;
+  aggregate_.loop().defer(lifetime_, [this] {
+    if (live()) check_acknowledged();
+  });
+}
 
 void FannedListen::check_acknowledged() {
   if (acknowledged_ || !legs_open_ || opening_) return;
@@ -296,10 +357,26 @@ void FannedListen::check_acknowledged() {
   none ? fail(*legs_.begin()->second->denied) : acknowledge();
 }
 
+// Where no server announces it, the aggregate does, as servers come and go.
+bool FannedListen::may_come(bool SubscriptionLeg::*list) const {
+  const auto& members = aggregate_.members();
+  if (std::any_of(members.begin(), members.end(), [](const auto& one) { return !one->facts; })) return true;
+  bool is_asked = false;
+  for (const auto& [name, leg] : legs_) {
+    if (!((*leg).*list)) continue;
+    if (!leg->over) return true;
+    is_asked = true;
+  }
+  return !is_asked;
+}
+
 void FannedListen::acknowledge() {
   if (acknowledged_ || !live()) return;
   acknowledged_ = true;
   ack_limit_.stop();
+  tools_ = tools_ && may_come(&SubscriptionLeg::tools);
+  prompts_ = prompts_ && may_come(&SubscriptionLeg::prompts);
+  resources_ = resources_ && may_come(&SubscriptionLeg::resources);
   std::string granted;
   auto add = [&](std::string_view key, std::string_view raw) {
     granted += fmt::format("{}\"{}\":{}", granted.empty() ? "" : ",", key, raw);
@@ -313,10 +390,11 @@ void FannedListen::acknowledge() {
   if (!uris.empty()) add("resourceSubscriptions", quoted_list(uris));
   std::vector<std::string> tasks;
   for (const auto& [server, ids] : tasks_) {
-    auto leg = legs_.find(server);
-    if (leg == legs_.end() || !leg->second->acknowledged) continue;
-    for (const std::string& id : ids)
-      tasks.push_back(seal_task(server, id));
+    auto granted_ids = granted_tasks_.find(server);
+    if (granted_ids == granted_tasks_.end()) continue;
+    for (const std::string& raw : ids) {
+      if (granted_ids->second.count(json::string_value(raw)) > 0) tasks.push_back(seal_task(server, raw));
+    }
   }
   if (!tasks.empty()) add("taskIds", quoted_list(tasks));
   deliver(notification("notifications/subscriptions/acknowledged",
@@ -375,11 +453,7 @@ void FannedListen::drop(const std::string& member, std::string_view why) {
   leg->again.stop();
   if (leg->call && leg->call->live()) leg->call->cancel(why);
   aggregate_.loop().retire(std::move(leg));
-  if (!acknowledged_) {
-    aggregate_.loop().defer(lifetime_, [this] {
-      if (live()) check_acknowledged();
-    });
-  }
+  check_acknowledged_later();
 }
 
 void FannedListen::cancel(core::CancelCause why) {

@@ -1,8 +1,8 @@
 // One client's subscriptions/listen on many servers (behaviour.md 6): a listen on each that is concerned. It
 // is acknowledged when all of these have answered, or a moment later without the rest: what was asked for, of
-// the lists all, since the aggregate's change as servers come and go, and of the URIs those that a server
-// granted. A server's loss does not end it: that one is listened to again, with backoff, and what may have
-// been missed is told as a change. Owned by its caller.
+// the lists those that may change, as the aggregate's do when servers come and go, and of the URIs and tasks
+// those that a server granted. A server's loss does not end it, nor does its refusal: that one is listened to
+// again, with backoff, and what may have been missed is told as a change. Owned by its caller.
 #pragma once
 
 #include <map>
@@ -61,6 +61,7 @@ class FannedListen final : public core::OwnedCall {
     bool settled = false;            // acknowledged, refused, or given up for now
     bool acknowledged = false;
     bool is_down = false;  // it stood, and does not at present
+    bool over = false;     // refused in a way that no other try mends, or nothing is left to ask for
     std::optional<core::Failure> denied;
     uint32_t failures = 0;
     net::Timer again;
@@ -72,11 +73,16 @@ class FannedListen final : public core::OwnedCall {
   bool wishes(const SubscriptionLeg& leg) const {
     return leg.tools || leg.prompts || leg.resources || !leg.uris.empty() || !leg.tasks.empty();
   }
+  // What the client was not granted it will not get, so no server is asked for it any more.
+  void narrow(SubscriptionLeg& leg) const;
+  bool is_granted(const SubscriptionLeg& leg, const std::string& task) const;
   std::string filter_of(const SubscriptionLeg& leg) const;
   void heard(SubscriptionLeg& leg, mcp::Message message);
   void acknowledged(SubscriptionLeg& leg, const mcp::Message& message);
   void lost(SubscriptionLeg& leg, const std::string& why);
-  void refused(SubscriptionLeg& leg, const std::string& why);
+  void refused(SubscriptionLeg& leg, const std::string& why, bool for_good,
+               std::chrono::milliseconds no_sooner = {});
+  void try_again(SubscriptionLeg& leg, std::chrono::milliseconds no_sooner);
   // It is opened again, by those below or from here, with pauses that grow; they are over when its server,
   // which was not there, is back.
   void down(SubscriptionLeg& leg) {
@@ -87,9 +93,14 @@ class FannedListen final : public core::OwnedCall {
   void again_now(SubscriptionLeg& leg);
   // A plugin does not let this server be listened to, or not to what was asked for.
   void forbidden(SubscriptionLeg& leg, const core::Failure& failure);
+  // It is asked for without these; false: none of them was in it.
+  bool take_out(SubscriptionLeg& leg, const std::vector<std::string>& parts) const;
   void fail(const core::Failure& failure);
   void acknowledge();
+  // Is there a server from which changes of this list may come, now or later?
+  bool may_come(bool SubscriptionLeg::*list) const;
   void check_acknowledged();
+  void check_acknowledged_later();
   // Told at the end of the turn, once, however many servers say it.
   void change(bool tools, bool prompts, bool resources);
   void tell_changes();
@@ -108,6 +119,7 @@ class FannedListen final : public core::OwnedCall {
   std::map<std::string, std::vector<std::string>> tasks_;           // by server
   std::map<std::string, std::unique_ptr<SubscriptionLeg>> legs_;    // by member
   std::set<std::string> granted_;                                   // as the client asked
+  std::map<std::string, std::set<std::string>> granted_tasks_;      // by server, as that knows them
   HeldBytes held_{Held::listens};                                   // of these, and of what legs have of them
   bool legs_open_ = false, opening_ = false;
   bool acknowledged_ = false;

@@ -123,10 +123,13 @@ std::string merged_capabilities(const std::vector<MemberFacts>& servers, bool so
   for (const MemberFacts& one : servers)
     objects.push_back(one.capabilities);
   Union all = members_of(objects);
-  // What a server that does not answer has is not known: its lists may come yet.
+  // What a server that does not answer has is not known: its lists may come yet, and so may what a legacy
+  // session could never use if it had not been told of it at its beginning. The server's answer decides.
   if (some_unknown) {
-    for (std::string_view list : {"tools", "prompts", "resources"})
+    for (std::string_view list : {"tools", "prompts"})
       all.add(std::string(list), "{}");
+    all.add("resources", R"({"subscribe":true})");
+    all.add("logging", "{}");
   }
   Object out;
   for (const std::string& key : all.order) {

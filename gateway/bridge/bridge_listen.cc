@@ -25,6 +25,7 @@ constexpr milliseconds kStable{10000};
 constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
 // Each new subscription is a new listen with all of them: what they cost together is bounded.
 constexpr size_t kMaxUriBytes = 256 * 1024;
+constexpr std::string_view kNoListen = "the server cannot be listened to: ";
 
 std::string plain_notification(std::string_view method, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
@@ -112,6 +113,7 @@ void BridgeListen::changed() {
   loop_.defer(lifetime_, [this] {
     if (stopped_) return;
     scheduled_ = false;
+    if (std::exchange(after_refusal_, false)) again_.stop();
     refresh();
   });
 }
@@ -145,6 +147,7 @@ void BridgeListen::refresh() {
   request.scope = scope_;
   request.headers = headers_;
   request.from = from_;
+  request.takes_late_grants = true;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error().text, loss_of(call.error()));
   next_->call = std::move(*call);
@@ -178,8 +181,11 @@ void BridgeListen::heard(Listen& listen, mcp::Message message) {
   if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
   Method method = mcp::method_of(message.method());
   if (message.kind() == mcp::MessageKind::error) {
+    const bool for_good = mcp::error_code(message) == mcp::kMethodNotFound;
     return lost(listen, message.text(Field::error_message),
-                listen.acknowledged ? Loss::broken : Loss::refused);
+                listen.acknowledged ? Loss::broken
+                : for_good          ? Loss::for_good
+                                    : Loss::refused);
   }
   if (message.kind() == mcp::MessageKind::result || method == Method::cancelled) {
     return lost(listen, "was ended by the server", Loss::broken);
@@ -201,9 +207,18 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   // The server's process was replaced, and our listen put to the new one: this is its second acknowledgement.
   if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
   if (&listen != next_.get()) return;
+  refuse_ungranted(listen);
+  // Among many servers, one that refused what was wished may have refused the rest of it as well.
+  if (current_ && current_->wish == wish_) {
+    drop(next_, "it was granted nothing new");
+    return refresh();
+  }
   drop(current_, "other wishes took its place");
   current_ = std::move(next_);
   const Wish before = std::exchange(established_, current_->wish);
+  for (const auto& uri : current_->wish.uris) {
+    if (!wish_.uris.contains(uri->text())) established_.uris.erase(uri->text());
+  }
   if (std::exchange(missed_, false)) tell_changes({current_->wish.lists, before.uris});
   refresh();
 }
@@ -219,9 +234,13 @@ void BridgeListen::notify(Listen& listen, mcp::Message message) {
     case Method::resources_list_changed:
       if (!listen.wish.lists.resources) return;
       break;
-    case Method::resources_updated:
-      if (!wish_.uris.contains(message.text(Field::params_uri))) return;
+    case Method::resources_updated: {
+      const std::string uri = message.text(Field::params_uri);
+      SharedText wished = wish_.uris.find(uri);
+      if (!wished) return;
+      if (!listen.granted.contains(uri)) listen.granted.insert(std::move(wished));  // late
       break;
+    }
     default: return;  // nothing else was asked for
   }
   auto plain = mcp::Message::parse(mcp::listen_notification_for_legacy(message));
@@ -244,11 +263,57 @@ void BridgeListen::tell_changes(const Wish& wish) {
 }
 
 BridgeListen::Loss BridgeListen::loss_of(const core::Failure& failure) {
-  if (failure.by_policy) return Loss::refused;
   return mcp::is_lack_of_room(failure.reason) ? Loss::no_room : Loss::broken;
 }
 
-void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss) {
+// What it names is over, and the rest is wished as it was. Each time that is less.
+void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
+  if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
+  KeptRefs over;
+  for (const std::string& uri : failure.refused_parts) {
+    if (SharedText wished = wish_.uris.find(uri)) over.insert(std::move(wished));
+  }
+  if (over.empty()) return lost(listen, failure.text, Loss::refused, milliseconds(failure.retry_after_ms));
+  log::write(log::Level::info, "session.listen_narrowed",
+             {{"upstream", server_.name}, {"why", failure.text.substr(0, 200)}});
+  end(over, std::string(kNoListen) + failure.text);
+  const bool was_current = &listen == current_.get();
+  missed_ = missed_ || was_current || !current_;
+  drop(was_current ? current_ : next_, "a part of it was refused");
+  changed();
+}
+
+void BridgeListen::end(const KeptRefs& over, const std::string& why) {
+  std::vector<Waiter> waiting;
+  waiting.swap(waiters_);
+  for (Waiter& waiter : waiting) {
+    if (!over.contains(waiter.uri->text())) {
+      waiters_.push_back(std::move(waiter));
+      continue;
+    }
+    const bool wanted = waiter.wanted;
+    tell(std::move(waiter), wanted ? std::optional(why) : std::nullopt);
+  }
+  for (const auto& uri : over) {
+    wish_.uris.erase(uri->text());
+    established_.uris.erase(uri->text());
+  }
+}
+
+// A wish that was taken back meanwhile was fulfilled as far as anyone can tell.
+void BridgeListen::refuse_ungranted(const Listen& listen) {
+  KeptRefs over;
+  for (const Waiter& waiter : waiters_) {
+    const std::string& uri = waiter.uri->text();
+    const bool is_asked = waiter.wanted && wish_.uris.contains(uri) && listen.wish.uris.contains(uri);
+    if (is_asked && !listen.granted.contains(uri)) over.insert(waiter.uri);
+  }
+  if (!over.empty()) end(over, "the server does not grant a subscription to this URI");
+}
+
+// `no_sooner`: when another try makes sense, where that is known; not longer than the longest pause, since
+// who says it may be wrong.
+void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milliseconds no_sooner) {
   if (stopped_) return;
   bool was_current = &listen == current_.get();
   if (!was_current && &listen != next_.get()) return;
@@ -256,21 +321,28 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss) {
              {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
   missed_ = missed_ || was_current || !current_;
   if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
-  bool nothing_new = listen.wish == established_;
   drop(was_current ? current_ : next_, "it was given up");
-  if (loss == Loss::refused) {
-    // What stood before may stand again without what was wished on top of it.
+  if (loss == Loss::for_good) {
     fail_waiters(why);
-    wish_ = nothing_new ? Wish{} : established_;
+    wish_ = current_ ? established_ : Wish{};
     return changed();
   }
-  if (loss != Loss::no_room && ++failures_ > kTries) {
+  // What stood before may stand again without what was wished on top of it.
+  if (loss == Loss::refused) fail_waiters(why);
+  if (loss == Loss::refused && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
+  // Who says when there is room again, as a rate limit does, is waited for as who has no room.
+  const bool is_told_when = loss == Loss::refused && no_sooner >= milliseconds(0);
+  if (loss != Loss::no_room && !is_told_when && ++failures_ > kTries) {
     fail_waiters(why);
     return give_up();
   }
   if (next_) return;  // another is being made anyway
   milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(failures_, 1u) - 1, 20u));
-  again_.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this] { refresh(); });
+  after_refusal_ = loss == Loss::refused;
+  again_.start(std::min<milliseconds>(std::max(wait, no_sooner), server_.restart.max_backoff), [this] {
+    after_refusal_ = false;
+    refresh();
+  });
 }
 
 // What stands goes on as it is.
@@ -287,8 +359,7 @@ void BridgeListen::fail_waiters(const std::string& why) {
   for (Waiter& waiter : waiting) {
     bool stands = !waiter.wanted || established_.uris.contains(waiter.uri->text());
     if (!stands) wish_.uris.erase(waiter.uri->text());
-    tell(std::move(waiter),
-         stands ? std::nullopt : std::optional("the server cannot be listened to: " + why));
+    tell(std::move(waiter), stands ? std::nullopt : std::optional(std::string(kNoListen) + why));
   }
 }
 
@@ -298,22 +369,14 @@ void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
   });
 }
 
-// Answers who waited for what stands now.
+// Answers who waited for what stands now. One that was refused takes a listen without it.
 void BridgeListen::settle() {
+  if (current_) refuse_ungranted(*current_);
+  if (current_ && current_->wish != wish_) return changed();
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
-  const KeptRefs still_wished = current_ ? current_->wish.uris : KeptRefs();
-  for (Waiter& waiter : waiting) {
-    std::optional<std::string> refusal;
-    // A wish that was taken back meanwhile was fulfilled as far as anyone can tell.
-    bool wished = still_wished.contains(waiter.uri->text());
-    if (waiter.wanted && wished && !current_->granted.contains(waiter.uri->text())) {
-      refusal = "the server does not grant a subscription to this URI";
-      for (Wish* wish : {&wish_, &established_, &current_->wish})
-        wish->uris.erase(waiter.uri->text());
-    }
-    tell(std::move(waiter), std::move(refusal));
-  }
+  for (Waiter& waiter : waiting)
+    tell(std::move(waiter), std::nullopt);
 }
 
 }  // namespace lineward::upstream

@@ -1,8 +1,8 @@
 // The one `subscriptions/listen` of a legacy session on a modern server: made from its resources/subscribe
 // and from the list changes that the server announces (behaviour.md 6 and 10). A change of wishes makes the
-// new listen before it breaks the old; one that is lost is made again with growing pauses and a budget. When
-// that is used up, a try is made for each request of the session until one stands: its client has no listen
-// whose end it could be told.
+// new listen before it breaks the old, which stays where the new one brings nothing; one that is lost or
+// refused is made again with growing pauses and a budget. When that is used up, a try is made for each
+// request of the session until one stands: its client has no listen whose end it could be told.
 #pragma once
 
 #include <functional>
@@ -56,6 +56,7 @@ class BridgeListen {
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
+      if (failure.by_policy) return listen.refused(*this, failure);
       listen.lost(*this, failure.text, loss_of(failure));
     }
 
@@ -68,8 +69,9 @@ class BridgeListen {
     HeldBytes request_bytes{Held::listens};  // no exchange counts them
     net::Timer ack_limit;
   };
-  // Refused: trying again does not mend it. Lack of room is no failure of the server, and has no budget.
-  enum class Loss : uint8_t { broken, refused, no_room };
+  // Refused: what was wished on top of what stood is answered with it. For good: the server does not know
+  // listens. Lack of room is no failure of the server, and has no budget.
+  enum class Loss : uint8_t { broken, refused, for_good, no_room };
   static Loss loss_of(const core::Failure& failure);
   struct Waiter {
     SharedText uri;
@@ -82,7 +84,13 @@ class BridgeListen {
   void heard(Listen& listen, mcp::Message message);
   void acknowledged(Listen& listen, const mcp::Message& message);
   void notify(Listen& listen, mcp::Message message);
-  void lost(Listen& listen, const std::string& why, Loss loss);
+  void lost(Listen& listen, const std::string& why, Loss loss,
+            std::chrono::milliseconds no_sooner = std::chrono::milliseconds(-1));
+  // By a policy, which may say which URIs it is for.
+  void refused(Listen& listen, const core::Failure& failure);
+  // These subscriptions are over, and who waits for one is told why.
+  void end(const KeptRefs& over, const std::string& why);
+  void refuse_ungranted(const Listen& listen);
   void give_up();
   void fail_waiters(const std::string& why);
   void tell(Waiter waiter, std::optional<std::string> refusal);
@@ -107,8 +115,9 @@ class BridgeListen {
   std::vector<Waiter> waiters_;
   net::Timer again_;
   uint32_t failures_ = 0;
-  bool given_up_ = false;  // the budget is used up, and nothing asked for since
-  bool missed_ = false;    // none stood for a while: what may have been missed is told when one does
+  bool after_refusal_ = false;  // `again_` waits since it was refused, which holds up no new wish
+  bool given_up_ = false;       // the budget is used up, and nothing asked for since
+  bool missed_ = false;         // none stood for a while: what may have been missed is told when one does
   bool scheduled_ = false;
   bool stopped_ = false;
   net::Lifetime lifetime_;

@@ -46,6 +46,8 @@ struct Failure {
   bool by_policy = false;       // a plugin refused it: trying again does not mend that
   int http_status = 0;          // of the answer to the client, where it is another one than the reason's
   std::string policy = {};      // with by_policy: the plugin's name, as it is configured
+  // With by_policy, of a listen: the URIs and task ids that were refused, where it is they alone.
+  std::vector<std::string> refused_parts = {};
 };
 
 enum class CallPhase : uint8_t {
@@ -155,6 +157,9 @@ struct CallRequest {
   ClientRequestPtr from = {};
   // Lineward asks this itself, and no client sees the answer: no policy is about it.
   bool of_gateway = false;
+  // Of a listen: who asks keeps its client's wishes itself, so that a URI which a server grants later than
+  // the listen was acknowledged counts as well. It shows by its first update.
+  bool takes_late_grants = false;
   uint64_t bytes_in = 0;  // as the client sent it; 0: it sent no such request
 
   bool on_stdio() const { return from && from->on_stdio; }

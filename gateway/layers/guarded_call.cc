@@ -154,6 +154,7 @@ bool GuardedCall::decided() {
     failure.code = refusal_->code;
     failure.by_policy = true;
     failure.policy = chain_.last();
+    failure.refused_parts = std::move(refusal_->parts);
     fail(std::move(failure));
     return true;
   }

@@ -42,7 +42,10 @@ struct Refusal {
   core::HeaderFields headers;   // on the HTTP response, where no head was sent yet
   int64_t retry_after_ms = -1;  // in error.data, and as Retry-After when it is not among the headers
   int code = 0;                 // 0: the one of the reason (behaviour.md 2)
-  std::string by = {};          // of a message without an exchange: who refused it, by its configured name
+  // Of a listen: those URIs and task ids of its filter that it is refused for. Without them this plugin lets
+  // it through. Empty: it is refused as a whole.
+  std::vector<std::string> parts = {};
+  std::string by = {};  // of a message without an exchange: who refused it, by its configured name
 };
 
 // What is known of an exchange from its first byte. The views live as long as the exchange.

@@ -173,35 +173,60 @@ std::vector<config::Option> AuthScopes::options() {
                         "Glob of tools: the scopes that a call of them needs too.", check_map)};
 }
 
-std::vector<std::string> AuthScopes::needed(const plugin::RequestFacts& facts,
-                                            const mcp::Message& request) const {
-  std::vector<std::string> out = required_;
-  bool matched = false;
+bool AuthScopes::Needs::met_by(const core::Caller* caller) const {
+  return caller != nullptr ? has_all(*caller, scopes) : !matched;
+}
+
+void AuthScopes::add_tool(Needs& needs, const std::string* name) const {
+  for (const auto& [glob, scopes] : tools_) {
+    if (name != nullptr && !glob_match(glob, *name)) continue;
+    needs.matched = true;
+    add_all(needs.scopes, scopes);
+  }
+}
+
+void AuthScopes::add_task(Needs& needs, const plugin::RequestFacts& facts, const std::string& id) const {
+  const std::vector<std::string> behind = tasks::tools_of(facts.upstream, id);
+  if (behind.empty()) add_tool(needs, nullptr);
+  for (const std::string& one : behind)
+    add_tool(needs, &one);
+}
+
+AuthScopes::Needs AuthScopes::without_tasks(const plugin::RequestFacts& facts) const {
+  Needs needs{required_};
   for (const auto& [glob, scopes] : methods_) {
     if (!glob_match(glob, facts.method_name)) continue;
-    matched = true;
-    add_all(out, scopes);
+    needs.matched = true;
+    add_all(needs.scopes, scopes);
   }
-  const auto tool = [&](const std::string* name) {
-    for (const auto& [glob, scopes] : tools_) {
-      if (name != nullptr && !glob_match(glob, *name)) continue;
-      matched = true;
-      add_all(out, scopes);
-    }
-  };
   if (facts.method == mcp::Method::tools_call) {
     const std::string target(facts.target);
-    tool(&target);
+    add_tool(needs, &target);
   }
+  return needs;
+}
+
+std::vector<std::string> AuthScopes::needed(const plugin::RequestFacts& facts,
+                                            const mcp::Message& request) const {
+  Needs needs = without_tasks(facts);
   if (!tools_.empty()) {
-    for (const std::string& id : tasks::named(facts.method, request)) {
-      const std::vector<std::string> behind = tasks::tools_of(facts.upstream, id);
-      if (behind.empty()) tool(nullptr);
-      for (const std::string& one : behind)
-        tool(&one);
-    }
+    for (const std::string& id : tasks::named(facts.method, request))
+      add_task(needs, facts, id);
   }
-  if (facts.caller == nullptr && !matched) out.clear();
+  if (facts.caller == nullptr && !needs.matched) needs.scopes.clear();
+  return std::move(needs.scopes);
+}
+
+std::vector<std::string> AuthScopes::refused_tasks(const plugin::RequestFacts& facts,
+                                                   const mcp::Message& request) const {
+  std::vector<std::string> out;
+  const bool is_judged = facts.method == mcp::Method::subscriptions_listen && !tools_.empty();
+  if (!is_judged || !without_tasks(facts).met_by(facts.caller)) return out;
+  for (const std::string& id : tasks::named(facts.method, request)) {
+    Needs needs;
+    add_task(needs, facts, id);
+    if (!needs.met_by(facts.caller)) out.push_back(id);
+  }
   return out;
 }
 
@@ -225,6 +250,7 @@ plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mc
     return plugin::Verdict::proceed;
   failures_.add(facts.caller != nullptr ? "scope" : "missing");
   plugin::Refusal refusal;
+  refusal.parts = rules_.refused_tasks(facts, message);
   Challenge challenge;
   challenge.scope = joined(needed);
   challenge.metadata = resource_.metadata_url(resource_.path_of(facts.endpoint));

@@ -72,8 +72,20 @@ class AuthScopes {
   // was recognised, since anonymous callers cannot have what every credential must. What is asked of a task
   // needs what its tool needs, and of a task whose tool is not known what every tool of the rules does.
   std::vector<std::string> needed(const plugin::RequestFacts& facts, const mcp::Message& request) const;
+  // The tasks for which alone this listen is refused to its caller; empty: there is more that speaks against
+  // it.
+  std::vector<std::string> refused_tasks(const plugin::RequestFacts& facts,
+                                         const mcp::Message& request) const;
 
  private:
+  struct Needs {
+    std::vector<std::string> scopes;
+    bool matched = false;  // a rule is about it
+    bool met_by(const core::Caller* caller) const;
+  };
+  void add_tool(Needs& needs, const std::string* name) const;  // null: every tool of the rules
+  void add_task(Needs& needs, const plugin::RequestFacts& facts, const std::string& id) const;
+  Needs without_tasks(const plugin::RequestFacts& facts) const;
   using Rules = std::vector<std::pair<std::string, std::vector<std::string>>>;  // glob → scopes
   std::vector<std::string> required_;
   Rules methods_, tools_;

@@ -71,12 +71,16 @@ class ToolFilter final : public plugin::Plugin {
   void result(const plugin::RequestFacts& facts, mcp::Message& message);
 
  private:
-  Verdict call(plugin::ExchangeView& exchange, const std::string& tool);
-  Verdict task(plugin::ExchangeView& exchange, const std::string& id);
+  // Nothing: it is let through.
+  using Refused = std::optional<plugin::Refusal>;
+  static Verdict verdict(plugin::ExchangeView& exchange, Refused refused);
+  Verdict listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource);
+  Refused call(const plugin::RequestFacts& facts, const std::string& tool);
+  Refused task(const plugin::RequestFacts& facts, const std::string& id);
   bool may_see_task(const plugin::RequestFacts& facts, const std::string& id);
-  Verdict resource(plugin::ExchangeView& exchange, const std::string& uri, int code);
-  Verdict refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name, int code);
-  Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
+  Refused resource(const std::string& uri, int code);
+  Refused refuse(std::string_view what, std::string_view name, int code);
+  Refused lacks_scopes(const plugin::RequestFacts& facts, const std::string& what,
                        const std::vector<std::string>& needed);
   bool judges_tools() const { return !tools_.empty() || !scopes_.empty() || pins_ != nullptr; }
   bool may_see(const plugin::RequestFacts& facts, const std::string& tool, std::string_view definition);
@@ -102,36 +106,26 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
   plugin::RequestFacts facts = exchange.facts();
   const int no_resource = facts.era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
   switch (facts.method) {
-    case Method::tools_call: return call(exchange, message.text(Field::params_name));
+    case Method::tools_call: return verdict(exchange, call(facts, message.text(Field::params_name)));
     case Method::prompts_get: {
       std::string name = message.text(Field::params_name);
       return prompts_.allows(name) ? Verdict::proceed
-                                   : refuse(exchange, "Unknown prompt", name, kInvalidParams);
+                                   : verdict(exchange, refuse("Unknown prompt", name, kInvalidParams));
     }
     case Method::resources_read:
     case Method::resources_subscribe:
     case Method::resources_unsubscribe:
-      return resource(exchange, message.text(Field::params_uri), no_resource);
+      return verdict(exchange, resource(message.text(Field::params_uri), no_resource));
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_cancel:
     case Method::tasks_result:
-    case Method::subscriptions_listen:
       for (const std::string& id : tasks::named(facts.method, message)) {
-        if (judges_tools() && task(exchange, id) != Verdict::proceed) return Verdict::answered;
-      }
-      if (resources_.empty()) return Verdict::proceed;
-      for (std::string_view wanted :
-           values_named(message.raw(Field::params_notifications), "resourceSubscriptions")) {
-        json::Cursor cursor(wanted, json::kDepthCeiling);
-        if (!cursor.at_array() || !cursor.enter_array()) continue;
-        json::Span at;
-        while (cursor.next_element() && cursor.skip(at)) {
-          std::string uri = json::string_value(at.in(wanted));
-          if (resource(exchange, uri, no_resource) != Verdict::proceed) return Verdict::answered;
-        }
+        if (judges_tools() && verdict(exchange, task(facts, id)) != Verdict::proceed)
+          return Verdict::answered;
       }
       return Verdict::proceed;
+    case Method::subscriptions_listen: return listen(exchange, message, no_resource);
     case Method::completion_complete:
       for (std::string_view reference : values_named(message.raw(Field::params), "ref")) {
         for (std::string_view raw : values_named(reference, "uri")) {
@@ -139,15 +133,17 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
           if (resources_.empty()) continue;
           std::string uri = json::string_value(raw);
           if (!resources_.allows_template(uri))
-            return refuse(exchange, "Resource not found", uri, kInvalidParams);
+            return verdict(exchange, refuse("Resource not found", uri, kInvalidParams));
           if (uri.find('{') == std::string::npos &&
-              resource(exchange, uri, kInvalidParams) != Verdict::proceed)
+              verdict(exchange, resource(uri, kInvalidParams)) != Verdict::proceed)
             return Verdict::answered;
         }
         for (std::string_view raw : values_named(reference, "name")) {
           std::string name = json::string_value(raw);
-          if (!prompts_.allows(name)) return refuse(exchange, "Unknown prompt", name, kInvalidParams);
-          if (!refers_to_prompt(reference) && judges_tools() && call(exchange, name) != Verdict::proceed)
+          if (!prompts_.allows(name))
+            return verdict(exchange, refuse("Unknown prompt", name, kInvalidParams));
+          if (!refers_to_prompt(reference) && judges_tools() &&
+              verdict(exchange, call(facts, name)) != Verdict::proceed)
             return Verdict::answered;
         }
       }
@@ -156,31 +152,61 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
   }
 }
 
-Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool) {
-  if (!tools_.allows(tool)) return refuse(exchange, "Unknown tool", tool, kInvalidParams);
-  plugin::RequestFacts facts = exchange.facts();
+Verdict ToolFilter::verdict(plugin::ExchangeView& exchange, Refused refused) {
+  if (!refused) return Verdict::proceed;
+  exchange.refuse(std::move(*refused));
+  return Verdict::answered;
+}
+
+// It is refused with what is said of the first; all that it is refused for in this way are named, since who
+// asked may do without them.
+Verdict ToolFilter::listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource) {
+  const plugin::RequestFacts facts = exchange.facts();
+  Refused all;
+  const auto add = [&all](const std::string& part, Refused refused) {
+    if (!refused) return;
+    if (!all) all = refused;
+    if (all->reason == refused->reason) all->parts.push_back(part);
+  };
+  for (const std::string& id : tasks::named(facts.method, message)) {
+    if (judges_tools()) add(id, task(facts, id));
+  }
+  if (resources_.empty()) return verdict(exchange, std::move(all));
+  for (std::string_view wanted :
+       values_named(message.raw(Field::params_notifications), "resourceSubscriptions")) {
+    json::Cursor cursor(wanted, json::kDepthCeiling);
+    if (!cursor.at_array() || !cursor.enter_array()) continue;
+    json::Span at;
+    while (cursor.next_element() && cursor.skip(at)) {
+      const std::string uri = json::string_value(at.in(wanted));
+      add(uri, resource(uri, no_resource));
+    }
+  }
+  return verdict(exchange, std::move(all));
+}
+
+ToolFilter::Refused ToolFilter::call(const plugin::RequestFacts& facts, const std::string& tool) {
+  if (!tools_.allows(tool)) return refuse("Unknown tool", tool, kInvalidParams);
   if (!scopes_.allow(tool, facts.caller))
-    return lacks_scopes(exchange, "tool " + tool.substr(0, 128), scopes_.needed(tool));
-  if (!pins_ || pins_->may_call(facts.upstream, tool)) return Verdict::proceed;
+    return lacks_scopes(facts, "tool " + tool.substr(0, 128), scopes_.needed(tool));
+  if (!pins_ || pins_->may_call(facts.upstream, tool)) return std::nullopt;
   ++unpinned_;
   plugin::Refusal refusal;
   refusal.reason = EndReason::forbidden;
   refusal.text = fmt::format("tool {} is not as it was when it was approved", tool.substr(0, 128));
-  exchange.refuse(std::move(refusal));
-  return Verdict::answered;
+  return refusal;
 }
 
 // Whoever asks for a task's state or result, or gives it input, reaches the tool that works on it. Names are
 // the same for everybody, so a task of a denied tool was not made by way of here; scopes are not, so a task
 // whose tool is not known is judged as one of every tool that the rules name.
-Verdict ToolFilter::task(plugin::ExchangeView& exchange, const std::string& id) {
-  plugin::RequestFacts facts = exchange.facts();
+ToolFilter::Refused ToolFilter::task(const plugin::RequestFacts& facts, const std::string& id) {
   const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
   for (const std::string& tool : tools) {
-    if (call(exchange, tool) != Verdict::proceed) return Verdict::answered;
+    if (Refused refused = call(facts, tool)) return refused;
   }
-  if (!tools.empty() || scopes_.allow_all(facts.caller)) return Verdict::proceed;
-  return lacks_scopes(exchange, "this task of an unknown tool", scopes_.all());
+  if (!tools.empty() || scopes_.allow_all(facts.caller)) return std::nullopt;
+  return lacks_scopes(facts, "this task of an unknown tool", scopes_.all());
 }
 
 bool ToolFilter::may_see_task(const plugin::RequestFacts& facts, const std::string& id) {
@@ -191,30 +217,26 @@ bool ToolFilter::may_see_task(const plugin::RequestFacts& facts, const std::stri
   });
 }
 
-Verdict ToolFilter::resource(plugin::ExchangeView& exchange, const std::string& uri, int code) {
-  UriRule::Verdict verdict = resources_.judge(uri);
-  if (verdict.allowed) return Verdict::proceed;
-  if (verdict.fault.empty()) return refuse(exchange, "Resource not found", uri, code);
-  return refuse(exchange, fmt::format("This URI cannot be judged, since {}", verdict.fault), uri,
-                kInvalidParams);
+ToolFilter::Refused ToolFilter::resource(const std::string& uri, int code) {
+  UriRule::Verdict judged = resources_.judge(uri);
+  if (judged.allowed) return std::nullopt;
+  if (judged.fault.empty()) return refuse("Resource not found", uri, code);
+  return refuse(fmt::format("This URI cannot be judged, since {}", judged.fault), uri, kInvalidParams);
 }
 
 // As if it were not there: what a list hides, a call must not find.
-Verdict ToolFilter::refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name,
-                           int code) {
+ToolFilter::Refused ToolFilter::refuse(std::string_view what, std::string_view name, int code) {
   ++denied_;
   plugin::Refusal refusal;
   refusal.reason = EndReason::invalid_request;
   refusal.code = code;
   refusal.text = fmt::format("{}: {}", what, name.substr(0, 128));
-  exchange.refuse(std::move(refusal));
-  return Verdict::answered;
+  return refusal;
 }
 
-Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
-                                 const std::vector<std::string>& needed) {
+ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestFacts& facts, const std::string& what,
+                                             const std::vector<std::string>& needed) {
   ++lacking_;
-  plugin::RequestFacts facts = exchange.facts();
   plugin::Refusal refusal;
   refusal.reason = EndReason::forbidden;
   std::string scopes = fmt::format("{}", fmt::join(needed, " "));
@@ -225,8 +247,7 @@ Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::stri
         "insufficient_scope", {}, scopes, resource_.metadata_url(resource_.path_of(facts.endpoint))};
     refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
   }
-  exchange.refuse(std::move(refusal));
-  return Verdict::answered;
+  return refusal;
 }
 
 bool ToolFilter::is_oauth(const core::Caller& caller) const {

@@ -61,6 +61,9 @@ TEST_CASE("what is missing is said, not cached, and may have any list") {
                                       {{"b", "timeout_request", "b did not \"answer\""}}, true));
   CHECK(merged.raw(Field::result_ttl_ms) == "0");
   CHECK(merged.raw(Field::result_capabilities).find("prompts") != std::string_view::npos);
+  CHECK(merged.raw(Field::result_capabilities).find(R"("resources":{"subscribe":true)") !=
+        std::string_view::npos);
+  CHECK(merged.raw(Field::result_capabilities).find(R"("logging":{})") != std::string_view::npos);
   CHECK(
       merged.raw(Field::result_meta)
           .find(

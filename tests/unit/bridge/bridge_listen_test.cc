@@ -66,6 +66,28 @@ TEST_CASE("a session listens to the lists that its server announces") {
     REQUIRE(world.client.told.size() == 1);
     CHECK(has(world.client.told[0], "notifications/tools/list_changed"));
   }
+  SECTION("one that is refused is asked for again, unless the server does not know listens") {
+    first->fail(EndReason::upstream_exited);
+    REQUIRE(world.wait_for([&] { return world.server->asked.size() == 3; }));
+    world.server->last().refuse(-32603);
+    REQUIRE(world.wait_for([&] { return world.server->asked.size() == 4; }));
+    world.server->last().refuse(-32601);
+    Asker asker;
+    auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", asker);
+    world.turns();
+    CHECK(world.server->asked.size() == 4);
+  }
+  SECTION("one that a rate refuses is asked for until there is room, however often") {
+    first->fail(EndReason::upstream_exited);
+    core::Failure refusal{EndReason::rate_limited, "too many requests"};
+    refusal.by_policy = true;
+    refusal.retry_after_ms = 1;
+    for (size_t asked = 3; asked < 12; ++asked) {
+      REQUIRE(world.wait_for([&] { return world.server->asked.size() == asked; }));
+      world.server->last().fail(refusal);
+    }
+    CHECK(world.wait_for([&] { return world.server->asked.size() == 12; }));
+  }
   SECTION("so is one whose server has gone") {
     first->fail(EndReason::upstream_exited);
     CHECK(world.wait_for([&] { return world.server->asked.size() == 3; }));
@@ -123,6 +145,62 @@ TEST_CASE("a subscription is answered when a listen with it stands") {
     CHECK_FALSE(first->live);
     world.turns();
     CHECK(second.heard.size() == 1);
+  }
+  SECTION("one more that is not granted: what stands stays, and the new listen goes") {
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    Asker second;
+    auto more = world.call(of_uri("subscribe", "file:///b"), second);
+    world.turns();
+    REQUIRE(world.server->asked.size() == 3);
+    world.server->last().tell(acknowledged());
+    world.turns();
+    REQUIRE(second.heard.size() == 1);
+    CHECK(has(second.heard[0], "does not grant"));
+    CHECK(first->live);
+    CHECK_FALSE(world.server->last().live);
+    first->tell(updated("file:///a"));
+    CHECK(world.client.told.size() == 1);
+  }
+  SECTION("one more is granted without it: what is granted late is told, and stands") {
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    Asker second, third;
+    auto more = world.call(of_uri("subscribe", "file:///b"), second);
+    world.turns();
+    REQUIRE(world.server->asked.size() == 3);
+    CHECK(world.server->last().request.takes_late_grants);
+    world.server->last().tell(acknowledged(R"("file:///b")"));
+    world.turns();
+    CHECK_FALSE(first->live);
+    world.server->last().tell(updated("file:///a"));
+    CHECK(world.client.told.size() == 1);
+    auto again = world.call(of_uri("subscribe", "file:///a"), third);
+    world.turns();
+    REQUIRE(third.heard.size() == 1);
+    CHECK(has(third.heard[0], R"("result":{})"));
+  }
+  SECTION("a policy refuses it by its name, and then once as a whole: the rest is wished on") {
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    Asker second;
+    auto more = world.call(of_uri("subscribe", "file:///b"), second);
+    world.turns();
+    REQUIRE(world.server->asked.size() == 3);
+    core::Failure refusal{EndReason::invalid_request, "Resource not found: file:///a"};
+    refusal.by_policy = true;
+    refusal.refused_parts = {"file:///a"};
+    world.server->last().fail(refusal);
+    world.turns();
+    REQUIRE(world.server->asked.size() == 4);
+    CHECK(world.server->last().says(R"("resourceSubscriptions":["file:///b"])"));
+    CHECK(second.heard_nothing());
+    refusal.refused_parts.clear();
+    world.server->last().fail(refusal);
+    world.turns();
+    REQUIRE(second.heard.size() == 1);
+    CHECK(has(second.heard[0], "Resource not found"));
+    CHECK_FALSE(first->live);  // nobody wishes for anything any more
   }
   SECTION("taken back: the last one ends the listen") {
     first->tell(acknowledged(R"("file:///a")"));

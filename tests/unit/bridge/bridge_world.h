@@ -54,9 +54,10 @@ struct Asked {
     live = false;
     tell(R"({"jsonrpc":"2.0","id":1,"error":{"code":)" + std::to_string(code) + R"(,"message":"no"}})");
   }
-  void fail(mcp::EndReason reason) {
+  void fail(mcp::EndReason reason) { fail({reason, "files has ended"}); }
+  void fail(const core::Failure& failure) {
     live = false;
-    owner->on_call_failed({reason, "files has ended"});
+    owner->on_call_failed(failure);
   }
 };
 
