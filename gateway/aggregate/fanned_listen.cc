@@ -123,10 +123,9 @@ void FannedListen::open_legs() {
 void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
   if (!legs_open_ || legs_.count(member->name) > 0 || !member->facts) return;
   auto leg = std::make_unique<SubscriptionLeg>(*this, member);
-  const MemberFacts& facts = *member->facts;
-  leg->tools = tools_ && facts.has("tools", "listChanged");
-  leg->prompts = prompts_ && facts.has("prompts", "listChanged");
-  leg->resources = resources_ && facts.has("resources", "listChanged");
+  leg->tools = tools_ && member->may_announce(request_, "tools");
+  leg->prompts = prompts_ && member->may_announce(request_, "prompts");
+  leg->resources = resources_ && member->may_announce(request_, "resources");
   if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->uris = uris->second;
   if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
   if (!wishes(*leg)) return;

@@ -54,6 +54,10 @@ struct Member {
   bool denies(const core::CallRequest& asker, std::string_view capability) const {
     return facts && asked_as == identity_of(asker) && !facts->has(capability);
   }
+  // Changes of that list, to who asks like that.
+  bool may_announce(const core::CallRequest& asker, std::string_view capability) const {
+    return facts && (facts->has(capability, "listChanged") || asked_as != identity_of(asker));
+  }
   void learn(const core::CallRequest& asker, MemberFacts told) {
     facts = facts ? united(*facts, std::move(told)) : std::move(told);
     asked_as = identity_of(asker);
