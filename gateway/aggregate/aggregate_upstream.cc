@@ -278,8 +278,9 @@ void AggregateUpstream::look() {
     if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
     core::CallRequest asked = own_request(listens_.begin()->second->request(), Method::server_discover, {});
-    look->ask(core::CallRequest(asked), rules_.part_timeout,
-              [this, member, asker = std::move(asked)](Result<mcp::Message, core::Failure> answer) {
+    const auto asker = std::make_shared<const core::CallRequest>(asked);
+    look->ask(std::move(asked), rules_.part_timeout,
+              [this, member, asker](Result<mcp::Message, core::Failure> answer) {
                 auto found = looks_.find(member->name);
                 if (found != looks_.end()) {
                   loop_.retire(std::move(found->second));
@@ -289,7 +290,7 @@ void AggregateUpstream::look() {
                 bool was_doubted = std::exchange(member->doubted, false);
                 if (!answer || answer->kind() != mcp::MessageKind::result) return;
                 bool is_new = !member->facts;
-                learned(*member, asker, *answer);
+                learned(*member, *asker, *answer);
                 // What broke though its server is there is opened again after its own pauses.
                 if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
               });
