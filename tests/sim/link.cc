@@ -162,6 +162,18 @@ void Way::take(size_t count) {
   }
 }
 
+// Who waits for room tries again, and finds that nobody reads.
+void Way::close_reader() {
+  reader_gone_ = true;
+  std::string().swap(ready_);
+  taken_ = 0;
+  if (!blocked_) return;
+  blocked_ = false;
+  world_.at_home(writer_home, world_.now() + weather_.delay, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired() && on_room) on_room();
+  });
+}
+
 void Way::when_consumed(uint64_t offset, std::function<void()> then) {
   if (offset <= consumed_) return then();
   marks_.push_back({offset, std::move(then)});

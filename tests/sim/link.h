@@ -56,11 +56,7 @@ class Way {
   bool at_end() const { return end_arrived_ && taken_ == ready_.size(); }
   bool broken() const { return reset_arrived_; }
   // Nobody will read any more: the writer hears of it at its next write.
-  void close_reader() {
-    reader_gone_ = true;
-    std::string().swap(ready_);
-    taken_ = 0;
-  }
+  void close_reader();
   bool reader_gone() const { return reader_gone_; }
 
   // Nothing arrives until then.
