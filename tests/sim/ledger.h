@@ -27,9 +27,10 @@ struct Attempt {
   Time cancel_received = -1;
   bool closed = false;  // HTTP: the gateway closed the stream of the answer before its end
   Time closed_at = -1;
-  Time died = -1;        // the process or the connection, by itself
-  bool asked = false;    // a modern server: its answer was a question
-  bool refused = false;  // was never run (404 of a session)
+  Time died = -1;             // the process or the connection, by itself
+  bool asked = false;         // a modern server: its answer was a question
+  bool refused = false;       // was never run (404 of a session)
+  bool may_be_asked = false;  // said with it: a modern client that declares so
 };
 
 struct CallRecord {

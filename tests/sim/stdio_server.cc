@@ -149,7 +149,8 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   const std::string token = meta.contains("progressToken") ? member_of(meta, "progressToken").dump() : "";
   auto script = std::make_unique<Script>(world_, ledger_, *this, plan_.modern, *record, attempt, id, token);
   if (plan_.modern)
-    asks_ = object_in(meta, "io.modelcontextprotocol/clientCapabilities").contains("elicitation");
+    attempt.may_be_asked =
+        object_in(meta, "io.modelcontextprotocol/clientCapabilities").contains("elicitation");
   Script& started = *script;
   scripts_[id] = std::move(script);
   started.begin(params);

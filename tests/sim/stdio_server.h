@@ -39,7 +39,7 @@ class StdioServer final : public Program,
   void garbage(Script& script) override;
   void die(Script& script) override;
   void close(Script& script) override { die(script); }
-  bool may_ask(Script&) override { return asks_; }
+  bool may_ask(Script& script) override { return plan_.modern ? script.attempt().may_be_asked : asks_; }
   Time arrival() const override { return child_ ? child_->out->to_gateway.last_arrival() : world_.now(); }
   void over(Script& script) override;
 
