@@ -28,13 +28,12 @@ constexpr milliseconds kAbsentFor{30000};
 constexpr milliseconds kLook{500};
 constexpr size_t kMaxTold = 1000;
 
-// What answers, be it with an error, too much or a refusal of this one client, is there.
+}  // namespace
+
 bool is_away(std::string_view reason) {
   return reason.rfind("timeout_", 0) == 0 || reason == mcp::name(EndReason::upstream_exited) ||
          reason == mcp::name(EndReason::upstream_unreachable) || reason == mcp::name(EndReason::circuit_open);
 }
-
-}  // namespace
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
                                      const config::Server& together)

@@ -24,6 +24,10 @@ namespace lineward::aggregate {
 class FannedListen;
 class RoutedCall;
 
+// What answers, be it with an error, too much or a refusal of this one client, is there. `reason`: an end
+// reason's name.
+bool is_away(std::string_view reason);
+
 class AggregateUpstream final : public core::Upstream {
  public:
   // `rules` and `together` stay as long as this. `together`: what holds for all at once; by its name calls

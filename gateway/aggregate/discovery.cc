@@ -136,9 +136,15 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
   } else if (!answer) {
     aggregate_.missed(member, "learning",
                       {member.name, std::string(mcp::name(answer.error().reason)), answer.error().text});
-    // What a policy hides is not there for who asks.
+    // Others than who asked are told so: that a server is away is true for all, that it refused this one's
+    // credentials is not.
     auto& unread = rounds_[static_cast<size_t>(topic)]->unread;
-    if (!unread && !answer.error().by_policy) unread = std::move(answer.error());
+    const core::Failure& why = answer.error();
+    if (!unread && is_away(mcp::name(why.reason)))
+      unread = core::Failure{.reason = why.reason,
+                             .text = why.text,
+                             .limit_ms = why.limit_ms,
+                             .retry_after_ms = why.retry_after_ms};
   }
   check(topic);
 }

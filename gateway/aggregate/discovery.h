@@ -31,7 +31,7 @@ class Discovery {
 
   // Was it asked a moment ago?
   bool is_fresh(Topic topic) const;
-  // Why a server could not be asked when it was asked last; null where all were.
+  // Why a server did not answer when it was asked last, where one was away; null where none was.
   const core::Failure* unread(Topic topic) const {
     const auto& why = unread_[static_cast<size_t>(topic)];
     return why ? &*why : nullptr;

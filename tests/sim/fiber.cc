@@ -6,19 +6,12 @@
 #include <cstdint>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LINEWARD_SIM_LENDS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define LINEWARD_SIM_LENDS 0
-#endif
-#endif
-#if !defined(LINEWARD_SIM_LENDS)
-#if defined(__x86_64__) && defined(__linux__)
+#include "sanitized.h"
+
+#if !LINEWARD_SIM_SANITIZED && defined(__x86_64__) && defined(__linux__)
 #define LINEWARD_SIM_LENDS 1
 #else
 #define LINEWARD_SIM_LENDS 0
-#endif
 #endif
 
 namespace lineward::sim {

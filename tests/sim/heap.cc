@@ -1,17 +1,8 @@
 #include "heap.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LINEWARD_SIM_HEAP 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define LINEWARD_SIM_HEAP 0
-#endif
-#endif
-#if !defined(LINEWARD_SIM_HEAP)
-#define LINEWARD_SIM_HEAP 1
-#endif
+#include "sanitized.h"
 
-#if LINEWARD_SIM_HEAP
+#if !LINEWARD_SIM_SANITIZED
 
 #include <sys/mman.h>
 

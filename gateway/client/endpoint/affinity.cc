@@ -63,6 +63,13 @@ Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers) {
   return std::string(names.front());
 }
 
+std::string_view cookie_path(std::string_view listen_path, std::string_view asked) {
+  if (listen_path.empty() || asked.substr(0, listen_path.size()) != listen_path) return asked;
+  const bool is_below = asked.size() == listen_path.size() || listen_path.back() == '/' ||
+                        asked.substr(listen_path.size(), 1) == "/";
+  return is_below ? listen_path : asked;
+}
+
 std::vector<http::OutHeader> affinity_headers(const std::string& name, std::string_view path) {
   return {
       {std::string(kAffinityHeader), name},

@@ -114,12 +114,9 @@ void McpEndpoint::start_with_state(ClientConnection& connection, core::Arrival&&
   if (!name) return parts_.refusals.refuse(connection, name.error(), message.raw(Field::id));
   std::vector<http::OutHeader> headers;
   arrival.from->affinity = peers_.state_name(*name);
-  if (arrival.from->affinity != *name) {
-    // One name for all paths below listen.path; that of all servers together may be elsewhere.
-    const std::string_view own = parts_.config.path, asked = connection.head().path;
-    const bool below = asked.substr(0, own.size()) == own;
-    headers = affinity_headers(arrival.from->affinity, below ? own : asked);
-  }
+  if (arrival.from->affinity != *name)
+    headers =
+        affinity_headers(arrival.from->affinity, cookie_path(parts_.config.path, connection.head().path));
   arrival.message = std::move(message);
   parts_.starter.start(connection, std::move(arrival), std::move(headers));
 }

@@ -34,21 +34,28 @@ SessionDirectory::SessionDirectory(net::Loop& loop, const config::Listen& config
       unnamed_(loop, sessions_, [this](const std::string& id) { exchanges_.session_ended(id); }) {}
 
 // A session is its server's: at the path of another there is no such session, for whatever comes.
-Session* SessionDirectory::find(const ClientConnection& connection) {
+Session* SessionDirectory::find_served(const ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
   const std::string_view posts = router_.server_of_sse_post(head);
   const std::string server = posts.empty() ? router_.server_of_session(head) : std::string(posts);
   Session* session = find_named(connection);
-  if (session == nullptr || session->upstream != server) return nullptr;
-  unnamed_.named(*session);
+  return session != nullptr && session->upstream == server ? session : nullptr;
+}
+
+Session* SessionDirectory::find(const ClientConnection& connection) {
+  Session* session = find_served(connection);
+  if (session != nullptr) unnamed_.named(*session);
   return session;
 }
 
 Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
-  Session* session = find(connection);
-  if (session == nullptr || connection.principal() != core::kAnonymous) return session;
+  Session* session = find_served(connection);
+  if (session == nullptr) return nullptr;
+  const bool is_known = connection.principal() != core::kAnonymous;
   const auto brought = router_.forwarded(connection, session->upstream, Mirrored::no);
-  return session->accepts(authorization_of(brought)) ? session : nullptr;
+  if (!is_known && !session->accepts(authorization_of(brought))) return nullptr;
+  unnamed_.named(*session);
+  return session;
 }
 
 Session* SessionDirectory::find_named(const ClientConnection& connection) {

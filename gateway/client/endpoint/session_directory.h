@@ -56,6 +56,7 @@ class SessionDirectory {
 
  private:
   Session* find_named(const ClientConnection& connection);
+  Session* find_served(const ClientConnection& connection);
   Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server,
                  const AccountPtr& caller);
 
