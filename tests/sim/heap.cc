@@ -1,5 +1,6 @@
 #include "heap.h"
 
+#include "huge_pages.h"
 #include "sanitized.h"
 
 #if !LINEWARD_SIM_SANITIZED
@@ -56,9 +57,10 @@ void reserve() {
   void* reserved =
       mmap(nullptr, kReserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) std::abort();
-  const uintptr_t from = (reinterpret_cast<uintptr_t>(reserved) + kSlab - 1) & ~(kSlab - 1);
+  const uintptr_t from = (reinterpret_cast<uintptr_t>(reserved) + kHugePage - 1) & ~(kHugePage - 1);
   heap.begin = heap.next_slab = reinterpret_cast<char*>(from);
-  heap.end = heap.begin + kReserved - kSlab;
+  heap.end = heap.begin + kReserved - kHugePage;
+  madvise(heap.begin, kReserved - kHugePage, MADV_HUGEPAGE);
 }
 
 [[gnu::noinline]] void* more(size_t kind) {

@@ -12,6 +12,7 @@
 #include <random>
 #include <string>
 
+#include "huge_pages.h"
 #include "log/log.h"
 #include "run.h"
 #include "transitions.h"
@@ -54,6 +55,7 @@ int explain(uint64_t seed, bool small) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  move_code_to_huge_pages();
   double limit = 10;
   uint64_t worlds = UINT64_MAX, from = 0;
   bool one = false, tell = false, twice = false, keep_going = false, from_given = false, small = false;
