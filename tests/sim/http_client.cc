@@ -126,8 +126,8 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
         end("cut");
       }
     }
-    for (CallRecord* record : records()) {
-      if (record->ended < 0) client_.ears_.end(*record, "cut");
+    for (const Exchange& one : exchange_.together) {
+      if (busy_ && one.record->ended < 0) client_.ears_.end(*one.record, "cut");
     }
     if (busy_ && !exchange_.record && exchange_.done) {
       const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0;
