@@ -51,6 +51,7 @@ class SubRequest final : public core::CallOwner {
   config::Timeouts own_;
   std::string method_;
   core::CallPhase phase_ = core::CallPhase::queued;
+  bool answered_ = false;  // and a plugin has the answer
   std::chrono::milliseconds begun_at_{0}, phase_since_{0}, last_progress_{0};
   Done done_;
   Heard heard_;

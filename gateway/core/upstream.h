@@ -125,6 +125,8 @@ class Call {
   virtual std::string server_info() const { return {}; }
   // Is the server that answers it a legacy one, though its upstream is modern or speaks for several?
   virtual bool of_legacy_server() const { return false; }
+  // Its server has said its last word, which waits for a plugin of that server's own.
+  virtual bool is_answered() const { return false; }
   // Of an answered `initialize`: does the server keep a session? Without one it can neither ask nor tell
   // anything outside of a call.
   virtual bool has_session() const { return true; }

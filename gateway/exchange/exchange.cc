@@ -390,6 +390,9 @@ void Exchange::use_routed(const core::RoutedPtr& to) {
 void Exchange::deadline(const CallClock::Due& due) {
   seen(step_, StepEvent::deadline);
   if (ended()) return;
+  // As where the plugin is this call's own (on_call_message).
+  if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->is_answered())
+    return clock_.server_is_done();
   std::string method = from_->method_name.substr(0, 100);
   std::string text;
   switch (due.reason) {

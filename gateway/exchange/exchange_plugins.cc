@@ -48,6 +48,7 @@ std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
 
 bool ExchangePlugins::pass_request() {
   mcp::Message& message = exchange_.message_;
+  if (!std::exchange(shown_, true)) note_params();
   switch (chain_.client_message(*this, message)) {
     case Verdict::wait: exchange_.clock_.plugins_decide(); return false;
     case Verdict::answered:
@@ -64,6 +65,19 @@ bool ExchangePlugins::pass_request() {
   drop_stale_mirrors();
   exchange_.clock_.plugins_decided();
   return true;
+}
+
+// A client that comes back sends the same parameters, of which plugins need not make the same: one may set
+// the time, or be another one since a reload.
+void ExchangePlugins::note_params() {
+  const core::ClientRequest& from = *exchange_.from_;
+  const mcp::Message& message = exchange_.message_;
+  if (from.era != mcp::Era::modern || !mcp::may_ask(from.method)) return;
+  if (message.has(mcp::Field::params_request_state)) {
+    asked_with_ = exchange_.owner_.park_table().digest_of(from.principal, from.upstream, message);
+  } else if (!from.capabilities.empty()) {
+    asked_with_ = RequestStates::digest_of(message);
+  }
 }
 
 void ExchangePlugins::drop_stale_mirrors() {

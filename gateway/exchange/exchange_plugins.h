@@ -32,6 +32,8 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   bool has_waiting() const { return passage_.has_waiting(); }
   // So much that the server is not to be read from.
   bool holds_server() const { return passage_.is_holding(); }
+  // AskedWith::digest of the request; empty where no state can come of it, nor comes with it.
+  std::string_view asked_with() const { return asked_with_; }
   // What the client was given to come back with.
   void comes_back_with(std::string_view request_state) { request_state_ = request_state; }
   void failure_text(std::string& text) { chain_.failure_text(text); }
@@ -60,6 +62,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
  private:
   ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
   void moved();
+  void note_params();
   // Headers of the client that repeat a message which a plugin has changed do not go on.
   void drop_stale_mirrors();
 
@@ -80,6 +83,8 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   std::string trace_id_, span_id_;
   plugin::Sampled sampled_ = plugin::Sampled::no;
   std::string request_state_;
+  std::string asked_with_;
+  bool shown_ = false;       // the request, to a plugin
   const uint64_t begun_at_;  // in nanoseconds: when its request was read, or soon after
   size_t mirrored_ = 0;      // a digest of the request as it came, where headers repeat parts of it
 };

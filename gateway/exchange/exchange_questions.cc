@@ -7,7 +7,6 @@
 #include "config/aggregate.h"
 #include "core/request_size.h"
 #include "exchange/exchange_plugins.h"
-#include "exchange/park_table.h"
 #include "json/json_member.h"
 #include "mcp/client_capabilities.h"
 #include "mcp/errors.h"
@@ -38,6 +37,10 @@ bool has_scopes_of(const core::CallerPtr& first, const core::CallerPtr& now) {
 
 ExchangeQuestions::ExchangeQuestions(Exchange& exchange) : exchange_(exchange), settle_(exchange.loop_) {}
 
+AskedWith ExchangeQuestions::asked_with(const Exchange& exchange, const mcp::Message& request) {
+  return {request, exchange.plugins_ ? exchange.plugins_->asked_with() : std::string_view()};
+}
+
 // What the client did not declare it cannot answer: it is told what was missing.
 void ExchangeQuestions::ask(const mcp::Message& message) {
   const core::ClientRequest& from = exchange_.from();
@@ -66,6 +69,7 @@ void ExchangeQuestions::park() {
   if (exchange_.ended() || round_.empty()) return;  // taken back meanwhile
   // What is with a plugin belongs to this round, or is the answer: all_heard() comes behind it.
   if (exchange_.plugins_ && exchange_.plugins_->has_waiting()) return;
+  if (exchange_.call_->is_answered()) return;
   if (auto lost = exchange_.reply_->lost())
     return exchange_.client_gone(*lost);  // it would never come back with an answer
   if (rounds_ >= kMaxRounds) {
@@ -81,6 +85,8 @@ void ExchangeQuestions::park() {
   parked.tag = exchange_.tag_;
   parked.lease = exchange_.lease_;
   parked.routed = exchange_.routed_;
+  parked.asked_with = asked_with_;
+  if (exchange_.plugins_ && asked_with_.empty()) parked.asked_with = exchange_.plugins_->asked_with();
   parked.stats = &exchange_.record().stats_or(exchange_.from().upstream);
   ParkTable& table = exchange_.owner_.park_table();
   if (auto refusal = table.refuses(*exchange_.server_, parked)) {
@@ -105,7 +111,7 @@ bool ExchangeQuestions::is_retry(const Exchange& exchange) {
   // A new form of the server, after a reload, need not be of the same era, nor of a known one yet.
   return exchange.lease_.upstream().era() == mcp::Era::legacy ||
          exchange.owner_.park_table().made(message.text(Field::params_request_state), from.principal,
-                                           from.upstream, message);
+                                           from.upstream, asked_with(exchange, message));
 }
 
 void ExchangeQuestions::resume() {
@@ -116,7 +122,7 @@ void ExchangeQuestions::resume() {
     return refuse_retry(exchange_, "malformed", "inputResponses is not an object of results");
   if (refused_at_aggregate(retry)) return;
   auto taken = exchange_.owner_.park_table().take(retry.text(Field::params_request_state), from.principal,
-                                                  from.upstream, retry);
+                                                  from.upstream, asked_with(exchange_, retry));
   if (!taken) {
     const std::string& server = taken.error().server;
     if (!server.empty() && server != from.upstream) {
@@ -139,6 +145,7 @@ void ExchangeQuestions::resume() {
   exchange_.call_->hand_over(exchange_, core::Handover::in_flight);
   exchange_.clock_.use_limits(exchange_.clock_.limits(), *exchange_.server_);
   exchange_.clock_.go_on(taken->spent);
+  asked_with_ = std::move(taken->asked_with);
   rounds_ = taken->rounds;
   round_ = std::move(taken->questions);
   round_.answer(retry.raw(Field::params_input_responses), *exchange_.call_);
@@ -161,8 +168,8 @@ void ExchangeQuestions::resume() {
 bool ExchangeQuestions::refused_at_aggregate(const mcp::Message& retry) {
   const core::ClientRequest& from = exchange_.from();
   if (!config::is_aggregate(from.upstream)) return false;
-  const ParkedCall* parked = exchange_.owner_.park_table().find(retry.text(Field::params_request_state),
-                                                                from.principal, from.upstream, retry);
+  const ParkedCall* parked = exchange_.owner_.park_table().find(
+      retry.text(Field::params_request_state), from.principal, from.upstream, asked_with(exchange_, retry));
   if (parked == nullptr || !parked->routed) return false;
   core::RoutedPtr to = parked->routed;
   std::optional<core::Failure> refusal;

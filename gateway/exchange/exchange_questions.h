@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "exchange/exchange.h"
+#include "exchange/park_table.h"
 #include "exchange/question_round.h"
 #include "net/loop.h"
 
@@ -39,14 +41,17 @@ class ExchangeQuestions {
   void stop() { settle_.stop(); }
 
  private:
+  // `request` with what is known of it before plugins changed it.
+  static AskedWith asked_with(const Exchange& exchange, const mcp::Message& request);
   void settle();
   void park();
   bool refused_at_aggregate(const mcp::Message& retry);
 
   Exchange& exchange_;
   QuestionRound round_;
-  net::Timer settle_;    // runs from the first question of a round
-  uint32_t rounds_ = 0;  // input-required results that this call has made so far
+  net::Timer settle_;       // runs from the first question of a round
+  std::string asked_with_;  // of the call that this one goes on with (ParkedCall)
+  uint32_t rounds_ = 0;     // input-required results that this call has made so far
 };
 
 }  // namespace lineward::exchange

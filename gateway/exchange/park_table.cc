@@ -167,7 +167,7 @@ std::optional<core::Failure> ParkTable::refuses(const config::Server& server, co
 }
 
 std::string ParkTable::park(ParkedCall call, const config::Server& server, milliseconds limit) {
-  auto params = [&call] { return mcp::salient_params(call.call->request_message()); };
+  auto params = [&call] { return AskedWith(call.call->request_message(), call.asked_with).params(); };
   auto state = states_.make({call.from->principal, call.from->upstream, call.from->method_name, params},
                             loop_.now() + limit);
   auto parked = std::make_unique<Parked>(*this, state.id, std::move(call), server);
@@ -215,18 +215,18 @@ std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
 }
 
 const ParkedCall* ParkTable::find(std::string_view state, std::string_view principal,
-                                  const std::string& upstream, const mcp::Message& retry) const {
-  auto params = [&retry] { return mcp::salient_params(retry); };
-  auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
+                                  const std::string& upstream, const AskedWith& retry) const {
+  auto params = [&retry] { return retry.params(); };
+  auto read = states_.read(state, {principal, upstream, retry.message.method(), params}, loop_.now());
   auto found = read.fault == StateFault::none ? parked_.find(read.id) : parked_.end();
   return found == parked_.end() ? nullptr : &found->second->call;
 }
 
 Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
-                                                 const std::string& upstream, const mcp::Message& retry) {
+                                                 const std::string& upstream, const AskedWith& retry) {
   using Refused = Unexpected<StateRefusal>;
-  auto params = [&retry] { return mcp::salient_params(retry); };
-  auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
+  auto params = [&retry] { return retry.params(); };
+  auto read = states_.read(state, {principal, upstream, retry.message.method(), params}, loop_.now());
   if (read.fault == StateFault::none || read.fault == StateFault::expired) {
     auto past = past_.find(read.id);
     if (past != past_.end()) return Refused{past->second};
@@ -241,10 +241,20 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
 }
 
 bool ParkTable::made(std::string_view state, std::string_view principal, const std::string& upstream,
-                     const mcp::Message& retry) const {
-  auto params = [&retry] { return mcp::salient_params(retry); };
-  auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
+                     const AskedWith& retry) const {
+  auto params = [&retry] { return retry.params(); };
+  auto read = states_.read(state, {principal, upstream, retry.message.method(), params}, loop_.now());
   return read.fault != StateFault::tampered && read.fault != StateFault::lost;
+}
+
+std::string ParkTable::digest_of(std::string_view principal, const std::string& upstream,
+                                 const mcp::Message& retry) const {
+  std::string digest;
+  states_.read(
+      retry.text(mcp::Field::params_request_state),
+      {principal, upstream, retry.method(), [&] { return digest = RequestStates::digest_of(retry); }},
+      loop_.now());
+  return digest;
 }
 
 void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::string why) {

@@ -37,8 +37,23 @@ struct ParkedCall {
   std::chrono::milliseconds spent{0};  // of maxDuration
   core::ClientRequestPtr from;         // the request whose answer said that it waits
   core::RoutedPtr routed;              // where that is the aggregate
+  std::string asked_with;              // as AskedWith::digest
   core::UpstreamStats* stats = nullptr;
   uint64_t tag = 0;  // CallRequest::tag, by which its upstream knows it
+};
+
+// A request of a client by whose parameters a call is known again.
+struct AskedWith {
+  // NOLINTNEXTLINE(google-explicit-constructor): the message alone, where nobody has changed it
+  AskedWith(const mcp::Message& request, std::string_view before_plugins = {})
+      : message(request), digest(before_plugins) {}
+  // RequestStates::digest_of of it.
+  std::string params() const {
+    return digest.empty() ? RequestStates::digest_of(message) : std::string(digest);
+  }
+
+  const mcp::Message& message;
+  std::string_view digest;  // of the parameters that the client sent, where plugins may have changed them
 };
 
 // Why a retry cannot go on with its call.
@@ -62,13 +77,16 @@ class ParkTable {
   std::string park(ParkedCall call, const config::Server& server, std::chrono::milliseconds limit);
   // The parked call of this retry; null: there is none. Until the table is called again.
   const ParkedCall* find(std::string_view state, std::string_view principal, const std::string& upstream,
-                         const mcp::Message& retry) const;
+                         const AskedWith& retry) const;
   // A retry goes on with its call: once. The caller becomes the call's owner (Call::hand_over).
   Result<ParkedCall, StateRefusal> take(std::string_view state, std::string_view principal,
-                                        const std::string& upstream, const mcp::Message& retry);
+                                        const std::string& upstream, const AskedWith& retry);
   // Was this state made here, whatever it is good for?
   bool made(std::string_view state, std::string_view principal, const std::string& upstream,
-            const mcp::Message& retry) const;
+            const AskedWith& retry) const;
+  // AskedWith::digest of a retry whose state was made here for that principal and server; else empty.
+  std::string digest_of(std::string_view principal, const std::string& upstream,
+                        const mcp::Message& retry) const;
   // All workers of a process make states alike, so that each can tell whose one is.
   void use_states(const RequestStates& states) { states_ = states; }
   // States that other replicas can tell whose they are. Null: only this process's.

@@ -8,6 +8,7 @@
 #include "base/base64url.h"
 #include "base/check.h"
 #include "core/parked_state.h"
+#include "mcp/input_required.h"
 
 namespace lineward::exchange {
 namespace {
@@ -88,6 +89,14 @@ RequestStates::Digest RequestStates::keyed(const Digest& key, std::initializer_l
     text += part;
   }
   return mac(key, text);
+}
+
+std::string RequestStates::digest_of(const mcp::Message& request) {
+  const std::string params = mcp::salient_params(request);
+  Digest out{};
+  unsigned int length = 0;
+  LW_CHECK(EVP_Digest(params.data(), params.size(), out.data(), &length, EVP_sha256(), nullptr) == 1);
+  return std::string(view(out, length));
 }
 
 RequestStates::Made RequestStates::make(const StateBinding& binding,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/seal_keys.h"
+#include "mcp/message.h"
 
 namespace lineward::exchange {
 
@@ -24,7 +25,7 @@ struct StateBinding {
   std::string_view principal;
   std::string_view upstream;
   std::string_view method;
-  // mcp::salient_params, which copies them: asked for only once the state is known to be ours and its
+  // RequestStates::digest_of, which copies them: asked for only once the state is known to be ours and its
   // caller's, or else whoever sends a forged state makes us copy megabytes.
   std::function<std::string()> params;
 };
@@ -47,6 +48,9 @@ class RequestStates {
   // From here on under the keys of all replicas, and marked as this one's (replica_tag). Null keys change
   // nothing.
   void share(const std::shared_ptr<const SealKeys>& keys, std::string_view replica);
+
+  // Of the parameters that make a request the same call (mcp::salient_params).
+  static std::string digest_of(const mcp::Message& request);
 
   struct Made {
     std::string id;  // 16 random bytes

@@ -33,6 +33,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   bool resume() override;
   void hand_over(core::CallOwner& owner, core::Handover how) override;
   void retried(mcp::Message request) override;
+  bool is_answered() const override { return live() && passage_.has_last(); }
 
  private:
   // core::CallOwner, of the server's call

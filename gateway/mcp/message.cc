@@ -141,8 +141,9 @@ struct MessageParser {
   // For what is JSON and an object.
   MessageFault::Meant meant() const {
     using Meant = MessageFault::Meant;
-    if (!message.has(Field::method) || message.has(Field::result) || message.has(Field::error))
-      return Meant::unknown;
+    const bool answers = message.has(Field::result) || message.has(Field::error);
+    if (!message.has(Field::method)) return answers ? Meant::answer : Meant::unknown;
+    if (answers) return Meant::unknown;
     return message.has(Field::id) ? Meant::request : Meant::notification;
   }
 

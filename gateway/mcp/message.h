@@ -98,13 +98,20 @@ enum class Field : uint8_t {
 struct MessageFault {
   enum class Kind : uint8_t { not_json, invalid_request, batch };  // -32700, -32600, -32600
   // What it was to be, where its members leave no doubt. What names a method can be no answer, so nobody
-  // waits for it, whatever id stands in it.
-  enum class Meant : uint8_t { unknown, notification, request };
+  // waits for it, whatever id stands in it; what has a result or an error and no method is an answer, whose
+  // id is the other side's.
+  enum class Meant : uint8_t { unknown, notification, request, answer };
   Kind kind = Kind::not_json;
   std::string text;    // for a person
   std::string raw_id;  // the id's JSON text where one was read and is legal, else empty
   std::string bytes;   // the text that was refused
   Meant meant = Meant::unknown;
+
+  bool names_method() const { return meant == Meant::notification || meant == Meant::request; }
+  // The id to refuse it with: under an answer's a call of the sender's own may be under way.
+  std::string_view id_to_refuse() const {
+    return meant == Meant::answer ? std::string_view() : std::string_view(raw_id);
+  }
 };
 
 // The located parts of a message. Get one from Message::parse only.

@@ -6,6 +6,7 @@
 
 #include "base/version.h"
 #include "json/json_member.h"
+#include "mcp/errors.h"
 
 namespace lineward::mcp {
 namespace {
@@ -228,8 +229,22 @@ std::string with_versions(const Message& message, Field list, const std::vector<
   return splice.apply();
 }
 
+std::optional<Message> in_place_of_answer(std::string_view raw_id, std::string_view why) {
+  if (raw_id.empty()) return std::nullopt;
+  auto message = Message::parse(
+      error_message(raw_id, kInternalError, "the client's answer is no message: " + std::string(why)));
+  if (!message) return std::nullopt;
+  return std::move(*message);
+}
+
+std::optional<Message> in_place_of_answer(const MessageFault& fault) {
+  if (fault.meant != MessageFault::Meant::answer) return std::nullopt;
+  return in_place_of_answer(fault.raw_id, fault.text);
+}
+
 RecoveredIds recover_ids(std::string_view broken_line) {
   RecoveredIds found;
+  bool answers = false, asks = false;
   while (true) {
     json::Cursor cursor(broken_line);
     if (!cursor.at_object() || !cursor.enter_object()) return found;
@@ -239,6 +254,10 @@ RecoveredIds recover_ids(std::string_view broken_line) {
       std::string_view raw_key = key.in(broken_line);
       bool is_id = json::key_equals(raw_key, escaped, "id");
       if (json::key_equals(raw_key, escaped, "jsonrpc")) found.looks_like_message = true;
+      asks = asks || json::key_equals(raw_key, escaped, "method");
+      answers = answers || json::key_equals(raw_key, escaped, "result") ||
+                json::key_equals(raw_key, escaped, "error");
+      found.is_answer = answers && !asks;
       json::Span value;
       if (!cursor.skip(value)) return found;
       if (is_id) found.raw_ids.emplace_back(value.in(broken_line));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,10 @@ std::vector<std::string> changes_after_loss(const Message& acknowledgement, std:
 
 // `message` with its id replaced (a server's request on its way to a client, or the client's answer to it).
 std::string with_id(const Message& message, std::string_view raw_id);
+// What a server is answered whose client's answer is no message, as `why` says: an error under that id. Its
+// question would wait for ever otherwise. Nothing where no id was read, or it was no answer.
+std::optional<Message> in_place_of_answer(std::string_view raw_id, std::string_view why);
+std::optional<Message> in_place_of_answer(const MessageFault& fault);
 // notifications/cancelled with its requestId replaced.
 std::string with_request_id(const Message& cancelled, std::string_view raw_id);
 
@@ -76,6 +81,7 @@ std::string with_versions(const Message& message, Field list, const std::vector<
 // "jsonrpc" before it breaks).
 struct RecoveredIds {
   bool looks_like_message = false;
+  bool is_answer = false;  // of what it claims at the top, one is a result or an error, and none a method
   std::vector<std::string> raw_ids;
 };
 RecoveredIds recover_ids(std::string_view broken_line);

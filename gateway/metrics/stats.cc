@@ -145,7 +145,7 @@ void UpstreamStats::cancel_settled(uint64_t tag, const CancelReport& report) {
 }
 
 void UpstreamStats::message_error(const mcp::MessageFault& fault) {
-  if (fault.meant != mcp::MessageFault::Meant::unknown) return message_error(MessageError::malformed);
+  if (fault.names_method()) return message_error(MessageError::malformed);
   bool utf8 = fault.text.find("UTF-8") != std::string::npos;
   message_error(utf8 ? MessageError::bad_utf8 : MessageError::not_json);
 }

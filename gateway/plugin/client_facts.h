@@ -14,7 +14,7 @@ inline RequestFacts facts_of(const core::ClientRequest& from) {
   facts.method_name = from.method_name;
   facts.method = from.method;
   facts.target = from.target;
-  facts.era = from.era;
+  facts.era = facts.client_era = from.era;
   facts.revision = from.revision;
   facts.session = from.session;
   facts.peer = from.peer;

@@ -34,6 +34,13 @@ void Passage::take(mcp::Message message) {
   held_.set(waiting_bytes_ + first_bytes_);
 }
 
+bool Passage::has_last() const {
+  if (waiting_.empty()) return false;
+  // What a plugin has in its hands need not be whole.
+  const MessageKind last = waiting_.size() == 1 && begun_ ? expected_kind_ : waiting_.back().kind();
+  return failure_ || is_final(last);
+}
+
 bool Passage::holds_back(const core::Failure& failure) {
   if (waiting_.empty()) return false;
   failure_ = failure;

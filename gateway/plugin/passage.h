@@ -46,6 +46,8 @@ class Passage {
   void pump();
   // Something of the server has not passed yet.
   bool has_waiting() const { return !waiting_.empty() || failure_; }
+  // That is its last word.
+  bool has_last() const;
   // The server is not to be read from.
   bool is_holding() const { return holding_; }
 

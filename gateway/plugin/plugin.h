@@ -55,8 +55,10 @@ struct RequestFacts {
   std::string_view endpoint;  // what the client addressed: the same, or the path of many servers as one
   std::string_view method_name;
   mcp::Method method = mcp::Method::other;
-  std::string_view target;  // the tool, prompt or URI that it names, or empty
-  mcp::Era era = mcp::Era::modern;
+  std::string_view target;          // the tool, prompt or URI that it names, or empty
+  mcp::Era era = mcp::Era::modern;  // of the messages
+  mcp::Era client_era =
+      mcp::Era::modern;  // of who is answered: at the path of many servers it may be another
   std::string_view revision;
   std::string_view session;  // of a legacy client; a secret, never to be logged whole
   std::string_view peer;     // "127.0.0.1:51234"

@@ -104,7 +104,7 @@ class ToolFilter final : public plugin::Plugin {
 
 Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& message) {
   plugin::RequestFacts facts = exchange.facts();
-  const int no_resource = facts.era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
+  const int no_resource = facts.client_era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
   switch (facts.method) {
     case Method::tools_call: return verdict(exchange, call(facts, message.text(Field::params_name)));
     case Method::prompts_get: {

@@ -53,7 +53,9 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   for (std::string& element : elements) {
     auto parsed = mcp::Message::parse(std::move(element), static_cast<int>(parts_.config.max_depth));
     if (!parsed) {
-      errors.push_back(mcp::error_message(parsed.error().raw_id, mcp::kInvalidRequest, parsed.error().text));
+      const mcp::MessageFault& fault = parsed.error();
+      errors.push_back(mcp::error_message(fault.id_to_refuse(), mcp::kInvalidRequest, fault.text));
+      if (auto answer = mcp::in_place_of_answer(fault)) rest.push_back(std::move(*answer));
     } else if (parsed->kind() != mcp::MessageKind::request) {
       rest.push_back(std::move(*parsed));
     } else if (mcp::method_of(parsed->method()) == mcp::Method::initialize) {

@@ -80,13 +80,21 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
   if (!parts_.router.fits(bytes, server))
     return parts_.refusals.refuse(connection, parts_.router.body_too_large(server));
   auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(parts_.config.max_depth));
-  if (!parsed) return parts_.refusals.refuse(connection, no_message(parsed.error()), parsed.error().raw_id);
+  if (!parsed) {
+    auto answer = mcp::in_place_of_answer(parsed.error());
+    const bool counts = answer && parts_.sessions.find_as_owner(connection) == session;
+    parts_.refusals.refuse(connection, no_message(parsed.error()), parsed.error().id_to_refuse());
+    if (counts) parts_.exchanges.answered(session->id, std::move(*answer), core::AnswerCame::here);
+    return;
+  }
   if (parsed->has(Field::meta_protocol_version)) {
     return parts_.refusals.refuse(
         connection, invalid_request("2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path"),
         parsed->raw(Field::id));
   }
   const mcp::MessageKind kind = parsed->kind();
+  if (kind != mcp::MessageKind::request && parts_.sessions.find_as_owner(connection) == nullptr)
+    return parts_.refusals.refuse(connection, session_not_found());
   const bool opens =
       kind == mcp::MessageKind::request && mcp::method_of(parsed->method()) == mcp::Method::initialize;
   // The stream is the session, so it is there before this; it is opened once.

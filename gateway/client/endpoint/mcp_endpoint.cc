@@ -43,7 +43,7 @@ void McpEndpoint::post(ClientConnection& connection, const std::string& server, 
     return parts_.refusals.refuse(connection, parts_.router.body_too_large(server));
   if (is_array(body) && headers.count("Mcp-Session-Id") > 0) return batches_.post(connection, server, body);
   auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(parts_.config.max_depth));
-  if (!parsed) return parts_.refusals.refuse(connection, no_message(parsed.error()), parsed.error().raw_id);
+  if (!parsed) return no_message_came(connection, parsed.error());
   switch (parsed->kind()) {
     case mcp::MessageKind::request: return request(connection, server, std::move(*parsed), bytes);
     case mcp::MessageKind::notification: return notification(connection, server, std::move(*parsed));
@@ -259,7 +259,17 @@ void McpEndpoint::accept_when_settled(ClientConnection& connection, const Sessio
   parts_.exchanges.when_settled(session.id, lifetime_.guard(accept));
 }
 
-void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
+void McpEndpoint::no_message_came(ClientConnection& connection, const mcp::MessageFault& fault) {
+  const HttpRefusal refusal = no_message(fault);
+  if (auto instead = mcp::in_place_of_answer(fault)) return answer(connection, std::move(*instead), &refusal);
+  parts_.refusals.refuse(connection, refusal, fault.id_to_refuse());
+}
+
+void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, const HttpRefusal* refusal) {
+  const auto accept = [&] {
+    if (refusal == nullptr) return connection.respond(202, {}, {});
+    parts_.refusals.refuse(connection, *refusal);
+  };
   Session* session = parts_.sessions.find_meant(connection);
   if (session == nullptr && !names_session(connection.head().headers)) {
     return parts_.refusals.refuse(
@@ -269,7 +279,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   parts_.sessions.table().touch(*session);
   if (session->shared() != nullptr && connection.facts().passed_by_peer) {
-    connection.respond(202, {}, {});
+    accept();
     parts_.exchanges.answered(session->id, std::move(message), core::AnswerCame::elsewhere);
     return;
   }
@@ -283,7 +293,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   // The head is gone with the answer, the id with the message.
   const PeerRouter::Word word = session->shared() != nullptr ? peers_.word(connection) : std::nullopt;
   const std::string told = word ? PeerRouter::of_answer(arrival.message.raw(Field::id)) : std::string();
-  connection.respond(202, {}, {});
+  accept();
   if (parts_.exchanges.answered(arrival.from->session, std::move(arrival.message), core::AnswerCame::here))
     peers_.tell_others(word, told);
 }

@@ -48,7 +48,9 @@ class McpEndpoint final : private AwaitsSession {
                          uint64_t bytes) override;
   void start_with_state(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
   void notification(ClientConnection& connection, const std::string& server, mcp::Message message);
-  void answer(ClientConnection& connection, mcp::Message message);
+  void no_message_came(ClientConnection& connection, const mcp::MessageFault& fault);
+  // With `refusal` the client is told that instead of being thanked: its answer was no message.
+  void answer(ClientConnection& connection, mcp::Message message, const HttpRefusal* refusal = nullptr);
   std::vector<std::string> versions_to_tell(const std::string& server, std::string_view asked_for) const;
   void accept_when_settled(ClientConnection& connection, const Session& session);
   void refuse_without_session(ClientConnection& connection, std::string_view raw_id);

@@ -89,8 +89,7 @@ void StdioFront::on_end(int error) {
   if (error == 0 && streams_->reads_file()) {
     take_line(lines_.take_partial());
     input_ended_ = true;
-    if (running_.empty()) leave_soon(EndReason::cancelled_client);
-    return;
+    return leave_when_done();
   }
   leave_soon(EndReason::cancelled_client);
 }
@@ -105,21 +104,26 @@ void StdioFront::take_line(std::string text) {
 void StdioFront::too_long(std::string_view beginning) {
   mcp::RecoveredIds found = mcp::recover_ids(beginning);
   bool certain = found.raw_ids.size() == 1 && is_id(found.raw_ids.front());
-  refuse(certain ? found.raw_ids.front() : std::string(), mcp::kInvalidRequest,
-         fmt::format("a message is longer than {} bytes (lineward listen.maxBodyBytes)",
-                     config_.max_body_bytes));
+  const std::string id = certain ? found.raw_ids.front() : std::string();
+  const std::string why =
+      fmt::format("a message is longer than {} bytes (lineward listen.maxBodyBytes)", config_.max_body_bytes);
+  refuse(found.is_answer ? std::string() : id, mcp::kInvalidRequest, why);
+  if (found.is_answer) answer_in_place(mcp::in_place_of_answer(id, why));
 }
 
 void StdioFront::take_fault(const mcp::MessageFault& fault) {
   Session* open = session();
   std::vector<std::string> elements;
-  // 2025-03-26 alone has batches; each answer may go out by itself.
+  // 2025-03-26 alone has batches; each answer may go out by itself. Whether it is that says the answer to an
+  // `initialize` under way.
   bool batch = fault.kind == mcp::MessageFault::Kind::batch;
+  if (batch && opening_ != 0 && has_room(fault.bytes.size())) return keep(fault.bytes);
   if (batch && open != nullptr && open->revision == mcp::kWithBatches)
     elements = mcp::batch_elements(fault.bytes);
   if (elements.empty() || elements.size() > kMaxInBatch) {
     int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
-    return refuse(fault.raw_id, code, fault.text);
+    refuse(fault.id_to_refuse(), code, fault.text);
+    return answer_in_place(mcp::in_place_of_answer(fault));
   }
   for (std::string& element : elements)
     take_line(std::move(element));
@@ -132,26 +136,32 @@ bool StdioFront::hold(mcp::Message& message) {
     notification(std::move(message));
     return true;
   }
-  size_t bytes = message.bytes().size();
-  if (held_.size() >= kMaxHeld || held_bytes_ + bytes > config_.max_body_bytes) {
-    if (message.kind() == mcp::MessageKind::request) {
-      refuse_busy(message.raw(Field::id), EndReason::queue_full,
-                  "too many messages before initialize was answered");
-    }
-    return true;
+  if (has_room(message.bytes().size())) {
+    keep(message.bytes());
+  } else if (message.kind() == mcp::MessageKind::request) {
+    refuse_busy(message.raw(Field::id), EndReason::queue_full,
+                "too many messages before initialize was answered");
   }
-  held_bytes_ += bytes;
-  held_.push_back(std::move(message));
   return true;
+}
+
+bool StdioFront::has_room(size_t bytes) const {
+  return held_.size() < kMaxHeld && held_bytes_ + bytes <= config_.max_body_bytes;
+}
+
+void StdioFront::keep(std::string_view text) {
+  held_bytes_ += text.size();
+  held_.emplace_back(text);
 }
 
 void StdioFront::release_held() {
   while (!held_.empty() && opening_ == 0 && !gone_) {
-    mcp::Message message = std::move(held_.front());
+    std::string text = std::move(held_.front());
     held_.pop_front();
-    held_bytes_ -= message.bytes().size();
-    if (!hold(message)) take(std::move(message));
+    held_bytes_ -= text.size();
+    take_line(std::move(text));
   }
+  leave_when_done();
 }
 
 void StdioFront::take(mcp::Message message) {
@@ -251,6 +261,12 @@ void StdioFront::answer(mcp::Message message) {
   exchanges_.answered(session_id_, std::move(arrival.message), core::AnswerCame::here);
 }
 
+// A client may answer nothing before its session is open, and no policy has to judge what Lineward says.
+void StdioFront::answer_in_place(std::optional<mcp::Message> answer) {
+  if (answer && session() != nullptr)
+    exchanges_.answered(session_id_, std::move(*answer), core::AnswerCame::here);
+}
+
 void StdioFront::notification(mcp::Message message) {
   bool modern = message.has(Field::meta_protocol_version);
   core::Arrival arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
@@ -329,6 +345,11 @@ void StdioFront::reply_over(uint64_t serial) {
     // A session that failed to open ends at the end of this turn, before this.
     loop_.defer(lifetime_, [this] { release_held(); });
   }
+  leave_when_done();
+}
+
+// All that a file had has been taken, and what was asked in it is answered.
+void StdioFront::leave_when_done() {
   if (input_ended_ && running_.empty() && held_.empty()) leave_soon(EndReason::cancelled_client);
 }
 

@@ -68,10 +68,14 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void take_fault(const mcp::MessageFault& fault);
   void take(mcp::Message message);
   bool hold(mcp::Message& message);
+  bool has_room(size_t bytes) const;
+  void keep(std::string_view text);
   void release_held();
   void request(mcp::Message message);
   void notification(mcp::Message message);
   void answer(mcp::Message message);
+  // Instead of one that is no message; nothing: it was none, or nobody knows of what.
+  void answer_in_place(std::optional<mcp::Message> answer);
   // The call that a cancel names; null: none that is under way.
   const Running* named_by(const mcp::Message& cancel) const;
   std::optional<core::Arrival> admit(mcp::Message& message);
@@ -81,6 +85,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
   core::Arrival arrival_of(const mcp::Message& message, mcp::Era era);
+  void leave_when_done();
   void leave_soon(mcp::EndReason why);
   void leave(mcp::EndReason why);
 
@@ -95,9 +100,9 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::unique_ptr<net::StdStreams> streams_;
   StdioWriter writer_;
   LineReader lines_;
-  std::string session_id_;         // of the legacy session, once there was an `initialize`
-  uint64_t opening_ = 0;           // the serial of an `initialize` under way; 0: none
-  std::deque<mcp::Message> held_;  // what a legacy client sent behind it
+  std::string session_id_;        // of the legacy session, once there was an `initialize`
+  uint64_t opening_ = 0;          // the serial of an `initialize` under way; 0: none
+  std::deque<std::string> held_;  // what a legacy client sent behind it, a message or a batch each
   HeldCount held_bytes_{Held::queues};
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;

@@ -18,6 +18,7 @@ void HttpCall::cancel(core::CancelCause why) {
   if (!live()) return;
   owner_ = nullptr;
   give_place();
+  stream_place.reset();
   if (health_probe) host_.health().probe_withdrawn();
   timer.stop();
   host_.withdraw(*this, why.text);
@@ -64,12 +65,14 @@ std::string HttpCall::server_info() const {
 
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
+  stream_place.reset();
   if (live()) host_.health().answered();
   pass_answer(std::move(message), host_.server());
 }
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
+  stream_place.reset();
   if (live()) host_.health().failed(failure, health_probe);
   pass_failure(failure);
 }

@@ -11,6 +11,7 @@
 
 #include "base/intrusive_list.h"
 #include "base/pooled.h"
+#include "http_client/stream_places.h"
 #include "upstream/http/http_messages.h"
 #include "upstream/shared/transport_call.h"
 
@@ -71,10 +72,11 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   // fails too.
   std::optional<core::Failure> refused;
   std::optional<mcp::Message> refusal;
-  bool parked = false;        // takes no place in flight
-  bool health_probe = false;  // shows whether the server is back (http_health.h)
-  uint32_t failures = 0;      // in a row: of resuming, or of listening again
-  std::string last_event_id;  // of a legacy stream
+  std::optional<StreamPlace> stream_place;  // of a listen at a modern server, from when it was sent first
+  bool parked = false;                      // takes no place in flight
+  bool health_probe = false;                // shows whether the server is back (http_health.h)
+  uint32_t failures = 0;                    // in a row: of resuming, or of listening again
+  std::string last_event_id;                // of a legacy stream
   std::chrono::milliseconds retry{1000};
   net::Timer timer;                         // before resuming or listening again
   IntrusiveList<HttpCall>* list = nullptr;  // base/intrusive_list.h

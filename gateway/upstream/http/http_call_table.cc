@@ -8,6 +8,7 @@
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "metrics/limits.h"
 #include "upstream/http/first_revision.h"
 #include "upstream/http/http_failures.h"
 #include "upstream/http/question_slots.h"
@@ -87,7 +88,23 @@ bool HttpCallTable::has_room(const HttpCall& call) const {
   return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
 }
 
+// In a legacy session it takes none of its own. One that its client knows to be open keeps its place.
+std::optional<core::Failure> HttpCallTable::refuses(const SessionGroup& group, const HttpCall& call) const {
+  const bool takes_one = call.is_listen() && group.era == mcp::Era::modern && !call.stream_place;
+  if (!takes_one || parts_.pool.streams().has_room()) return std::nullopt;
+  core::limit_reached(core::Limit::server_connections);
+  return core::Failure{
+      EndReason::queue_full,
+      fmt::format("listens and streams have half of the {} connections that there may be with {} "
+                  "already (limits.maxConnections)",
+                  server_.limits.max_connections, server_.name)};
+}
+
 void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
+  if (call.is_listen() && group.era == mcp::Era::modern && !call.stream_place) {
+    call.stream_place.emplace(parts_.pool.streams());
+    call.stream_place->take_anyway();
+  }
   call.id = parts_.ids.next();
   calls_.emplace_hint(calls_.end(), call.id, &call);
   group.sent(call);

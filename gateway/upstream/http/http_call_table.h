@@ -42,6 +42,8 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
 
   // Whether this call may be sent beside those that are under way.
   bool has_room(const HttpCall& call) const;
+  // Nothing, or why this listen stands beside no others: it would take the connections of calls.
+  std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
   // A call that has left the queue of its group, whose session takes it.
   void send(SessionGroup& group, HttpCall& call);

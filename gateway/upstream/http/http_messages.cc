@@ -216,7 +216,7 @@ void HttpMessages::read_events() {
     auto message = mcp::Message::parse(json::Text{std::move(event.data), std::move(event.outline)});
     if (!message) {
       pool_.count(message.error());
-      if (message.error().meant == mcp::MessageFault::Meant::unknown)
+      if (!message.error().names_method())
         return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
       drop_malformed(message.error());
       continue;

@@ -171,6 +171,11 @@ void HttpUpstream::pump(SessionGroup& group) {
       if (group.is_ready() && sessions_->answers(group, call)) continue;
       if (!sessions_->takes(group, call)) break;
     }
+    if (auto failure = calls_->refuses(group, call)) {
+      group.queue().take_first();
+      call.fail(*failure);
+      continue;
+    }
     if (!calls_->has_room(call)) {
       full = true;
       break;

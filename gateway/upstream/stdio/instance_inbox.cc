@@ -63,7 +63,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
     if (!elements.empty()) return;
   }
   stats_.message_error(fault);
-  if (fault.meant != mcp::MessageFault::Meant::unknown) return refuse_malformed(fault);
+  if (fault.names_method()) return refuse_malformed(fault);
   mcp::RecoveredIds found = mcp::recover_ids(line);
   std::vector<int64_t> meant;
   for (const auto& raw_id : found.raw_ids) {

@@ -1,7 +1,9 @@
 // SDK clients that start Lineward as their stdio server: in front of HTTP fixtures (`lineward stdio URL`) and of a file
 // with a stdio server (`lineward stdio FILE`), both eras.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { Client as ModernClient } from '@modelcontextprotocol/client';
@@ -171,6 +173,40 @@ describe('SDK 2.x on stdio, negotiating', { skip: DIRECT && 'needs Lineward' }, 
       await client.connect(new ModernStdio(parameters(behind)));
       assert.equal(client.getNegotiatedProtocolVersion(), LEGACY);
       assert.equal(textOf(await client.callTool({ name: 'test_simple_text' })), 'This is a simple text response for testing.');
+    });
+  }
+});
+
+describe('a file on stdin', { skip: DIRECT && 'needs Lineward' }, () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 0,
+    method: 'initialize',
+    params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: INFO },
+  };
+  const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+
+  // What stands behind `initialize` is read when that is answered, after the file's end.
+  for (const [name, behind, answers] of [
+    ['nothing', [], 1],
+    ['only a notification', [initialized], 1],
+    ['a request that is refused', [initialized, { ...initialize, id: 1 }], 2],
+    ['a call', [initialized, { jsonrpc: '2.0', id: 1, method: 'tools/list' }], 2],
+  ]) {
+    test(`is answered and ends, with ${name} behind initialize`, async (t) => {
+      const folder = temporaryFolder(t);
+      const file = join(folder, 'in.jsonl');
+      writeFileSync(file, [initialize, ...behind].map((message) => `${JSON.stringify(message)}\n`).join(''));
+      const input = openSync(file, 'r');
+      const child = spawn(binary(), ['stdio', '--', ...legacyFixture()], { stdio: [input, 'pipe', 'ignore'] });
+      closeSync(input);
+      t.after(() => child.kill('SIGKILL'));
+      let said = '';
+      child.stdout.on('data', (chunk) => (said += chunk));
+      const [code] = await once(child, 'close');
+      assert.equal(code, 0);
+      const ids = said.trim().split('\n').map((line) => JSON.parse(line).id);
+      assert.deepEqual(ids, [0, 1].slice(0, answers));
     });
   }
 });

@@ -1,4 +1,5 @@
 #include "mcp/message.h"
+#include "mcp/rewrite.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -302,9 +303,16 @@ TEST_CASE("Message: what a broken one was to be") {
   CHECK(meant(R"({"jsonrpc":"2.0","id":7,"method":"m","params":null})") == Meant::request);
   CHECK(meant(R"({"jsonrpc":"2.0","id":null,"method":"m"})") == Meant::request);
   for (const char* text : {
-           R"({"jsonrpc":"2.0","id":7,"method":"m","result":{}})",
            R"({"jsonrpc":"2.0","id":7,"error":"x"})",
            R"({"jsonrpc":"2.0","result":{}})",
+           R"({"jsonrpc":"2.0","id":7,"result":{},"error":null})",
+       }) {
+    CAPTURE(text);
+    CHECK(meant(text) == Meant::answer);
+  }
+  for (const char* text : {
+           R"({"jsonrpc":"2.0","id":7,"method":"m","result":{}})",
+           R"({"jsonrpc":"2.0","id":7})",
            R"({"jsonrpc":"2.0","method":"m")",
            R"([{"jsonrpc":"2.0","method":"m","params":null}])",
            "7",
@@ -312,6 +320,27 @@ TEST_CASE("Message: what a broken one was to be") {
     CAPTURE(text);
     CHECK(meant(text) == Meant::unknown);
   }
+}
+
+TEST_CASE("Message: an answer that is none is refused under no id, and its question has another one") {
+  const auto fault = [](const char* text) {
+    auto message = Message::parse(text);
+    REQUIRE(!message);
+    return message.error();
+  };
+  const MessageFault broken = fault(R"({"jsonrpc":"2.0","id":"q","result":{},"error":null})");
+  CHECK(broken.id_to_refuse().empty());
+  auto instead = in_place_of_answer(broken);
+  REQUIRE(instead);
+  CHECK(instead->kind() == MessageKind::error);
+  CHECK(instead->raw(Field::id) == "\"q\"");
+  // Of what, nobody knows.
+  CHECK_FALSE(in_place_of_answer(fault(R"({"jsonrpc":"2.0","result":{}})")));
+  const MessageFault request = fault(R"({"jsonrpc":"2.0","id":7,"method":"m","params":null})");
+  CHECK(request.id_to_refuse() == "7");
+  CHECK_FALSE(in_place_of_answer(request));
+  CHECK(recover_ids(R"({"jsonrpc":"2.0","id":7,"result":{"a)").is_answer);
+  CHECK_FALSE(recover_ids(R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"a)").is_answer);
 }
 
 TEST_CASE("Message: a key that is read must not stand twice") {
