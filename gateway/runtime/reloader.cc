@@ -138,7 +138,8 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   config::Config next = std::move(loaded.config);
   config::note_files(next);
   Changes changes = config::compare(config(), next);
-  if (by == kWatch && changes.none()) return {};
+  // Behind a bad one it is news also when it is what is in effect.
+  if (by == kWatch && changes.none() && counts_.last_ok) return {};
   if (http() == nullptr) hold_back(changes, next);
   ReloadReport report;
   report.dry_run = dry_run;

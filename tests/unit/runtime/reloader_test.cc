@@ -123,3 +123,34 @@ TEST_CASE("a reload whose next address one worker cannot listen at closes it on 
   for (size_t k = 0; k < 2; ++k)
     CHECK(workers.listener(k).address().find("127.0.0.2:") == 0);
 }
+
+TEST_CASE("a bad file that is put back as it was is a good one, and its error is told again when it returns") {
+  const std::string good =
+      "listen: {address: '127.0.0.1:0'}\nworkers: 2\n"
+      "mcpServers: {s: {url: 'http://127.0.0.1:1/mcp', disabled: true}}\n";
+  TwoWorkers workers(good);
+  const bool draining = false;
+  std::string file = good;
+  Reloader reloader(
+      workers, draining, [&] { return config::load_text(file, "test.yaml", {}); }, "test.yaml");
+  const admin::ReloadCounts& counts = reloader.counts();
+
+  file = good + "shutdown: {grace: never}\n";
+  CHECK(reloader.reload(false, "watch").outcome == admin::ReloadReport::Outcome::rejected);
+  CHECK_FALSE(counts.last_ok);
+  CHECK(counts.failed == 1);
+  reloader.reload(false, "watch");
+  CHECK(counts.failed == 1);  // the same file, touched
+
+  file = good;
+  CHECK(reloader.reload(false, "watch").outcome == admin::ReloadReport::Outcome::done);
+  CHECK(counts.last_ok);
+  CHECK(counts.ok == 1);
+  reloader.reload(false, "watch");
+  CHECK(counts.ok == 1);  // nothing to tell
+
+  file = good + "shutdown: {grace: never}\n";
+  reloader.reload(false, "watch");
+  CHECK_FALSE(counts.last_ok);
+  CHECK(counts.failed == 2);
+}
