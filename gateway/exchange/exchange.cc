@@ -14,6 +14,7 @@
 #include "exchange/exchange_questions.h"
 #include "exchange/exchange_report.h"
 #include "exchange/step_seam.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "log/redaction.h"
 #include "mcp/errors.h"
@@ -390,7 +391,7 @@ void Exchange::use_routed(const core::RoutedPtr& to) {
 void Exchange::deadline(const CallClock::Due& due) {
   seen(step_, StepEvent::deadline);
   if (ended()) return;
-  std::string method = from_->method_name.substr(0, 100);
+  std::string method = log::Excerpt(from_->method_name, 100).string();
   std::string text;
   switch (due.reason) {
     case EndReason::timeout_queue:
