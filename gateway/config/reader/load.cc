@@ -101,7 +101,7 @@ void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
     Diagnostic diagnostic;
     diagnostic.severity = Severity::warning;
     diagnostic.code = "withheld-variable";
-    diagnostic.message = fmt::format("{} is used elsewhere in this file, so '{}' does not inherit it",
+    diagnostic.message = fmt::format("{} is used elsewhere in the configuration, so '{}' does not inherit it",
                                      clip(name), server.name);
     diagnostic.hint = fmt::format("write env: {{ {0}: \"${{env:{0}}}\" }}", clip(name));
     if (const Member* member = find_server_member(root, server.name)) {
@@ -180,7 +180,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   Document document = parse_document(result.text, syntax_of(result.name, result.text));
   result.diagnostics = std::move(document.diagnostics);
   Server defaults;
-  VariableUses uses;
+  VariableUses uses = options.uses;
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
@@ -189,7 +189,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     defaults = reader.defaults();
     result.config.together = defaults;
     result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
-    uses = reader.uses();
+    for (const auto& [user, names] : reader.uses())
+      uses[user].insert(names.begin(), names.end());
   } else {
     result.secrets = guess_secrets(result.text);
     if (is_toml(result.name) && !result.diagnostics.empty())
