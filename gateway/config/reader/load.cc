@@ -71,15 +71,20 @@ void check_names(const std::vector<Server>& servers, LoadResult& result) {
   }
 }
 
-// The command line says who a server is; how it is treated comes from `defaults:`.
+// The command line says who a server is (cli/server_flags.h); how it is treated comes from `defaults:`, as
+// with a server of the file that says nothing of it.
 void add_servers(const std::vector<Server>& servers, const Server& defaults, LoadResult& result) {
   check_names(servers, result);
-  for (Server server : servers) {
-    server.timeouts = defaults.timeouts;
-    server.limits = defaults.limits;
-    server.restart = defaults.restart;
-    server.stop = defaults.stop;
-    result.config.servers.push_back(std::move(server));
+  for (const Server& given : servers) {
+    Server& server = result.config.servers.emplace_back(defaults);
+    server.name = given.name;
+    server.command = given.command;
+    server.args = given.args;
+    server.env = given.env;
+    server.cwd = given.cwd;
+    server.inherit_env = given.inherit_env;
+    server.url = given.url;
+    server.headers = given.headers;
   }
 }
 

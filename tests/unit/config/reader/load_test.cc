@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "config/options/options.h"
 #include "unit/config/reader/loading.h"
 
 using namespace lineward::config;
@@ -359,6 +360,52 @@ TEST_CASE("flag before environment before file before default") {
     CHECK(one.timeouts.request == 9s);
     CHECK(one.timeouts.max_duration == 1h);
   }
+}
+
+TEST_CASE("a server of the command line takes all that defaults: say, and is who the flags say it is") {
+  LoadOptions options;
+  options.env = lookup_in({{"TOKEN", "x"}});
+  Server given;
+  given.name = "extra";
+  given.command = "run";
+  given.args = {"me"};
+  given.cwd = "/";
+  given.env = {{"A", "b"}};
+  given.inherit_env.mode = InheritedEnv::Mode::all;
+  options.servers = {given};
+  given = {};
+  given.name = "far";
+  given.url = "http://h/mcp";
+  given.headers = {{"X-A", "b"}};
+  options.servers.push_back(given);
+  LoadResult result = load_text(
+      "defaults:\n"
+      "  timeouts: { request: 2s }\n  limits: { maxQueue: 7 }\n  restart: { backoff: 1s }\n"
+      "  circuitBreaker: { consecutiveFailures: 9 }\n  pool: { prewarm: 2 }\n  cache: { enabled: true }\n"
+      "  rlimit: { openFiles: 99 }\n  errors: { stderr: false }\n  retry: { attempts: 3 }\n"
+      "  stop: { termGrace: 1s }\n  sessions: { missing: refuse }\n"
+      "mcpServers: { s: { command: x } }\n",
+      "t.yaml", options);
+  INFO(result.report(false));
+  REQUIRE(result.ok());
+  REQUIRE(result.config.servers.size() == 3);
+  const Config unused;
+  for (size_t k : {1, 2}) {
+    for (const Option& option : lineward::config::options()) {
+      INFO(option.path);
+      if (option.inherited())
+        CHECK(option.same(unused, result.config.servers[0], unused, result.config.servers[k]));
+    }
+  }
+  const Server &extra = result.config.servers[1], &far = result.config.servers[2];
+  CHECK(extra.name == "extra");
+  CHECK(extra.command == "run");
+  CHECK(extra.args == std::vector<std::string>{"me"});
+  CHECK(extra.cwd == "/");
+  CHECK(extra.env.size() == 1);
+  CHECK(extra.inherit_env.mode == InheritedEnv::Mode::all);
+  CHECK(far.url == "http://h/mcp");
+  CHECK(far.headers.size() == 1);
 }
 
 TEST_CASE("faults of the environment name the variable") {
