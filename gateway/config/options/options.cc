@@ -91,9 +91,9 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::address>(
       "listen.address", Kind::text, "127.0.0.1:8000", {},
       "Where clients connect: host:port, :port (every interface) or unix:/path.", check_address));
-  rows.push_back(row<k, &L::path>("listen.path", Kind::text, "/mcp", {},
-                                  "The MCP path; several servers are below it by name: /mcp/<name>.",
-                                  path_fault));
+  rows.push_back(row<k, &L::path>(
+      "listen.path", Kind::text, "/mcp", {},
+      "The MCP path; several servers are below it by name: /mcp/<name> (path /: /<name>).", path_fault));
   rows.push_back(
       row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
                                 "Host names clients may use, besides the address itself and localhost."));

@@ -143,12 +143,26 @@ void check_together(const Node& root, LoadResult& result) {
             clash->shorter, shorter, longer, clash->longer),
         "rename one, or change aggregate.prefix", clash->longer);
   }
+  for (const Server& server : config.servers) {
+    const std::string path = config.listen.below(server.name);
+    const bool taken = config.listen.legacy_sse && (path == "/sse" || path == "/messages");
+    if (taken && !server.disabled)
+      add("bad-value",
+          fmt::format("{} is a path of listen.legacySse and of the server '{}'", path, server.name),
+          "choose another name, or another listen.path", server.name);
+  }
   if (!is_aggregated(config)) return;
   for (const Server& server : config.servers) {
-    if (server.disabled || config.listen.path + "/" + server.name != aggregate_path(config)) continue;
+    if (server.disabled || config.listen.below(server.name) != aggregate_path(config)) continue;
     add("bad-value", fmt::format("aggregate.path is the path of the server '{}'", server.name),
         "choose another path", server.name);
   }
+}
+
+// "/mcp/" means "/mcp": what is below it has a slash of its own.
+void take_off_slash(std::string& path) {
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
 }
 
 bool is_toml(std::string_view name) {
@@ -209,6 +223,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   apply_environment(options.env, result);
   for (const Setting& setting : options.settings)
     apply(setting, result);
+  take_off_slash(result.config.listen.path);
+  take_off_slash(result.config.aggregate.path);
   result.config.together.name = aggregate_path(result.config);
   check_together(document.root, result);
   check_replicas(document.root, options, result);

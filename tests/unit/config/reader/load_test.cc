@@ -408,6 +408,21 @@ TEST_CASE("a server of the command line takes all that defaults: say, and is who
   CHECK(far.headers.size() == 1);
 }
 
+TEST_CASE("a path is read without the slash at its end") {
+  CHECK(load("listen: { path: /mcp/ }\n").config.listen.path == "/mcp");
+  CHECK(load("listen: { path: /a/b// }\n").config.listen.path == "/a/b");
+  CHECK(load("listen: { path: / }\n").config.listen.path == "/");
+  CHECK(load("", {{"LINEWARD_LISTEN_PATH", "/env/"}}).config.listen.path == "/env");
+  const std::string two = "mcpServers: { a: { command: x }, b: { command: x } }\n";
+  CHECK(load("listen: { path: /mcp/ }\n" + two).config.together.name == "/mcp");
+  CHECK(load("aggregate: { path: /all/ }\n" + two).config.together.name == "/all");
+  CHECK_FALSE(load("listen: { path: / }\naggregate: { path: /a/ }\n" + two).ok());
+  const std::string sse = "mcpServers: { sse: { command: x }, b: { command: x } }\n";
+  CHECK(load("listen: { path: / }\n" + sse).ok());
+  CHECK_FALSE(load("listen: { path: /, legacySse: true }\n" + sse).ok());
+  CHECK(load("listen: { legacySse: true }\n" + sse).ok());
+}
+
 TEST_CASE("faults of the environment name the variable") {
   LoadResult result = load("", {{"LINEWARD_LISTEN_IDLE_TIMEOUT", "75"}, {"LINEWARD_OPS_ADDRESS", "9464"}});
   REQUIRE(result.diagnostics.size() == 2);
