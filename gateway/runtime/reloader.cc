@@ -186,8 +186,13 @@ void Reloader::hold_back(Changes& changes, config::Config& next) {
       std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
     const config::Server* before = config::find_server(config(), change.name);
     if (before == nullptr || change.kind == Change::added) continue;
-    std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
-    next.servers.push_back(*before);
+    auto here = std::find_if(next.servers.begin(), next.servers.end(),
+                             [&](const auto& one) { return one.name == change.name; });
+    if (here == next.servers.end()) {
+      next.servers.push_back(*before);
+    } else {
+      *here = *before;  // where it stands: the order means something
+    }
   }
   std::erase_if(changes.servers, [](const ServerChange& one) { return one.kind != Change::adjusted; });
 }
