@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/own_host.h"
 #include "config/forward_rules.h"
 #include "config/options/names.h"
 #include "config/options/option_row.h"
@@ -42,7 +43,7 @@ std::string_view check_command(const Value& value) {
 // Credentials go over TLS, or nowhere but this machine.
 std::string_view check_https(const Value& value) {
   std::string_view text = value.text;
-  bool local = text.substr(0, 17) == "http://localhost:" || text.substr(0, 11) == "http://127.";
+  const bool local = text.substr(0, 7) == "http://" && is_own_host(host_of_url(text));
   if (text.empty() || local || text.substr(0, 8) == "https://") return {};
   return "an authorization server is at https://";
 }

@@ -423,6 +423,21 @@ TEST_CASE("a path is read without the slash at its end") {
   CHECK(load("listen: { legacySse: true }\n" + sse).ok());
 }
 
+TEST_CASE("credentials go to an authorization server in plain text on this machine alone") {
+  const auto with = [](const std::string& url) {
+    return load("mcpServers: { s: { url: 'https://h/', clientCredentials: { clientId: a, clientSecret: b, " +
+                std::string("issuer: '") + url + "' } } }\n");
+  };
+  CHECK(with("https://auth.example/").ok());
+  CHECK(with("http://127.0.0.1:8080/").ok());
+  CHECK(with("http://localhost:8080/").ok());
+  for (const char* other : {"http://auth.example/", "http://127.evil.example.com/",
+                            "http://127.0.0.1:80@evil.example/", "http://localhost:80@evil.example/"}) {
+    INFO(other);
+    CHECK_FALSE(with(other).ok());
+  }
+}
+
 TEST_CASE("faults of the environment name the variable") {
   LoadResult result = load("", {{"LINEWARD_LISTEN_IDLE_TIMEOUT", "75"}, {"LINEWARD_OPS_ADDRESS", "9464"}});
   REQUIRE(result.diagnostics.size() == 2);
