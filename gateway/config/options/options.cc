@@ -140,14 +140,15 @@ void listen_rows(std::vector<Option>& rows) {
 }
 
 std::string_view check_ops(const Value& value) {
-  return value.text == "off" ? std::string_view() : address_fault(value.text);
+  if (value.text == "off") return {};
+  const std::string_view fault = socket_fault(value.text);
+  return fault == kSocketShape ? "write host:port, :port, unix:/path or off" : fault;
 }
 
 std::string_view check_admin(const Value& value) {
   const std::string& text = value.text;
   if (text == "auto" || text == "off") return {};
-  const bool fine = text != "stdio" && address_fault(text).empty();
-  return fine ? std::string_view() : "write unix:/path, host:port, auto or off";
+  return socket_fault(text).empty() ? std::string_view() : "write unix:/path, host:port, auto or off";
 }
 
 void gateway_rows(std::vector<Option>& rows) {

@@ -91,6 +91,8 @@ TEST_CASE("each finding has its code and its exact place") {
       {"listen:\n  maxBodyBytes: 8MB\n", "wrong-type 2:17+3"},
       {"listen:\n  address: 8000\n", "bad-value 2:12+4"},
       {"listen:\n  path: mcp\n", "bad-value 2:9+3"},
+      {"ops:\n  address: stdio\n", "bad-value 2:12+5"},
+      {"ops:\n  address: 9464\n", "bad-value 2:12+4"},
       {"listen:\n  allowedHosts: a\n", "wrong-type 2:17+1"},
       {"listen:\n  allowedHosts: [a, [b]]\n", "wrong-type 2:21+1"},
       {"listen: 8000\n", "wrong-type 1:9+4"},
