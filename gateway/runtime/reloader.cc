@@ -34,6 +34,11 @@ std::string calls_word(size_t calls) {
   return fmt::format("its {} call{} end{}", calls, calls == 1 ? "" : "s", calls == 1 ? "s" : "");
 }
 
+// Of a server that an operator took out of service: nothing of it runs.
+std::string effect_on_held(Change kind) {
+  return kind == Change::removed ? "" : "counts when it is started again";
+}
+
 std::string effect_of(const ServerChange& change, const exchange::ExchangeTable::Work& work) {
   std::string sessions = work.sessions == 0 ? ""
                                             : fmt::format("; its {} session{} with {}", work.sessions,
@@ -204,8 +209,8 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
     exchange::ExchangeTable::Work work;
     const size_t host = worker_of(workers_.placement(), change.name);
     workers_.run(host, [&] { work = workers_.worker(host).upstreams().work_of(change.name); });
-    rows.push_back(
-        {mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")), effect_of(change, work)});
+    rows.push_back({mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")),
+                    is_held(change.name) ? effect_on_held(change.kind) : effect_of(change, work)});
   }
   for (const config::SettingChange& change : changes.settings) {
     std::string what = change.what;
