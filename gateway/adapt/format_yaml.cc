@@ -28,6 +28,13 @@ std::vector<std::string> lines_of(std::string_view text) {
   return out;
 }
 
+// A line of a file that is put in order. `is_said`: it belongs to a text of several lines, which says what it
+// says, blanks and empty lines included.
+struct Line {
+  std::string text;
+  bool is_said = false;
+};
+
 size_t indent_of(const std::string& line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
@@ -50,7 +57,11 @@ size_t rank_at_top(const std::string& key) {
 
 class Formatter {
  public:
-  explicit Formatter(std::vector<std::string> lines) : lines_(std::move(lines)) {}
+  Formatter(const std::vector<std::string>& lines, const Node& root) {
+    for (const std::string& line : lines)
+      lines_.push_back({line});
+    note_texts(root);
+  }
 
   void sort(const Node& root) {
     // What stands deeper is moved first: places further up stay true.
@@ -66,9 +77,41 @@ class Formatter {
     }
     sort_members(root, [](const std::string& key) { return rank_at_top(key); });
   }
-  std::vector<std::string> take() { return std::move(lines_); }
+  std::vector<Line> take() { return std::move(lines_); }
 
  private:
+  // Of | and >: such a text begins on a line of its own, and ends where the next thing stands.
+  bool is_block_text(const Node& node) const {
+    if (node.kind != NodeKind::scalar || !node.quoted || node.line == node.end_line) return false;
+    const auto line = static_cast<size_t>(node.line) - 1, column = static_cast<size_t>(node.column) - 1;
+    if (line >= lines_.size() || column >= lines_[line].text.size()) return true;
+    return lines_[line].text[column] != '"' && lines_[line].text[column] != '\'';
+  }
+
+  // Empty lines at the end of such a text count for nothing, unless its head has a +.
+  bool keeps_its_end(const Node& node) const {
+    if (node.line < 2) return true;
+    const std::string& head = lines_[static_cast<size_t>(node.line) - 2].text;
+    return head.substr(0, head.find(" #")).find('+') != std::string::npos;
+  }
+
+  void note_texts(const Node& node) {
+    if (node.kind == NodeKind::scalar && node.line != node.end_line) {
+      const auto begin = static_cast<size_t>(node.line) - 1;
+      size_t end = std::min(static_cast<size_t>(node.end_line) - 1, lines_.size());
+      if (is_block_text(node) && !keeps_its_end(node)) {
+        while (end > begin && indent_of(lines_[end - 1].text) == lines_[end - 1].text.size())
+          --end;
+      }
+      for (size_t i = begin; i < end; ++i)
+        lines_[i].is_said = true;
+    }
+    for (const Node& item : node.items)
+      note_texts(item);
+    for (const Member& member : node.members)
+      note_texts(member.value);
+  }
+
   void sort_groups(const Node& node, const std::string& group) {
     for (const Member& member : node.members) {
       const std::string inner = group + "." + member.key;
@@ -82,8 +125,8 @@ class Formatter {
 
   bool is_flow(const Node& node) const {
     const auto line = static_cast<size_t>(node.line) - 1, column = static_cast<size_t>(node.column) - 1;
-    if (line >= lines_.size() || column >= lines_[line].size()) return false;
-    return lines_[line][column] == '{' || lines_[line][column] == '[';
+    if (line >= lines_.size() || column >= lines_[line].text.size()) return false;
+    return lines_[line].text[column] == '{' || lines_[line].text[column] == '[';
   }
 
   // A member on a line of its own, and all at the same indentation.
@@ -95,7 +138,7 @@ class Formatter {
       if (member.line <= before || line >= lines_.size()) return false;
       // Lines may have moved within the member above, never this one's own; columns count characters.
       if (member.column != node.members.front().column ||
-          indent_of(lines_[line]) + 1 != static_cast<size_t>(member.column))
+          indent_of(lines_[line].text) + 1 != static_cast<size_t>(member.column))
         return false;
       before = member.line;
     }
@@ -108,15 +151,15 @@ class Formatter {
     const auto indent = static_cast<size_t>(node.members.front().column) - 1;
     struct Chunk {
       size_t rank;
-      std::vector<std::string> lines;
+      std::vector<Line> lines;
     };
     std::vector<size_t> begins;
     for (const Member& member : node.members) {
       size_t begin = static_cast<size_t>(member.line) - 1;
       const size_t floor = begins.empty() ? 0 : begins.back() + 1;
       // A comment that an empty line parts from it is not its own; what editors look for is the file's.
-      while (begin > floor && is_comment(lines_[begin - 1], indent) &&
-             lines_[begin - 1].find("yaml-language-server") == std::string::npos)
+      while (begin > floor && is_comment(lines_[begin - 1].text, indent) &&
+             lines_[begin - 1].text.find("yaml-language-server") == std::string::npos)
         --begin;
       begins.push_back(begin);
     }
@@ -140,58 +183,56 @@ class Formatter {
     size_t end = static_cast<size_t>(node.members.back().line);
     const Node& value = node.members.back().value;
     const bool block = value.kind == NodeKind::mapping || value.kind == NodeKind::sequence;
-    if (!block || is_flow(value)) end = std::max(end, static_cast<size_t>(value.end_line));
+    const size_t behind = static_cast<size_t>(value.end_line) - (is_block_text(value) ? 1 : 0);
+    if (!block || is_flow(value)) end = std::max(end, behind);
     end = std::min(end, lines_.size());
     size_t last = end;
     for (size_t i = end; i < lines_.size(); ++i) {
-      if (indent_of(lines_[i]) == lines_[i].size()) continue;  // empty
+      const std::string& line = lines_[i].text;
+      if (indent_of(line) == line.size()) continue;  // empty
       // A list may stand at the indentation of its key.
-      const bool deeper = indent_of(lines_[i]) > indent ||
-                          (indent_of(lines_[i]) == indent && lines_[i].compare(indent, 2, "- ") == 0);
+      const bool deeper =
+          indent_of(line) > indent || (indent_of(line) == indent && line.compare(indent, 2, "- ") == 0);
       if (!deeper) break;
       last = i + 1;
     }
     return std::max(last, end);
   }
 
-  std::vector<std::string> lines_;
+  std::vector<Line> lines_;
 };
 
-// No blanks at the ends of lines (but in texts of several lines, which say what they say), no two empty
-// lines, none at the end.
-std::string tidy(const std::vector<std::string>& lines, bool has_blocks) {
+// No blanks at the ends of lines, no two empty lines, none at the end; but for what is said.
+std::string tidy(const std::vector<Line>& lines) {
   std::string out;
-  bool empty = true;
-  for (const std::string& line : lines) {
-    std::string kept = line;
-    if (!has_blocks) kept.erase(kept.find_last_not_of(" \t\r") + 1);
-    if (kept.empty() && empty && !has_blocks) continue;
-    empty = kept.empty();
+  bool was_empty = true;
+  size_t end = 0;
+  for (const Line& line : lines) {
+    std::string kept = line.text;
+    if (!line.is_said) kept.erase(kept.find_last_not_of(" \t\r") + 1);
+    const bool is_empty = kept.empty() && !line.is_said;
+    if (is_empty && was_empty) continue;
+    was_empty = is_empty;
     out += kept + "\n";
+    if (!is_empty) end = out.size();
   }
-  while (!has_blocks && out.size() > 1 && out.substr(out.size() - 2) == "\n\n")
-    out.pop_back();
+  out.resize(end);
   return out;
-}
-
-bool has_text_of_lines(const Node& node) {
-  if (node.kind == NodeKind::scalar && node.line != node.end_line) return true;
-  return std::any_of(node.items.begin(), node.items.end(), has_text_of_lines) ||
-         std::any_of(node.members.begin(), node.members.end(),
-                     [](const Member& member) { return has_text_of_lines(member.value); });
 }
 
 }  // namespace
 
 Result<std::string> format_yaml(std::string_view text, const std::string& name) {
+  // Its place is before all, where it says nothing; within the file it would be a letter.
+  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   config::Document document = config::parse_document(text, config::Syntax::yaml);
   if (!document.diagnostics.empty()) {
     const config::Diagnostic& first = document.diagnostics.front();
     return fail(fmt::format("{}:{}:{}: {}", name, first.line, first.column, first.message));
   }
-  Formatter formatter(lines_of(text));
+  Formatter formatter(lines_of(text), document.root);
   formatter.sort(document.root);
-  return tidy(formatter.take(), has_text_of_lines(document.root));
+  return tidy(formatter.take());
 }
 
 std::string line_diff(std::string_view before, std::string_view after) {

@@ -225,7 +225,7 @@ PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
                                       {"outcome", done ? "done" : acted.error},
                                       {"why", text(body, "reason")}});
   if (acted.outcome == ServerActed::Outcome::unknown) return refused(404, acted.error);
-  if (!done) return refused(409, acted.error);
+  if (!done) return refused(acted.outcome == ServerActed::Outcome::unanswered ? 503 : 409, acted.error);
   return reply(200, {{"name", asked.argument},
                      {"action", word(act)},
                      {"calls", acted.calls},
@@ -243,9 +243,10 @@ PlainResponse AdminApi::reload(const Asked& asked, const json& body) {
                                         {"from", asked.http.peer},
                                         {"outcome", done ? "done" : report.error}});
   }
-  int status = report.outcome == ReloadReport::Outcome::done       ? 200
-               : report.outcome == ReloadReport::Outcome::rejected ? 422
-                                                                   : 409;
+  const int status = done                                                  ? 200
+                     : report.outcome == ReloadReport::Outcome::rejected   ? 422
+                     : report.outcome == ReloadReport::Outcome::incomplete ? 503
+                                                                           : 409;
   return reply(status, reload_json(report));
 }
 
@@ -261,7 +262,8 @@ void AdminApi::cancel(const Asked& asked, const json& body, PlainServer::Answer 
   const std::string why = reason.empty() ? "cancelled by an operator" : "cancelled by an operator: " + reason;
   bool found = false;
   const size_t worker = worker_of_call(sources_, id);
-  sources_.workers.run(worker, [&] { found = sources_.workers.view(worker).exchanges.cancel(id, why); });
+  const bool asked_for =
+      sources_.workers.run(worker, [&] { found = sources_.workers.view(worker).exchanges.cancel(id, why); });
   log::write(log::Level::info, "admin.action",
              {{"action", "call.cancel"},
               {"who", asked.who},
@@ -272,8 +274,11 @@ void AdminApi::cancel(const Asked& asked, const json& body, PlainServer::Answer 
                                       {"who", asked.who},
                                       {"from", asked.http.peer},
                                       {"call", id},
-                                      {"outcome", found ? "done" : "there is no such call in flight"},
+                                      {"outcome", !asked_for ? "its worker does not answer"
+                                                  : found    ? "done"
+                                                             : "there is no such call in flight"},
                                       {"why", reason}});
+  if (!asked_for) return answer(stuck());
   if (!found) return answer(unknown_call(id));
   if (flag(body, "wait")) return when_settled(id, std::move(answer));
   auto over = ended_call(sources_, id);

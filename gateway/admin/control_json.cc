@@ -161,7 +161,8 @@ json reload_json(const ReloadReport& report) {
   json out{{"dryRun", report.dry_run}};
   if (!report.report.empty()) out["report"] = report.report;
   if (!report.error.empty()) out["error"] = report.error;
-  if (report.outcome != ReloadReport::Outcome::done) return out;
+  using Outcome = ReloadReport::Outcome;
+  if (report.outcome == Outcome::rejected || report.outcome == Outcome::refused) return out;
   out["changes"] = json::array();
   for (const PlanRow& row : report.rows) {
     out["changes"].push_back({{"mark", std::string(1, row.mark)},

@@ -20,8 +20,9 @@ struct PlanRow {
 struct ReloadReport {
   enum class Outcome : uint8_t {
     done,
-    rejected,  // the file is bad: nothing has changed
-    refused    // there is nothing to read, or no time for it
+    rejected,   // the file is bad: nothing has changed
+    refused,    // there is nothing to read, or no time for it
+    incomplete  // a worker whose loop stands still goes on with what it had: the next reload tries again
   };
   Outcome outcome = Outcome::done;
   bool dry_run = false;
@@ -50,8 +51,9 @@ enum class ServerAct : uint8_t {
 struct ServerActed {
   enum class Outcome : uint8_t {
     done,
-    unknown,  // there is no such server
-    refused   // it cannot be, or is so already
+    unknown,    // there is no such server
+    refused,    // it cannot be, or is so already
+    unanswered  // a worker's loop stands still
   };
   Outcome outcome = Outcome::done;
   std::string error;  // one sentence

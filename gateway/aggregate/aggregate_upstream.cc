@@ -47,16 +47,18 @@ AggregateUpstream::~AggregateUpstream() {
 // ---- members ----
 
 void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstream& upstream,
-                             std::function<std::shared_ptr<void>()> lease,
-                             const std::vector<std::string>& order) {
+                             std::function<std::shared_ptr<void>()> lease) {
+  shown_.uris.add_server(server.name);
+  members_.push_back(std::make_shared<Member>(server, upstream, std::move(lease)));
+  if (!listens_.empty()) watch();
+}
+
+void AggregateUpstream::sort(const std::vector<std::string>& order) {
   auto place = [&](const std::string& name) {
     return std::find(order.begin(), order.end(), name) - order.begin();
   };
-  shown_.uris.add_server(server.name);
-  members_.push_back(std::make_shared<Member>(server, upstream, std::move(lease)));
   std::stable_sort(members_.begin(), members_.end(),
                    [&](const auto& a, const auto& b) { return place(a->name) < place(b->name); });
-  if (!listens_.empty()) watch();
 }
 
 void AggregateUpstream::leave(const std::string& name, const std::string& why) {

@@ -35,10 +35,11 @@ class AggregateUpstream final : public core::Upstream {
   AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& together);
   ~AggregateUpstream() override;
 
-  // `order`: the names of all servers as configured, by which members are sorted. `lease` keeps the member's
-  // upstream alive while it is held.
+  // Behind those that there are. `lease` keeps the member's upstream alive while it is held.
   void join(const config::Server& server, plugin::GuardedUpstream& upstream,
-            std::function<std::shared_ptr<void>()> lease, const std::vector<std::string>& order);
+            std::function<std::shared_ptr<void>()> lease);
+  // `order`: the names of all servers as configured.
+  void sort(const std::vector<std::string>& order);
   // It takes no new calls; those that it has go on. With `why`, since nothing takes its place, calls that
   // wait for their client end: it could not come back to them.
   void leave(const std::string& name, const std::string& why = {});

@@ -5,6 +5,7 @@
 
 #include "core/answer_size.h"
 #include "json/json_at.h"
+#include "log/excerpt.h"
 #include "mcp/errors.h"
 #include "metrics/stats.h"
 
@@ -97,7 +98,7 @@ void RoutedCall::go(bool lists_read) {
       request_.method == Method::tasks_cancel)
     what = "task";
   answer_later(mcp::kInvalidParams,
-               fmt::format("no server here has this {}: {}", what, target.substr(0, 200)),
+               fmt::format("no server here has this {}: {}", what, log::Excerpt(target, 200).string()),
                resource ? fmt::format(R"({{"uri":{}}})", json::quote(target)) : std::string());
 }
 
@@ -112,9 +113,10 @@ void RoutedCall::go_by_capability(bool facts_read) {
     if (auto member = aggregate_.find(servers.front())) return send(member, {member->name, {}});
   }
   answer_later(mcp::kMethodNotFound,
-               servers.empty() ? "Method not found: no server here declares it: " + method.substr(0, 200)
-                               : fmt::format("Method not found: several servers declare it ({}): {}",
-                                             fmt::join(servers, ", "), method.substr(0, 200)));
+               servers.empty()
+                   ? "Method not found: no server here declares it: " + log::Excerpt(method, 200).string()
+                   : fmt::format("Method not found: several servers declare it ({}): {}",
+                                 fmt::join(servers, ", "), log::Excerpt(method, 200).string()));
 }
 
 void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/call_timeouts.h"
+#include "log/excerpt.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "metrics/limits.h"
@@ -99,7 +100,7 @@ void SubRequest::late(EndReason reason, milliseconds limit, std::string_view opt
                                                                  : "did not answer";
   finish(Unexpected<core::Failure>{{reason,
                                     fmt::format("{} {} {} within {} ms (lineward {})", member_->name, what,
-                                                method_.substr(0, 100), limit.count(), option),
+                                                log::Excerpt(method_, 100).string(), limit.count(), option),
                                     limit.count()}});
 }
 

@@ -6,7 +6,9 @@
 
 #include "http_client/http_headers.h"
 #include "json/json_member.h"
+#include "log/excerpt.h"
 #include "log/log.h"
+#include "log/redaction.h"
 #include "mcp/errors.h"
 #include "mcp/modern_server.h"
 #include "mcp/rewrite.h"
@@ -275,7 +277,7 @@ void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   }
   if (over.empty()) return lost(listen, failure.text, Loss::refused, milliseconds(failure.retry_after_ms));
   log::write(log::Level::info, "session.listen_narrowed",
-             {{"upstream", server_.name}, {"why", failure.text.substr(0, 200)}});
+             {{"upstream", server_.name}, {"why", log::Excerpt(failure.text, 200)}});
   end(over, std::string(kNoListen) + failure.text);
   const bool was_current = &listen == current_.get();
   missed_ = missed_ || was_current || !current_;
@@ -318,7 +320,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   bool was_current = &listen == current_.get();
   if (!was_current && &listen != next_.get()) return;
   log::write(log::Level::info, "session.listen_lost",
-             {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
+             {{"upstream", server_.name}, {"why", log::Excerpt(why, 200)}});
   missed_ = missed_ || was_current || !current_;
   if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
   drop(was_current ? current_ : next_, "it was given up");
@@ -363,7 +365,9 @@ void BridgeListen::fail_waiters(const std::string& why) {
   }
 }
 
+// In Lineward's own sentence: what the server says in it is told as everything that Lineward tells.
 void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
+  if (refusal) refusal = redaction::apply(*refusal);
   loop_.defer(lifetime_, [this, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
     if (!stopped_) settled(refusal);
   });

@@ -85,7 +85,8 @@ ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Su
   for (const std::string& id : flags.ids) {
     auto reply = ask(socket, "/api/v1/calls/" + id);
     if (!reply) return failed(around, socket, reply.error().text);
-    if (reply->status != 200) return no_such_call(id, reply->body, around);
+    if (reply->status == 404) return no_such_call(id, reply->body, around);
+    if (reply->status != 200) return refused(around, socket, "/api/v1/calls/{id}", *reply);
     around.out << (flags.format == "json" ? reply->body.dump(2) + "\n"
                                           : call_text(reply->body, wide_style_of(flags, around)));
   }
@@ -243,7 +244,7 @@ ExitCode run_control(std::string_view command, const ControlFlags& flags, const 
   bool filters = !flags.upstream.empty() || !flags.older.empty() || !flags.method.empty();
   if (command == "cancel" && flags.ids.empty() && !filters)
     return bad_usage(around.err, "name a call, or select some with --upstream, --older or --method", help);
-  if (command == "cancel" && !flags.ids.empty() && filters)
+  if (!flags.ids.empty() && filters)
     return bad_usage(around.err, "name calls, or select them: not both", help);
   auto chosen = choose_gateway(flags, around);
   if (auto* code = std::get_if<ExitCode>(&chosen)) return *code;

@@ -203,10 +203,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   load.plugins = &plugins::specs();
   const bool has_server = given.has_server || !given.url.empty();
   std::string fault = misplaced_server_flag(given);
-  if (fault.empty() && has_server) {
-    load.servers.emplace_back();
-    fault = server_from_flags(given, around.env, load.servers.back());
-  }
+  if (fault.empty() && has_server) fault = add_server_of_flags(given, load);
   if (!fault.empty()) return bad_usage(around.err, fault, kDoctorHelp);
 
   Report report(flags.format == "json", around.wants_colour(given.color, around.out_is_terminal()), around);

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <cstring>
 
 #include "config/duration.h"
@@ -47,9 +49,9 @@ bool wait_for(int fd, short what, Clock::time_point until) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     if (left <= 0) return false;
     pollfd one{fd, what, 0};
-    const int found = poll(&one, 1, static_cast<int>(left));
+    const int found = poll(&one, 1, static_cast<int>(std::min<int64_t>(left, INT_MAX)));
     if (found > 0) return true;
-    if (found == 0 || errno != EINTR) return false;
+    if (found < 0 && errno != EINTR) return false;
   }
 }
 

@@ -267,10 +267,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   }
   const bool has_server = flags.has_server || !flags.url.empty();
   fault = misplaced_server_flag(flags);
-  if (fault.empty() && has_server) {
-    load.servers.emplace_back();
-    fault = server_from_flags(flags, around.env, load.servers.back());
-  }
+  if (fault.empty() && has_server) fault = add_server_of_flags(flags, load);
   if (!fault.empty()) return bad_usage(around.err, fault, help);
 
   Invocation invocation;

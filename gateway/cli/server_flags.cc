@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cli/words.h"
@@ -15,6 +16,8 @@
 namespace lineward::cli {
 namespace {
 
+using Names = std::set<std::string>;
+
 constexpr std::string_view kHeaderForm = "write -H 'Name: value', with the quotes";
 
 std::string_view trim(std::string_view text) {
@@ -23,7 +26,8 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::string environment_of(const Flags& flags, const config::EnvLookup& env, config::Server& server) {
+std::string environment_of(const Flags& flags, const config::EnvLookup& env, config::Server& server,
+                           Names& used) {
   for (const std::string& entry : flags.env) {
     size_t equals = entry.find('=');
     std::string name = entry.substr(0, equals);
@@ -33,6 +37,7 @@ std::string environment_of(const Flags& flags, const config::EnvLookup& env, con
       value = entry.substr(equals + 1);
     } else if (env) {
       value = env(name);
+      used.insert(name);
     }
     if (!value) return fmt::format("-e {}: the variable is not set here", config::clip(name));
     server.env.emplace_back(std::move(name), std::move(*value));
@@ -41,7 +46,8 @@ std::string environment_of(const Flags& flags, const config::EnvLookup& env, con
 }
 
 // Nothing of a header is shown: where the colon is forgotten, the whole of it may be a secret.
-std::string headers_of(const Flags& flags, const config::EnvLookup& env, config::Server& server) {
+std::string headers_of(const Flags& flags, const config::EnvLookup& env, config::Server& server,
+                       Names& used) {
   config::VariableSources sources;
   sources.env = env;
   config::Value all;
@@ -52,6 +58,7 @@ std::string headers_of(const Flags& flags, const config::EnvLookup& env, config:
     config::Expansion value = config::expand(trim(std::string_view(given).substr(colon + 1)), sources);
     if (!value.faults.empty()) return fmt::format("-H: {}", value.faults.front().message);
     if (value.text.empty()) return fmt::format("-H: a header has no value; {}", kHeaderForm);
+    used.insert(value.variables.begin(), value.variables.end());
     all.map.emplace_back(std::string(name), std::move(value.text));
   }
   if (std::string_view fault = config::headers_fault(all); !fault.empty()) {
@@ -61,14 +68,15 @@ std::string headers_of(const Flags& flags, const config::EnvLookup& env, config:
   return {};
 }
 
-std::string http_server(const Flags& flags, const config::EnvLookup& env, config::Server& server) {
+std::string http_server(const Flags& flags, const config::EnvLookup& env, config::Server& server,
+                        Names& used) {
   const config::Option& option = *config::find_option("mcpServers.*.url");
   config::Value url;
   url.text = flags.url;
   auto checked = config::check_value(option, url, url.text);
   if (!checked) return fmt::format("--{}", checked.error().message);
   server.url = flags.url;
-  return headers_of(flags, env, server);
+  return headers_of(flags, env, server, used);
 }
 
 }  // namespace
@@ -85,10 +93,12 @@ std::string misplaced_server_flag(const Flags& flags) {
   return "--name, --cwd and -e belong to a command behind --, --name to --url too";
 }
 
-std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, config::Server& server) {
+std::string add_server_of_flags(const Flags& flags, config::LoadOptions& load) {
+  config::Server& server = load.servers.emplace_back();
+  Names used;
   std::string fault;
   if (!flags.url.empty()) {
-    fault = http_server(flags, env, server);
+    fault = http_server(flags, load.env, server, used);
     server.name = name_from_url(flags.url);
   } else {
     if (flags.server_words.empty() || flags.server_words[0].empty()) return "there is no command behind --";
@@ -98,12 +108,13 @@ std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, 
     server.name = name_from_command(flags.server_words);
     server.inherit_env.mode =
         config::InheritedEnv::Mode::all;  // whoever types a command means their own shell
-    fault = environment_of(flags, env, server);
+    fault = environment_of(flags, load.env, server, used);
   }
   if (!flags.name.empty()) server.name = flags.name;
   if (fault.empty() && !config::is_server_name(server.name)) {
     fault = fmt::format("--name {}: use 1 to 64 of A-Z a-z 0-9 _ -", config::clip(server.name));
   }
+  load.uses[server.name] = std::move(used);
   return fault;
 }
 

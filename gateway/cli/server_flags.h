@@ -8,15 +8,16 @@
 
 #include "cli/flags.h"
 #include "config/config.h"
-#include "config/reader/variables.h"
+#include "config/reader/load.h"
 
 namespace lineward::cli {
 
 // Empty, or which flag has no server it could belong to.
 std::string misplaced_server_flag(const Flags& flags);
 
-// Fills `server`; empty, or what is wrong. Values of -e and -H may be secrets: no message holds one.
-std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, config::Server& server);
+// Adds it to what is loaded, with the variables that its flags take from the environment; empty, or what is
+// wrong. Values of -e and -H may be secrets: no message holds one.
+std::string add_server_of_flags(const Flags& flags, config::LoadOptions& load);
 
 bool names_url(std::string_view word);
 // Without what may be a secret in it, for a message.

@@ -63,7 +63,7 @@ Place place_of(const json& status, const std::string& name) {
                                  : fmt::format("the gateway has no server '{}'; did you mean '{}'?",
                                                config::clip(name), likely);
   } else if (names.size() > 1) {
-    place.url += "/" + name;
+    place.url += (place.url.back() == '/' ? "" : "/") + name;  // listen.path may be no more than that
   }
   return place;
 }

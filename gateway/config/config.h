@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -183,7 +184,7 @@ struct Server {
 
 struct Listen {
   std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
-  std::string path = "/mcp";
+  std::string path = "/mcp";               // without a slash at its end, unless it is no more than that
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
@@ -208,6 +209,13 @@ struct Listen {
   uint32_t max_in_flight = 10000;  // calls of all clients to all servers; listens are not counted
   uint32_t max_in_flight_per_principal = 0;
   uint32_t max_connections_per_address = 0;
+
+  // What paths below `path` begin with.
+  std::string_view mount() const { return path == "/" ? std::string_view() : std::string_view(path); }
+  // Where one of several servers is.
+  std::string below(std::string_view server) const {
+    return std::string(mount()) + "/" + std::string(server);
+  }
 };
 
 struct Shutdown {

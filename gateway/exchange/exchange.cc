@@ -14,6 +14,7 @@
 #include "exchange/exchange_questions.h"
 #include "exchange/exchange_report.h"
 #include "exchange/step_seam.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "log/redaction.h"
 #include "mcp/errors.h"
@@ -393,7 +394,7 @@ void Exchange::deadline(const CallClock::Due& due) {
   // As where the plugin is this call's own (on_call_message).
   if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->is_answered())
     return clock_.server_is_done();
-  std::string method = from_->method_name.substr(0, 100);
+  std::string method = log::Excerpt(from_->method_name, 100).string();
   std::string text;
   switch (due.reason) {
     case EndReason::timeout_queue:

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "log/excerpt.h"
 #include "log/log.h"
 
 namespace lineward::exchange {
@@ -102,7 +103,7 @@ void SessionLinks::opened(const Exchange& exchange, const mcp::Message* result) 
   client::Session* opened = session(id);
   if (opened == nullptr) return;
   if (result == nullptr) return session_lost(id);  // it never came to be
-  opened->revision = result->text(Field::result_protocol_version).substr(0, 64);
+  opened->revision = log::Excerpt(result->text(Field::result_protocol_version), 64).string();
   if (shares_sessions_) share(*opened);
   log::write(log::Level::info, "session.open",
              {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});

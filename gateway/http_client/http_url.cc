@@ -8,6 +8,7 @@
 
 #include "http/char_class.h"
 #include "http/header_list.h"
+#include "log/excerpt.h"
 
 namespace lineward::upstream {
 namespace {
@@ -24,7 +25,7 @@ bool host_char(char c) {
 }
 
 Unexpected<Error> wrong(std::string_view text, std::string_view why) {
-  return fail(fmt::format("'{}' is no URL of a server: {}", text.substr(0, 200), why));
+  return fail(fmt::format("'{}' is no URL of a server: {}", log::Excerpt(text, 200).string(), why));
 }
 
 // RFC 3986 5.2.4.

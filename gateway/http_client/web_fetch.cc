@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/own_host.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -11,8 +13,7 @@ namespace {
 constexpr size_t kMaxBody = 256 * 1024;
 
 bool is_this_machine(const HttpUrl& url) {
-  return !url.unix_path.empty() || url.host == "localhost" || url.host == "::1" ||
-         url.host.rfind("127.", 0) == 0;
+  return !url.unix_path.empty() || is_own_host(url.host);
 }
 
 }  // namespace

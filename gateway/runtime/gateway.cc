@@ -302,7 +302,7 @@ void Gateway::print_banner() {
                                                   [](const auto& server) { return !server.disabled; }));
   for (const auto& server : config.servers) {
     if (server.disabled) continue;
-    std::string path = config.listen.path + (served == 1 ? "" : "/" + server.name);
+    std::string path = served == 1 ? config.listen.path : config.listen.below(server.name);
     text += fmt::format("  MCP      {}{}   {}\n", base, path, server.name);
   }
   if (together)

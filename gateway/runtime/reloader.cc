@@ -29,9 +29,15 @@ using config::ServerChange;
 constexpr size_t kMaxPlan = 2000;  // in a log line
 constexpr std::string_view kWatch = "watch";
 constexpr std::string_view kRestart = "needs a restart of lineward";
+constexpr std::string_view kStuck = "a worker does not answer: its event loop stands still";
 
 std::string calls_word(size_t calls) {
   return fmt::format("its {} call{} end{}", calls, calls == 1 ? "" : "s", calls == 1 ? "s" : "");
+}
+
+// Of a server that an operator took out of service: nothing of it runs.
+std::string effect_on_held(Change kind) {
+  return kind == Change::removed ? "" : "counts when it is started again";
 }
 
 std::string effect_of(const ServerChange& change, const exchange::ExchangeTable::Work& work) {
@@ -117,6 +123,19 @@ ReloadReport Reloader::rejected(bool dry_run, std::string_view by, std::string e
   return report;
 }
 
+// Some workers have it. It counts as failed, so that somebody asks for it once more.
+ReloadReport Reloader::incomplete(ReloadReport report, std::string_view by) {
+  report.outcome = ReloadReport::Outcome::incomplete;
+  last_rejection_.clear();
+  counts_.last_ok = false;
+  ++counts_.failed;
+  log::write(log::Level::error, "config.incomplete",
+             {{"source", file_}, {"by", by}, {"why", report.error}, {"plan", in_one_line(report.rows)}});
+  audit::record(audit::Kind::reload,
+                {{"by", by}, {"source", file_}, {"outcome", "incomplete"}, {"why", report.error}});
+  return report;
+}
+
 ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
   if (dry_run || draining_ || !events_.begins) return reread(dry_run, by);
   events_.begins();
@@ -138,7 +157,8 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   config::Config next = std::move(loaded.config);
   config::note_files(next);
   Changes changes = config::compare(config(), next);
-  if (by == kWatch && changes.none()) return {};
+  // Behind a bad one it is news also when it is what is in effect.
+  if (by == kWatch && changes.none() && counts_.last_ok) return {};
   if (http() == nullptr) hold_back(changes, next);
   ReloadReport report;
   report.dry_run = dry_run;
@@ -150,12 +170,13 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
     ServerPlacement placement = workers_.placement();
     place_servers(placement, next, workers_.workers());
     if (std::string fault = prepare(next, placement); !fault.empty()) return rejected(dry_run, by, fault, {});
-    apply(changes, next, placement);
+    report.error = apply(changes, next, placement);
   }
   for (size_t k = 0; k < workers_.workers(); ++k)
     workers_.run(k, [&] { report.in_flight += workers_.worker(k).exchanges().live().size(); });
   report.took_ms = static_cast<int64_t>((net::Loop::nanoseconds() - begin) / 1'000'000);
   if (dry_run) return report;
+  if (!report.error.empty()) return incomplete(std::move(report), by);
   counts_.last_ok = true;
   counts_.last_ok_at = unix_time();
   ++counts_.ok;
@@ -185,8 +206,13 @@ void Reloader::hold_back(Changes& changes, config::Config& next) {
       std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
     const config::Server* before = config::find_server(config(), change.name);
     if (before == nullptr || change.kind == Change::added) continue;
-    std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
-    next.servers.push_back(*before);
+    auto here = std::find_if(next.servers.begin(), next.servers.end(),
+                             [&](const auto& one) { return one.name == change.name; });
+    if (here == next.servers.end()) {
+      next.servers.push_back(*before);
+    } else {
+      *here = *before;  // where it stands: the order means something
+    }
   }
   std::erase_if(changes.servers, [](const ServerChange& one) { return one.kind != Change::adjusted; });
 }
@@ -198,8 +224,8 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
     exchange::ExchangeTable::Work work;
     const size_t host = worker_of(workers_.placement(), change.name);
     workers_.run(host, [&] { work = workers_.worker(host).upstreams().work_of(change.name); });
-    rows.push_back(
-        {mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")), effect_of(change, work)});
+    rows.push_back({mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")),
+                    is_held(change.name) ? effect_on_held(change.kind) : effect_of(change, work)});
   }
   for (const config::SettingChange& change : changes.settings) {
     std::string what = change.what;
@@ -232,14 +258,16 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
 }
 
 std::string Reloader::prepare(const config::Config& next, const ServerPlacement& placement) {
-  const config::Config& now = config();
-  const bool others = next.plugins != now.plugins || next.auth != now.auth;
-  const bool moves = next.listen.address != now.listen.address;
+  std::vector<size_t> moving;
   std::string fault;
   plugins_.assign(workers_.workers(), nullptr);
   for (size_t k = 0; k < workers_.workers() && fault.empty(); ++k) {
     bool done = workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
+      // Its own: it may have missed the reload before.
+      const config::Config& now = worker.config();
+      const bool others = next.plugins != now.plugins || next.auth != now.auth;
+      if (next.listen.address != now.listen.address) moving.push_back(k);
       plugins_[k] = worker.exchanges().plugins();
       if (auto made = worker.prepare_replication(next); !made) fault = made.error().text;
       if (!fault.empty() || !worker.wants_plugins(placement) || (plugins_[k] && !others)) return;
@@ -250,16 +278,18 @@ std::string Reloader::prepare(const config::Config& next, const ServerPlacement&
         fault = made.error().text;
       }
     });
-    if (!done) fault = "a worker does not answer: its event loop stands still";
+    if (!done) fault = kStuck;
   }
-  for (size_t k = 0; k < workers_.workers() && moves && fault.empty(); ++k) {
+  for (const size_t k : moving) {
+    if (!fault.empty()) break;
     const net::Listener* first = k == 0 ? nullptr : http()->listener().newest();
-    workers_.run(k, [&] {
+    const bool done = workers_.run(k, [&] {
       client::FrontListener& listener = workers_.worker(k).http()->listener();
       auto opened = k == 0 ? listener.open_next(next.listen.address)
                            : listener.join_next(first->share(), first->address(), first->is_loopback());
       if (!opened) fault = opened.error().text;
     });
+    if (!done) fault = kStuck;
   }
   if (fault.empty()) return {};
   for (size_t k = 0; k < workers_.workers(); ++k) {
@@ -271,24 +301,34 @@ std::string Reloader::prepare(const config::Config& next, const ServerPlacement&
   return fault;
 }
 
-void Reloader::keep_held(Changes& changes) {
-  std::erase_if(changes.servers, [&](const ServerChange& one) {
-    if (!is_held(one.name)) return false;
-    if (one.kind == Change::removed) held_.erase(one.name);
-    return true;
-  });
+// Without servers that are out of service: their next form comes when they are started again.
+Changes Reloader::without_held(Changes changes) const {
+  std::erase_if(changes.servers, [&](const ServerChange& one) { return is_held(one.name); });
+  return changes;
 }
 
-void Reloader::apply(Changes changes, const config::Config& next, const ServerPlacement& placement) {
+std::string Reloader::apply(const Changes& changes, const config::Config& next,
+                            const ServerPlacement& placement) {
   redaction::use_secrets(config::secrets_of(next));
-  keep_held(changes);
   workers_.use_placement(placement);
+  std::vector<size_t> missing;
   for (size_t k = 0; k < workers_.workers(); ++k) {
-    workers_.run(k, [&] { workers_.worker(k).apply(changes, next, placement, std::move(plugins_[k])); });
+    const bool done = workers_.run(k, [&] {
+      Worker& worker = workers_.worker(k);
+      // Its own: it may have missed the reload before.
+      worker.apply(without_held(config::compare(worker.config(), next)), next, placement,
+                   std::move(plugins_[k]));
+    });
+    if (!done) missing.push_back(k);
+  }
+  for (const ServerChange& change : changes.servers) {
+    if (change.kind == Change::removed) held_.erase(change.name);
   }
   join_remote_members(workers_);
   server_left();
   for (size_t k = 0; k < workers_.workers(); ++k) {
+    // It goes on as it was, where it was.
+    if (std::find(missing.begin(), missing.end(), k) != missing.end()) continue;
     workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
       if (worker.http() != nullptr) worker.http()->listener().move();
@@ -297,6 +337,11 @@ void Reloader::apply(Changes changes, const config::Config& next, const ServerPl
   }
   log::set_level(static_cast<log::Level>(config().log.level));
   follow_watch();
+  if (missing.empty()) return {};
+  return fmt::format(
+      "worker {} did not take it, since its event loop stands still: it goes on with what it "
+      "had until the next reload",
+      fmt::join(missing, ", "));
 }
 
 // ---- one server, as an operator wants it ----
@@ -310,6 +355,12 @@ std::string Reloader::refusal_of(const std::string& server, admin::ServerAct act
   if (act == ServerAct::start) return is_held(server) ? "" : server + " is in service";
   if (!is_held(server) || act == ServerAct::stop) return {};
   return server + " is out of service already; start it";
+}
+
+admin::ServerActed Reloader::unanswered(admin::ServerActed acted) {
+  acted.outcome = admin::ServerActed::Outcome::unanswered;
+  acted.error = kStuck;
+  return acted;
 }
 
 admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act, bool force) {
@@ -326,11 +377,12 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
     return out;
   }
   const size_t host = worker_of(workers_.placement(), server);
-  workers_.run(host, [&] {
+  bool taken = workers_.run(host, [&] {
     const auto work = workers_.worker(host).upstreams().work_of(server);
     out.calls = work.calls;
     out.sessions = work.sessions;
   });
+  if (!taken) return unanswered(std::move(out));
   Worker::ServerStep step;
   step.out = act != ServerAct::start && !is_held(server);
   step.in = act == ServerAct::start || act == ServerAct::restart;
@@ -339,13 +391,16 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
                          : act == ServerAct::drain ? "drained"
                                                    : "stopped");
   for (size_t k = 0; k < workers_.workers(); ++k) {
-    workers_.run(k, [&] {
+    const bool done = workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
       if (act == ServerAct::stop || (act == ServerAct::restart && force))
         worker.end_calls_of(server, step.why);
       worker.act(server, step);
     });
+    taken = taken && done;
   }
+  // What it is meant to be is not noted: the same may be asked for again.
+  if (!taken) return unanswered(std::move(out));
   if (step.in) {
     held_.erase(server);
     join_remote_members(workers_);

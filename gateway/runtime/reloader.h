@@ -52,14 +52,18 @@ class Reloader final : public admin::ReloadApi {
   admin::ReloadReport reread(bool dry_run, std::string_view by);
   admin::ReloadReport refused(bool dry_run, std::string error) const;
   admin::ReloadReport rejected(bool dry_run, std::string_view by, std::string error, std::string report);
+  // Some worker did not take it; `report.error` says which.
+  admin::ReloadReport incomplete(admin::ReloadReport report, std::string_view by);
   // What stdio's one client would have to be told, and cannot be.
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
   // What can fail, on each worker, before anything changes; an error, or empty.
   std::string prepare(const config::Config& next, const ServerPlacement& placement);
-  void apply(config::Changes changes, const config::Config& next, const ServerPlacement& placement);
-  // A server that is out of service stays so: its next form comes with the new configuration.
-  void keep_held(config::Changes& changes);
+  // Who did not take it, or empty.
+  std::string apply(const config::Changes& changes, const config::Config& next,
+                    const ServerPlacement& placement);
+  config::Changes without_held(config::Changes changes) const;
+  static admin::ServerActed unanswered(admin::ServerActed acted);
   std::string refusal_of(const std::string& server, admin::ServerAct act) const;
   const config::Config& config() const { return workers_.worker(0).config(); }
   client::HttpFront* http() const { return workers_.worker(0).http(); }

@@ -52,7 +52,7 @@ std::unordered_map<std::string, std::string> resource_documents(const config::Co
     base.pop_back();
   const std::string well_known(client::kResourceMetadata);
   // Under the path that clients see, and under ours, where a proxy in front takes something off.
-  for (const std::string& mount : {path_of(resource), config.listen.path}) {
+  for (const std::string& mount : {path_of(resource), std::string(config.listen.mount())}) {
     out[well_known + mount] = document(config, resource);
     for (const config::Server& server : config.servers) {
       if (server.disabled) continue;

@@ -18,7 +18,7 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
   }
   std::string list;
   for (const auto* server : served) {
-    std::string path = config.listen.path + "/" + server->name;
+    std::string path = config.listen.below(server->name);
     table.servers[path] = server->name;
     if (server->limits.max_request_bytes > 0)
       table.most_bytes[server->name] = server->limits.max_request_bytes;

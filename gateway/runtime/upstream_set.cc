@@ -77,10 +77,16 @@ void UpstreamSet::add(const config::Server& server) {
 
 void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& guarded,
                        std::function<std::shared_ptr<void>()> lease) {
+  together_.members->join(server, guarded, std::move(lease));
+  sort_members();
+}
+
+void UpstreamSet::sort_members() {
+  if (together_.members == nullptr) return;
   std::vector<std::string> order;
   for (const auto& each : config_.servers)
     order.push_back(each.name);
-  together_.members->join(server, guarded, std::move(lease), order);
+  together_.members->sort(order);
 }
 
 std::vector<RemoteServer> UpstreamSet::show_new() {

@@ -67,6 +67,8 @@ class UpstreamSet final : public admin::UpstreamFinder {
   void refresh_remote(const std::string& name, upstream::RemoteState state) {
     remote_.refresh(name, std::move(state));
   }
+  // On the first worker: members of the aggregate stand as their servers do in the configuration.
+  void sort_members();
   // Starts what was added and did not start yet.
   void warm_up();
   // Which of them is the plain sidecar's (config::plain_sidecar), or empty.

@@ -211,6 +211,7 @@ void Worker::act(const std::string& server, const ServerStep& step) {
                        step.why);
   if (!step.in || !lives_here) return;
   upstreams_->add(*config);
+  upstreams_->sort_members();
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }

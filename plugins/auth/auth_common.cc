@@ -101,9 +101,9 @@ std::string unambiguous(std::string_view text) {
 
 std::string Resource::of(std::string_view path) const {
   const std::string& base = config_.auth.resource_metadata.resource;
-  const std::string& mount = config_.listen.path;
-  bool below =
-      path.size() > mount.size() && path.substr(0, mount.size()) == mount && path[mount.size()] == '/';
+  const std::string_view mount = config_.listen.mount();
+  const bool below = path != config_.listen.path && path.size() > mount.size() &&
+                     path.substr(0, mount.size()) == mount && path[mount.size()] == '/';
   if (!below) return base;
   std::string_view rest = path.substr(mount.size());
   return (base.back() == '/' ? base.substr(0, base.size() - 1) : base) + std::string(rest);
@@ -123,8 +123,7 @@ std::string Resource::path_of(std::string_view endpoint) const {
   if (config::is_aggregate(endpoint)) return std::string(endpoint);
   auto served = std::count_if(config_.servers.begin(), config_.servers.end(),
                               [](const config::Server& one) { return !one.disabled; });
-  return served > 1 && !endpoint.empty() ? config_.listen.path + "/" + std::string(endpoint)
-                                         : config_.listen.path;
+  return served > 1 && !endpoint.empty() ? config_.listen.below(endpoint) : config_.listen.path;
 }
 
 std::string Challenge::text() const {

@@ -1,6 +1,5 @@
 // Callers with access tokens of an OAuth authorization server: this gateway as a resource server (MCP
 // authorization; RFC 6750, 8725, 9068, 9728). The principal is "jwt:ISSUER#SUBJECT".
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/sha.h>
 
@@ -8,6 +7,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/own_host.h"
 #include "config/options/read_value.h"
 #include "net/lifetime.h"
 #include "net/tls.h"
@@ -271,23 +271,15 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   net::Lifetime lifetime_;
 };
 
-bool is_loopback_v4(std::string_view host) {
-  in_addr address{};
-  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
-}
-
 // Whoever is on the way of plain http chooses the keys, and with them who comes in.
 std::string_view check_jwks_url(const config::Value& value) {
   std::string_view url = value.text;
   if (url.empty() || url.rfind("https://", 0) == 0) return {};
   constexpr std::string_view kPlain = "http://";
   if (url.rfind(kPlain, 0) == 0) {
-    std::string_view host = url.substr(kPlain.size());
-    host = host.substr(0, host.find_first_of("/?#"));
-    if (host.find('@') != std::string_view::npos) return "a URL of keys holds no user and password";
-    const bool bracketed = host.rfind("[::1]", 0) == 0;
-    host = host.substr(0, bracketed ? 5 : host.find(':'));
-    if (bracketed || host == "localhost" || is_loopback_v4(host)) return {};
+    const std::string_view host = host_of_url(url);
+    if (host.empty()) return "a URL of keys holds a host, and no user and password";
+    if (is_own_host(host)) return {};
   }
   return "keys that come over plain http can be exchanged on their way: write https:// (with jwks.caFile for "
          "an "

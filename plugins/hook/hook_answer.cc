@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "json/json_member.h"
+#include "log/excerpt.h"
 #include "plugin/header_rules.h"
 
 namespace lineward::plugins {
@@ -29,8 +30,8 @@ std::optional<int64_t> number(std::optional<std::string_view> raw) {
   return value;
 }
 
-std::string sentence(std::string text) {
-  if (text.size() > kMaxText) text.resize(kMaxText);
+std::string sentence(std::string_view said) {
+  std::string text = log::Excerpt(said, kMaxText).string();
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/own_host.h"
 #include "mcp/errors.h"
 #include "mcp/header_value.h"
 #include "mcp/methods.h"
@@ -29,19 +30,6 @@ std::string_view without_port(std::string_view host) {
     return end == std::string_view::npos ? host : host.substr(0, end + 1);
   }
   return host.substr(0, host.rfind(':'));
-}
-
-bool is_loopback_name(std::string_view host) {
-  if (host.substr(0, 4) != "127.") return host == "[::1]" || http::equals_ignoring_case(host, "localhost");
-  int dots = 0;
-  for (char c : host) {
-    if (c == '.') {
-      ++dots;
-    } else if (c < '0' || c > '9') {
-      return false;
-    }
-  }
-  return dots == 3;
 }
 
 // A configured host matches with its port where it names one, and with any port where it does not.
@@ -89,7 +77,7 @@ std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const con
   std::string_view host = headers.get("Host");
   bool check_host = loopback || !listen.allowed_hosts.empty();
   if (check_host && !host_listed(listen.allowed_hosts, host) &&
-      !(loopback && is_loopback_name(without_port(host)))) {
+      !(loopback && is_own_host(without_port(host)))) {
     return forbidden("this Host is not served here (listen.allowedHosts)");
   }
   return std::nullopt;
@@ -107,7 +95,7 @@ std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, cons
   if (origins == 1 && loopback) {
     for (std::string_view scheme : {"http://", "https://"}) {
       if (origin.substr(0, scheme.size()) == scheme &&
-          is_loopback_name(without_port(std::string_view(origin).substr(scheme.size())))) {
+          is_own_host(without_port(std::string_view(origin).substr(scheme.size())))) {
         return std::nullopt;
       }
     }

@@ -145,8 +145,12 @@ std::string_view nearest_synonym(std::string_view name, bool per_server) {
 }
 
 std::string_view address_fault(std::string_view address) {
-  constexpr std::string_view kShape = "write host:port, :port, [::1]:port, unix:/path or stdio";
   if (address == "stdio") return {};  // one client, on this process's stdin and stdout
+  const std::string_view fault = socket_fault(address);
+  return fault == kSocketShape ? "write host:port, :port, [::1]:port, unix:/path or stdio" : fault;
+}
+
+std::string_view socket_fault(std::string_view address) {
   if (address.substr(0, 5) == "unix:") {
     std::string_view path = address.substr(5);
     if (path.empty() || path[0] != '/')
@@ -154,15 +158,15 @@ std::string_view address_fault(std::string_view address) {
     return path.size() > 107 ? "the path of a unix socket has at most 107 bytes" : std::string_view();
   }
   size_t colon = address.rfind(':');
-  if (colon == std::string_view::npos) return kShape;
+  if (colon == std::string_view::npos) return kSocketShape;
   std::string_view host = address.substr(0, colon);
   std::string_view port = address.substr(colon + 1);
   bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (!bracketed && host.find(':') != std::string_view::npos)
     return "an IPv6 address needs brackets: [::1]:8000";
-  if (host.find_first_of(" \t/@") != std::string_view::npos) return kShape;
+  if (host.find_first_of(" \t/@") != std::string_view::npos) return kSocketShape;
   if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string_view::npos)
-    return kShape;
+    return kSocketShape;
   unsigned number = 0;
   for (char c : port)
     number = number * 10 + static_cast<unsigned>(c - '0');

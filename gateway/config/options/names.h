@@ -29,7 +29,9 @@ const Synonym* find_synonym(std::string_view name, bool per_server);
 inline constexpr std::array<std::string_view, 4> kHttpTypeWords = {"http", "streamable-http",
                                                                    "streamableHttp", "streamable_http"};
 
-// Empty when fine, else what is wrong.
+// Empty when fine, else what is wrong: of an address where many connect, and of one that may be `stdio` too.
+inline constexpr std::string_view kSocketShape = "write host:port, :port, [::1]:port or unix:/path";
+std::string_view socket_fault(std::string_view address);
 std::string_view address_fault(std::string_view address);
 bool is_server_name(std::string_view name);
 

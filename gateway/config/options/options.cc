@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/own_host.h"
 #include "config/forward_rules.h"
 #include "config/options/names.h"
 #include "config/options/option_row.h"
@@ -42,7 +43,7 @@ std::string_view check_command(const Value& value) {
 // Credentials go over TLS, or nowhere but this machine.
 std::string_view check_https(const Value& value) {
   std::string_view text = value.text;
-  bool local = text.substr(0, 17) == "http://localhost:" || text.substr(0, 11) == "http://127.";
+  const bool local = text.substr(0, 7) == "http://" && is_own_host(host_of_url(text));
   if (text.empty() || local || text.substr(0, 8) == "https://") return {};
   return "an authorization server is at https://";
 }
@@ -91,9 +92,9 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::address>(
       "listen.address", Kind::text, "127.0.0.1:8000", {},
       "Where clients connect: host:port, :port (every interface) or unix:/path.", check_address));
-  rows.push_back(row<k, &L::path>("listen.path", Kind::text, "/mcp", {},
-                                  "The MCP path; several servers are below it by name: /mcp/<name>.",
-                                  path_fault));
+  rows.push_back(row<k, &L::path>(
+      "listen.path", Kind::text, "/mcp", {},
+      "The MCP path; several servers are below it by name: /mcp/<name> (path /: /<name>).", path_fault));
   rows.push_back(
       row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
                                 "Host names clients may use, besides the address itself and localhost."));
@@ -139,14 +140,15 @@ void listen_rows(std::vector<Option>& rows) {
 }
 
 std::string_view check_ops(const Value& value) {
-  return value.text == "off" ? std::string_view() : address_fault(value.text);
+  if (value.text == "off") return {};
+  const std::string_view fault = socket_fault(value.text);
+  return fault == kSocketShape ? "write host:port, :port, unix:/path or off" : fault;
 }
 
 std::string_view check_admin(const Value& value) {
   const std::string& text = value.text;
   if (text == "auto" || text == "off") return {};
-  const bool fine = text != "stdio" && address_fault(text).empty();
-  return fine ? std::string_view() : "write unix:/path, host:port, auto or off";
+  return socket_fault(text).empty() ? std::string_view() : "write unix:/path, host:port, auto or off";
 }
 
 void gateway_rows(std::vector<Option>& rows) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/own_host.h"
 #include "config/reader/section_findings.h"
 #include "config/reader/variables.h"
 
@@ -29,8 +30,7 @@ bool is_tcp_address(std::string_view address) {
 
 bool is_open_address(std::string_view address) {
   if (!is_tcp_address(address)) return false;
-  std::string_view host = address.substr(0, address.rfind(':'));
-  return host != "localhost" && host != "[::1]" && host.substr(0, 4) != "127.";
+  return !is_own_host(address.substr(0, address.rfind(':')));
 }
 
 Result<std::vector<AdminToken>> parse_admin_tokens(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 
+#include "config/aggregate.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 #include "config/reader/variables.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr std::string_view kStdio = "stdio";
+constexpr std::string_view kServers = "mcpServers";
 
 // Texts that may hold a secret, or too much to be shown: only that they changed is said.
 bool is_shown(const Option& option) {
@@ -84,6 +86,32 @@ ServerChange compare_servers(const Server& now, const Server& next) {
   return change;
 }
 
+const Server* find_enabled(const Config& config, std::string_view name) {
+  const Server* found = find_server(config, name);
+  return found != nullptr && !found->disabled ? found : nullptr;
+}
+
+// What `defaults:` say of all servers as one: no server may be left that they say it of.
+void compare_together(const Config& now, const Config& next, Changes& changes) {
+  if (!is_aggregated(now) || !is_aggregated(next)) return;
+  const Config unused;
+  for (const Option& option : options()) {
+    if (!option.inherited() || !is_adjustable(option.key())) continue;
+    if (option.same(unused, now.together, unused, next.together)) continue;
+    changes.settings.push_back(
+        {now.together.name, describe(option, unused, now.together, unused, next.together), false});
+  }
+  auto order = [](const Config& of, const Config& in) {
+    std::vector<std::string_view> names;
+    for (const Server& server : of.servers) {
+      if (!server.disabled && find_enabled(in, server.name) != nullptr) names.push_back(server.name);
+    }
+    return names;
+  };
+  if (order(now, next) != order(next, now))
+    changes.settings.push_back({std::string(kServers), "the order of servers changed", false});
+}
+
 bool is_fixed(std::string_view path) {
   static constexpr std::array<std::string_view, 6> kFixed{"workers",    "ops.address",   "admin.address",
                                                           "log.format", "watchdog.warn", "watchdog.abort"};
@@ -97,11 +125,6 @@ bool is_fixed(std::string_view path) {
 bool is_fixed(std::string_view path, const Config& now, const Config& next) {
   bool pipe = now.listen.address == kStdio || next.listen.address == kStdio;
   return is_fixed(path) || (pipe && path == "listen.address");
-}
-
-const Server* find_enabled(const Config& config, std::string_view name) {
-  const Server* found = find_server(config, name);
-  return found != nullptr && !found->disabled ? found : nullptr;
 }
 
 }  // namespace
@@ -193,6 +216,7 @@ Changes compare(const Config& now, const Config& next) {
     const Server* known = find_server(next, server.name);
     changes.servers.push_back({Change::removed, server.name, {known == nullptr ? "removed" : "disabled"}});
   }
+  compare_together(now, next, changes);
   return changes;
 }
 

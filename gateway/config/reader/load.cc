@@ -71,15 +71,20 @@ void check_names(const std::vector<Server>& servers, LoadResult& result) {
   }
 }
 
-// The command line says who a server is; how it is treated comes from `defaults:`.
+// The command line says who a server is (cli/server_flags.h); how it is treated comes from `defaults:`, as
+// with a server of the file that says nothing of it.
 void add_servers(const std::vector<Server>& servers, const Server& defaults, LoadResult& result) {
   check_names(servers, result);
-  for (Server server : servers) {
-    server.timeouts = defaults.timeouts;
-    server.limits = defaults.limits;
-    server.restart = defaults.restart;
-    server.stop = defaults.stop;
-    result.config.servers.push_back(std::move(server));
+  for (const Server& given : servers) {
+    Server& server = result.config.servers.emplace_back(defaults);
+    server.name = given.name;
+    server.command = given.command;
+    server.args = given.args;
+    server.env = given.env;
+    server.cwd = given.cwd;
+    server.inherit_env = given.inherit_env;
+    server.url = given.url;
+    server.headers = given.headers;
   }
 }
 
@@ -101,7 +106,7 @@ void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
     Diagnostic diagnostic;
     diagnostic.severity = Severity::warning;
     diagnostic.code = "withheld-variable";
-    diagnostic.message = fmt::format("{} is used elsewhere in this file, so '{}' does not inherit it",
+    diagnostic.message = fmt::format("{} is used elsewhere in the configuration, so '{}' does not inherit it",
                                      clip(name), server.name);
     diagnostic.hint = fmt::format("write env: {{ {0}: \"${{env:{0}}}\" }}", clip(name));
     if (const Member* member = find_server_member(root, server.name)) {
@@ -138,12 +143,26 @@ void check_together(const Node& root, LoadResult& result) {
             clash->shorter, shorter, longer, clash->longer),
         "rename one, or change aggregate.prefix", clash->longer);
   }
+  for (const Server& server : config.servers) {
+    const std::string path = config.listen.below(server.name);
+    const bool taken = config.listen.legacy_sse && (path == "/sse" || path == "/messages");
+    if (taken && !server.disabled)
+      add("bad-value",
+          fmt::format("{} is a path of listen.legacySse and of the server '{}'", path, server.name),
+          "choose another name, or another listen.path", server.name);
+  }
   if (!is_aggregated(config)) return;
   for (const Server& server : config.servers) {
-    if (server.disabled || config.listen.path + "/" + server.name != aggregate_path(config)) continue;
+    if (server.disabled || config.listen.below(server.name) != aggregate_path(config)) continue;
     add("bad-value", fmt::format("aggregate.path is the path of the server '{}'", server.name),
         "choose another path", server.name);
   }
+}
+
+// "/mcp/" means "/mcp": what is below it has a slash of its own.
+void take_off_slash(std::string& path) {
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
 }
 
 bool is_toml(std::string_view name) {
@@ -180,7 +199,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   Document document = parse_document(result.text, syntax_of(result.name, result.text));
   result.diagnostics = std::move(document.diagnostics);
   Server defaults;
-  VariableUses uses;
+  VariableUses uses = options.uses;
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
@@ -189,7 +208,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     defaults = reader.defaults();
     result.config.together = defaults;
     result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
-    uses = reader.uses();
+    for (const auto& [user, names] : reader.uses())
+      uses[user].insert(names.begin(), names.end());
   } else {
     result.secrets = guess_secrets(result.text);
     if (is_toml(result.name) && !result.diagnostics.empty())
@@ -203,6 +223,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   apply_environment(options.env, result);
   for (const Setting& setting : options.settings)
     apply(setting, result);
+  take_off_slash(result.config.listen.path);
+  take_off_slash(result.config.aggregate.path);
   result.config.together.name = aggregate_path(result.config);
   check_together(document.root, result);
   check_replicas(document.root, options, result);

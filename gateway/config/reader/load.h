@@ -24,6 +24,7 @@ struct LoadOptions {
   EnvLookup env;  // may be empty: nothing is set
   std::vector<Setting> settings;
   std::vector<Server> servers;  // from the command line, behind those of the file; they take `defaults:` too
+  VariableUses uses;            // of theirs
   LogLevel log_level = LogLevel::info;  // where nobody says which
   std::string directory = ".";          // load_text only: what relative paths start from
   bool read_files = true;

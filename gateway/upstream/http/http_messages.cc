@@ -7,6 +7,7 @@
 
 #include "http/header_list.h"
 #include "http_client/http_headers.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "log/printable.h"
 
@@ -55,11 +56,13 @@ std::string shown_location(std::string_view value) {
   for (char& c : out) {
     if (c <= ' ' || c >= 0x7f) c = '?';
   }
-  return out.size() > kMaxLength ? out.substr(0, kMaxLength) + "..." : out;
+  return out.size() > kMaxLength ? log::Excerpt(out, kMaxLength).string() + "..." : out;
 }
 
 constexpr size_t kMaxWords = 300;     // of a server, in our errors
 constexpr size_t kMaxRefusal = 4096;  // bytes of a body in which they are looked for
+// So much of it is kept: what begins at the end of those bytes is known as a secret only with what follows.
+constexpr size_t kMaxKept = kMaxRefusal + log::Excerpt::kFurther;
 
 bool is_text(std::string_view type) {
   type = http::trim_white_space(type.substr(0, type.find(';')));
@@ -183,7 +186,7 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
   }
   // Of what is neither JSON nor words nothing is kept.
   if (words_) {
-    body_.append(bytes, 0, std::min(bytes.size(), kMaxRefusal - body_.size()));
+    body_.append(bytes, 0, std::min(bytes.size(), kMaxKept - body_.size()));
     return held_.set(body_.size());
   }
   if (!json_) return;
@@ -254,15 +257,14 @@ void HttpMessages::on_transfer_complete() {
 }
 
 // Why the server refuses, in its own words: the message of an MCP error, or else the text that it sent. What
-// it was given as a key is not among them.
+// it was given as a key is not among them, nor the beginning of it where the text is cut.
 std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer) const {
   if (!answer && !words_ && !json_) return {};
-  const std::string_view body = std::string_view(body_).substr(0, kMaxRefusal);
-  std::string words = one_line(answer  ? answer->text(mcp::Field::error_message).substr(0, kMaxRefusal)
-                               : html_ ? shown_text(body)
-                                       : std::string(body));
-  if (transfer_) words = transfer_->without_credentials(std::move(words));
-  return printable(words, kMaxWords);
+  std::string said = answer ? answer->text(mcp::Field::error_message) : body_.substr(0, kMaxKept);
+  if (said.size() > kMaxKept) said.resize(kMaxKept);
+  if (transfer_) said = transfer_->without_credentials(std::move(said));
+  const log::Excerpt words(said, kMaxRefusal);
+  return printable(one_line(!answer && html_ ? shown_text(words) : words.string()), kMaxWords);
 }
 
 // The body of a refusal may hold an MCP error, which says more than the status.

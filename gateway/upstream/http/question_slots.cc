@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -92,7 +93,7 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
                         !group.is_apart() && known && method != Method::roots_list;
   if (late_one && !std::exchange(asks_late_, true)) {
     log::write(log::Level::info, "upstream.asks_late",
-               {{"upstream", server_.name}, {"group", group.key.substr(0, 64)}});
+               {{"upstream", server_.name}, {"group", log::Excerpt(group.key, 64)}});
     keep_apart(group);
   }
   bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "http_client/http_headers.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 
 namespace lineward::upstream {
@@ -72,7 +73,7 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
   if (oldest == nullptr) return false;
   // Where there is no session nothing is lost.
   log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});
+             {{"upstream", server_.name}, {"group", log::Excerpt(oldest->key, 64)}});
   close(*oldest, "made room for another");
   return true;
 }

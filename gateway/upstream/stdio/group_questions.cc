@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "log/excerpt.h"
 #include "log/log.h"
 
 namespace lineward::upstream {
@@ -14,7 +15,7 @@ void GroupQuestions::note_late(Method method) {
   if (asks_late_ || method == Method::roots_list) return;
   asks_late_ = true;
   log::write(log::Level::info, "upstream.asks_late",
-             {{"upstream", server_.name}, {"group", group_.key.substr(0, 64)}});
+             {{"upstream", server_.name}, {"group", log::Excerpt(group_.key, 64)}});
 }
 
 bool GroupQuestions::keeps_apart(const InstanceCalls& calls) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/gate.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -268,7 +269,7 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(instance.pid())},
               {"era", mcp::name(instance.era())},
-              {"group", plan_.key.substr(0, 64)}});
+              {"group", log::Excerpt(plan_.key, 64)}});
   restore(instance);
   owner_.schedule_pump(*this);
 }
@@ -357,7 +358,7 @@ void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_vie
   log::write(log::Level::info, "upstream.replace",
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(instance.pid())},
-              {"group", plan_.key.substr(0, 64)},
+              {"group", log::Excerpt(plan_.key, 64)},
               {"why", why}});
   // A session's answers to its server's questions name no process: it has one at a time, which goes in a
   // moment when it has nothing to do.

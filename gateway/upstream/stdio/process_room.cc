@@ -1,5 +1,6 @@
 #include "upstream/stdio/process_room.h"
 
+#include "log/excerpt.h"
 #include "log/log.h"
 
 namespace lineward::upstream {
@@ -54,7 +55,7 @@ bool ProcessRoom::take(const InstanceGroup& asking) {
   exhausted = oldest == nullptr;
   if (oldest == nullptr) return false;
   log::write(log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});
+             {{"upstream", server_.name}, {"group", log::Excerpt(oldest->group(), 64)}});
   oldest->stop({mcp::EndReason::cancelled_drain, "made room for another", {}});
   return false;  // not before it is gone
 }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "config/server_environment.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "upstream/shared/process_end.h"
 
@@ -16,7 +18,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMaxStderrLine = 4096;
+constexpr size_t kMaxStderrLine = 4096;  // of what is told
+// More of it is read: a secret that begins at the end of what is told is known with what follows.
+constexpr size_t kMaxReadLine = kMaxStderrLine + log::Excerpt::kFurther;
 constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
 // After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
 constexpr milliseconds kLastWords{100};
@@ -42,7 +46,7 @@ StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config:
       owner_(owner),
       stats_(core::upstream_stats(server.name)),
       lines_(server.limits.max_message_bytes),
-      stderr_lines_(kMaxStderrLine),
+      stderr_lines_(kMaxReadLine),
       timer_(loop) {
   in_.process = out_.process = err_.process = this;
 }
@@ -173,7 +177,8 @@ void StdioProcess::stderr_data(std::string_view bytes) {
     return;
   }
   stderr_budget_ -= bytes.size();
-  stderr_dropped_ += stderr_lines_.feed(bytes, [&](std::string line) { stderr_line(std::move(line)); });
+  const size_t skipped = stderr_lines_.feed(bytes, [&](const std::string& line) { stderr_line(line); });
+  stderr_dropped_ += skipped;
 }
 
 void StdioProcess::tell_dropped_stderr() {
@@ -182,11 +187,14 @@ void StdioProcess::tell_dropped_stderr() {
              {{"upstream", server_.name}, {"dropped_bytes", std::exchange(stderr_dropped_, 0)}});
 }
 
-void StdioProcess::stderr_line(std::string line) {
+void StdioProcess::stderr_line(const std::string& line) {
   if (line.empty()) return;
   ++stats_.stderr_lines;
+  stderr_dropped_ += line.size() - std::min(line.size(), kMaxStderrLine);
   log::write(log::Level::info, "upstream.stderr",
-             {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid())}, {"line", line}});
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(pid())},
+              {"line", log::Excerpt(line, kMaxStderrLine)}});
   last_words_.add(line);
 }
 

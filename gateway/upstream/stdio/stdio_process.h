@@ -74,7 +74,7 @@ class StdioProcess {
   void stdout_data(std::string_view bytes);
   void stdout_end();
   void stderr_data(std::string_view bytes);
-  void stderr_line(std::string line);
+  void stderr_line(const std::string& line);
   void stderr_end();
   void tell_dropped_stderr();
   void last_stderr_read();

@@ -30,7 +30,7 @@ describe('the environment of a server', { skip: DIRECT }, () => {
     assert.deepEqual(await of('open'), ['LC_ALL', 'NAMED', 'OPEN', 'OWN', 'TERM', 'no_proxy']);
     assert.deepEqual(await of('minimal'), ['']);
     assert.deepEqual(await of('holder'), ['LC_ALL', 'NAMED', 'OPEN', 'OWN', 'TERM', 'TOKEN', 'no_proxy']);
-    assert.match(gateway.stderr(), /TOKEN is used elsewhere in this file, so 'named' does not inherit it/);
+    assert.match(gateway.stderr(), /TOKEN is used elsewhere in the configuration, so 'named' does not inherit it/);
   });
 
   test('of a command behind --: the shell of whoever typed it', async (t) => {

@@ -133,7 +133,14 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.equal((await lineward(['cancel', ...admin])).code, 2);
     assert.equal((await lineward(['cancel', '../status', ...admin])).code, 2);
     const call = callTool(gateway.url, 'slow', { onCancel: 'error' });
-    await underWay();
+    const { id } = await underWay();
+    for (const filter of [['--upstream', 'github'], ['--method', 'tools/list'], ['--older', '1h']]) {
+      for (const command of ['ps', 'cancel']) {
+        const both = await lineward([command, id, ...filter, ...admin]);
+        assert.equal(both.code, 2, both.out);
+        assert.match(both.err, /name calls, or select them: not both/);
+      }
+    }
     const asked = await lineward(['cancel', '--upstream', 'github', ...admin]);
     assert.equal(asked.code, 2);
     assert.match(asked.err, /add --yes/);

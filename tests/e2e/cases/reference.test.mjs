@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -195,5 +196,16 @@ describe('lineward healthcheck', { skip }, () => {
     await eventually(async () => (await lineward(['healthcheck', '--ops', `unix:${path}`])).out === 'ready\n', 'ready');
     assert.equal((await lineward(['healthcheck', '--ops', 'off'])).code, 2);
     assert.equal((await lineward(['healthcheck', '--timeout', '5'])).code, 2);
+  });
+  test('a limit of weeks is one of weeks', async (t) => {
+    const late = createServer((socket) => {
+      socket.on('error', () => {});
+      setTimeout(() => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n'), 1500);
+    });
+    t.after(() => late.close());
+    await new Promise((listening) => late.listen(0, '127.0.0.1', listening));
+    // 2^32 ms and half a second: as a number of 32 bits no more than that.
+    const asked = await lineward(['healthcheck', '--ops', `127.0.0.1:${late.address().port}`, '--timeout', '4294967796ms']);
+    assert.deepEqual(asked, { code: 0, out: 'ready\n', err: '' });
   });
 });

@@ -513,3 +513,58 @@ mcpServers:
   CHECK(line_diff("a\nb\nc\n", "a\nc\nd\n") == " a\n-b\n c\n+d\n");
   CHECK(line_diff("a\n", "a\n").empty());
 }
+
+TEST_CASE(
+    "blanks at the ends of lines go, but within texts of several lines, and so does the mark before all") {
+  const std::string text =
+      "mcpServers:  \n"
+      "  a:\n"
+      "    args:   \n"
+      "      - -c\n"
+      "      - |\n"
+      "        one  \n"
+      "\n"
+      "\n"
+      "        two\n"
+      "      - 'three  \n"
+      "\n"
+      "\n"
+      "        four'   \n"
+      "\n"
+      "\n"
+      "    command: sh   \n"
+      "listen:  \n"
+      "  path: /m\t\n"
+      "\n";
+  const std::string formatted =
+      "listen:\n"
+      "  path: /m\n"
+      "mcpServers:\n"
+      "  a:\n"
+      "    command: sh\n"
+      "    args:\n"
+      "      - -c\n"
+      "      - |\n"
+      "        one  \n"
+      "\n"
+      "\n"
+      "        two\n"
+      "      - 'three  \n"
+      "\n"
+      "\n"
+      "        four'\n";
+  CHECK(*format_yaml(text, "t.yaml") == formatted);
+  CHECK(*format_yaml(formatted, "t.yaml") == formatted);
+  CHECK(*format_yaml("\xEF\xBB\xBF" + text, "t.yaml") == formatted);
+  const std::string open = "mcpServers:\n  a:\n    command: sh\nlisten:\n  path: /m";
+  CHECK(*format_yaml(open, "t.yaml") == "listen:\n  path: /m\nmcpServers:\n  a:\n    command: sh\n");
+  const std::string kept = "mcpServers:\n  a:\n    command: sh\n    args:\n      - |+\n        x\n\n\n";
+  CHECK(*format_yaml(kept, "t.yaml") == kept);
+  const std::string clipped =
+      "mcpServers:\n  a:\n    cwd: |\n      /tmp  \n\n\n    command: sh\n  # of b\n  b:\n    command: sh\n";
+  CHECK(*format_yaml(clipped, "t.yaml") ==
+        "mcpServers:\n  a:\n    command: sh\n    cwd: |\n      /tmp  \n\n  # of b\n  b:\n    command: sh\n");
+  const std::string last =
+      "mcpServers:\n  a:\n    command: sh\n    cwd: |-\n      /tmp\n  b:\n    command: sh\n";
+  CHECK(*format_yaml("shutdown: { drain: 1s }\n" + last, "t.yaml") == "shutdown: { drain: 1s }\n" + last);
+}

@@ -436,6 +436,27 @@ TEST_CASE("a server by its URL") {
   CHECK(outcome.invocation.config.servers.at(0).headers.at(0).second == "from file");
 }
 
+TEST_CASE("a variable that a flag takes for its server is kept from those of the file") {
+  Folder folder;
+  folder.write("i.yaml", "mcpServers: {s: {command: x, inheritEnv: true}}\n");
+  const Environment environment{{"TOKEN", "s3cret"}};
+  for (std::vector<const char*> flags : {std::vector<const char*>{"--url", "http://h/mcp", "-H",
+                                                                  "Authorization: Bearer ${env:TOKEN}"},
+                                         {"-e", "TOKEN", "--", "npx"}}) {
+    flags.insert(flags.begin(), {"run", "--config", "i.yaml", "--name", "r"});
+    Outcome outcome = call(flags, environment);
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == -1);
+    CHECK_FALSE(config::inherits(outcome.invocation.config.servers.at(0), "TOKEN"));
+    CHECK(config::inherits(outcome.invocation.config.servers.at(0), "OTHER"));
+    CHECK(outcome.invocation.config.servers.at(1).withheld_env.empty());
+  }
+  Outcome outcome =
+      call({"run", "--config", "i.yaml", "--name", "r", "-e", "TOKEN=${env:TOKEN}", "--", "npx"}, environment);
+  CHECK(config::inherits(outcome.invocation.config.servers.at(0), "TOKEN"));  // no variable: what -e says
+  CHECK(outcome.invocation.config.servers.at(1).env.at(0).second == "${env:TOKEN}");
+}
+
 TEST_CASE("a header's text is never shown") {
   for (const char* header : {"s3cret", ": s3cret", "a s3cret: s3cret", "A: s3cret\nB: c", "A: ${s3cret!}"}) {
     Outcome outcome = call({"run", "--url", "http://h/mcp", "-H", header});

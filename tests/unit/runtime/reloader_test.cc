@@ -67,14 +67,21 @@ class TwoWorkers final : public WorkerDirectory {
   client::FrontListener& listener(size_t k) { return workers_[k]->http()->listener(); }
   // The second worker gets no descriptor when it is to listen at the next address.
   void exhaust_second() { exhausted_ = true; }
+  // The second worker's loop stands still from when the next reload is prepared, until it is let go.
+  void stop_second() { stands_next_ = true; }
+  void let_go() { stands_ = false; }
 
   Worker& worker(size_t index) override { return *workers_[index]; }
   const ServerPlacement& placement() const override { return placement_; }
-  void use_placement(ServerPlacement placement) override { placement_ = std::move(placement); }
+  void use_placement(ServerPlacement placement) override {
+    placement_ = std::move(placement);
+    stands_ = std::exchange(stands_next_, false);
+  }
   size_t workers() const override { return workers_.size(); }
   const admin::WorkerView& view(size_t) const override { throw std::logic_error("nobody looks"); }
   size_t host(const std::string&) const override { return 0; }
   bool run(size_t worker, const std::function<void()>& work) override {
+    if (worker == 1 && stands_) return false;
     const bool opens = listener(0).newest()->address() != listener(0).address();
     if (worker == 1 && opens && std::exchange(exhausted_, false)) {
       const NoDescriptors none;
@@ -98,6 +105,7 @@ class TwoWorkers final : public WorkerDirectory {
   std::array<pid_t, 2> spawners_{};
   std::array<std::unique_ptr<Worker>, 2> workers_;
   bool exhausted_ = false;
+  bool stands_next_ = false, stands_ = false;
 };
 
 }  // namespace
@@ -122,4 +130,80 @@ TEST_CASE("a reload whose next address one worker cannot listen at closes it on 
   CHECK(report.error.empty());
   for (size_t k = 0; k < 2; ++k)
     CHECK(workers.listener(k).address().find("127.0.0.2:") == 0);
+}
+
+TEST_CASE(
+    "a bad file that is put back as it was is a good one, and its error is told again when it returns") {
+  const std::string good =
+      "listen: {address: '127.0.0.1:0'}\nworkers: 2\n"
+      "mcpServers: {s: {url: 'http://127.0.0.1:1/mcp', disabled: true}}\n";
+  TwoWorkers workers(good);
+  const bool draining = false;
+  std::string file = good;
+  Reloader reloader(
+      workers, draining, [&] { return config::load_text(file, "test.yaml", {}); }, "test.yaml");
+  const admin::ReloadCounts& counts = reloader.counts();
+
+  file = good + "shutdown: {grace: never}\n";
+  CHECK(reloader.reload(false, "watch").outcome == admin::ReloadReport::Outcome::rejected);
+  CHECK_FALSE(counts.last_ok);
+  CHECK(counts.failed == 1);
+  reloader.reload(false, "watch");
+  CHECK(counts.failed == 1);  // the same file, touched
+
+  file = good;
+  CHECK(reloader.reload(false, "watch").outcome == admin::ReloadReport::Outcome::done);
+  CHECK(counts.last_ok);
+  CHECK(counts.ok == 1);
+  reloader.reload(false, "watch");
+  CHECK(counts.ok == 1);  // nothing to tell
+
+  file = good + "shutdown: {grace: never}\n";
+  reloader.reload(false, "watch");
+  CHECK_FALSE(counts.last_ok);
+  CHECK(counts.failed == 2);
+}
+
+TEST_CASE("a worker that stands still while a reload is applied is told of, and takes it with the next one") {
+  const auto with = [](const std::string& address, const std::string& more) {
+    return "listen: {address: '" + address + "', path: '/" + more +
+           "'}\nworkers: 2\nmcpServers: {s: {url: 'http://127.0.0.1:1/mcp', disabled: true}}\n";
+  };
+  TwoWorkers workers(with("127.0.0.1:0", "a"));
+  const bool draining = false;
+  Reloader reloader(
+      workers, draining, [&] { return load(with("127.0.0.2:0", "b")); }, "test.yaml");
+
+  workers.stop_second();
+  auto report = reloader.reload(false, "test");
+  CHECK(report.outcome == admin::ReloadReport::Outcome::incomplete);
+  CHECK(report.error.find("worker 1 did not take it") == 0);
+  CHECK_FALSE(reloader.counts().last_ok);
+  CHECK(reloader.counts().failed == 1);
+  CHECK(reloader.counts().ok == 0);
+  CHECK(workers.worker(0).config().listen.path == "/b");
+  CHECK(workers.worker(1).config().listen.path == "/a");
+  CHECK(workers.listener(1).address().find("127.0.0.1:") == 0);
+  CHECK(reloader.reload(false, "test").outcome == admin::ReloadReport::Outcome::rejected);  // it still does
+
+  workers.let_go();
+  report = reloader.reload(false, "test");
+  CHECK(report.outcome == admin::ReloadReport::Outcome::done);
+  CHECK(reloader.counts().last_ok);
+  CHECK(workers.worker(1).config().listen.path == "/b");
+  CHECK(workers.listener(1).address() == workers.listener(0).address());
+}
+
+TEST_CASE("what an operator wants of a server whose worker stands still has not happened") {
+  const std::string file =
+      "listen: {address: '127.0.0.1:0'}\nworkers: 2\nmcpServers: {s: {url: 'http://127.0.0.1:1/mcp'}}\n";
+  TwoWorkers workers(file);
+  const bool draining = false;
+  Reloader reloader(
+      workers, draining, [&] { return load(file); }, "test.yaml");
+  workers.stop_second();
+  workers.use_placement({{"s", 1}});
+  auto acted = reloader.act("s", admin::ServerAct::stop, false);
+  CHECK(acted.outcome == admin::ServerActed::Outcome::unanswered);
+  CHECK_FALSE(reloader.is_held("s"));
 }

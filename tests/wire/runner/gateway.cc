@@ -102,8 +102,10 @@ void Gateway::start(const Setup& setup) {
       }
     }
   } else {
-    argv = {program_.path, "run", "--listen", "127.0.0.1:0", "--log-format", "logfmt"};
-    if (setup.stdio) argv = {program_.path, "stdio", "--log-format", "logfmt"};
+    argv = {program_.path, "run", "--listen", "127.0.0.1:0"};
+    if (setup.stdio) argv = {program_.path, "stdio"};
+    if (std::find(setup.args.begin(), setup.args.end(), "--log-format") == setup.args.end())
+      argv.insert(argv.end(), {"--log-format", "logfmt"});
     argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
     argv.insert(argv.end(), setup.args.begin(), setup.args.end());
     // Many run at once: nobody's default port or socket, unless the script is about them.

@@ -142,6 +142,17 @@ TEST_CASE("addresses") {
   }
 }
 
+TEST_CASE("stdio is where clients are, and nobody else") {
+  CHECK(address_fault("stdio").empty());
+  CHECK(address_fault("8000") == "write host:port, :port, [::1]:port, unix:/path or stdio");
+  Value value;
+  for (const char* text : {"stdio", "9464"}) {
+    value.text = text;
+    CHECK(find_option("ops.address")->check(value) == "write host:port, :port, unix:/path or off");
+    CHECK(find_option("admin.address")->check(value) == "write unix:/path, host:port, auto or off");
+  }
+}
+
 TEST_CASE("conf/every-option.yaml is what the table says") {
   std::ifstream file(LINEWARD_SOURCE_DIR "/conf/every-option.yaml");
   std::stringstream text;

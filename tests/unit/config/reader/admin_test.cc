@@ -44,11 +44,13 @@ TEST_CASE("tokens are lines with a role") {
 
 TEST_CASE("an address that others reach wants tokens") {
   CHECK(with("{ address: '127.0.0.1:8001' }").ok());
+  CHECK(with("{ address: '127.1.2.3:8001' }").ok());
   CHECK(with("{ address: 'localhost:8001' }").ok());
   CHECK(with("{ address: '[::1]:8001' }").ok());
   CHECK(with("{ address: 'unix:/run/a.sock' }").ok());
   CHECK(with("off").ok());
-  for (const char* open : {":8001", "0.0.0.0:8001", "10.0.0.1:8001", "[::]:8001", "gateway.example:8001"}) {
+  for (const char* open : {":8001", "0.0.0.0:8001", "10.0.0.1:8001", "[::]:8001", "gateway.example:8001",
+                           "127.evil.example.com:8001", "127.0.0.1.example:8001"}) {
     INFO(open);
     LoadResult result = with("{ address: '" + std::string(open) + "' }");
     CHECK(!result.ok());

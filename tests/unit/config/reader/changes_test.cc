@@ -44,7 +44,13 @@ TEST_CASE("servers come, go and change") {
   CHECK(servers("a: {command: x}", "a: {command: x}").empty());
   CHECK(servers("a: {command: x}", "a: {command: x}, b: {command: y}") == "+b: new");
   CHECK(servers("a: {command: x}, b: {command: y}", "a: {command: x}") == "-b: removed");
-  CHECK(servers("a: {command: x}, b: {command: y}", "b: {command: y}, a: {command: x}").empty());
+  CHECK(servers("a: {command: x}, b: {command: y}", "b: {command: y}, a: {command: x}") ==
+        "the order of servers changed");
+  CHECK(servers("a: {command: x}, b: {command: y, disabled: true}",
+                "b: {command: y, disabled: true}, a: {command: x}")
+            .empty());
+  CHECK(servers("a: {command: x}, b: {command: y}", "c: {command: z}, a: {command: x}") ==
+        "+c: new; -b: removed");
   CHECK(servers("a: {command: x}", "a: {command: y}") == "*a: command x → y");
   CHECK(servers("a: {command: x}", "a: {command: x, disabled: true}") == "-a: disabled");
   CHECK(servers("a: {command: x, disabled: true}", "a: {command: y}") == "+a: enabled");
@@ -59,6 +65,22 @@ TEST_CASE("limits change in place") {
       "~a: tools.overrides changed");
   CHECK(servers("a: {command: x}", "a: {command: x, timeouts: {request: 2m}, args: [s3cret]}") ==
         "*a: args changed timeouts.request 1m → 2m");
+}
+
+TEST_CASE("what concerns all servers as one, and no server, is a change too") {
+  const std::string own =
+      "mcpServers: {a: {command: x, timeouts: {request: 1s}}, b: {command: y, timeouts: {request: 1s}}}\n";
+  const std::string longer = "defaults: {timeouts: {request: 2m}}\n";
+  const Changes changes = compare(parsed(own), parsed(longer + own));
+  CHECK(shown(changes) == "timeouts.request 1m → 2m");
+  REQUIRE(changes.settings.size() == 1);
+  CHECK(changes.settings[0].path == "/mcp");
+  CHECK(changes.unchanged == 2);
+  CHECK(compare(parsed(longer + own), parsed(longer + own)).none());
+  const std::string apart = "aggregate: {enabled: false}\n" + own;
+  CHECK(compare(parsed(apart), parsed(longer + apart)).none());
+  const std::string one = "mcpServers: {a: {command: x, timeouts: {request: 1s}}}\n";
+  CHECK(compare(parsed(one), parsed(longer + one)).none());
 }
 
 TEST_CASE("what may be a secret is not shown") {

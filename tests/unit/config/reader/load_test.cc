@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "config/options/options.h"
 #include "unit/config/reader/loading.h"
 
 using namespace lineward::config;
@@ -90,6 +91,8 @@ TEST_CASE("each finding has its code and its exact place") {
       {"listen:\n  maxBodyBytes: 8MB\n", "wrong-type 2:17+3"},
       {"listen:\n  address: 8000\n", "bad-value 2:12+4"},
       {"listen:\n  path: mcp\n", "bad-value 2:9+3"},
+      {"ops:\n  address: stdio\n", "bad-value 2:12+5"},
+      {"ops:\n  address: 9464\n", "bad-value 2:12+4"},
       {"listen:\n  allowedHosts: a\n", "wrong-type 2:17+1"},
       {"listen:\n  allowedHosts: [a, [b]]\n", "wrong-type 2:21+1"},
       {"listen: 8000\n", "wrong-type 1:9+4"},
@@ -358,6 +361,82 @@ TEST_CASE("flag before environment before file before default") {
   for (const Server& one : result.config.servers) {
     CHECK(one.timeouts.request == 9s);
     CHECK(one.timeouts.max_duration == 1h);
+  }
+}
+
+TEST_CASE("a server of the command line takes all that defaults: say, and is who the flags say it is") {
+  LoadOptions options;
+  options.env = lookup_in({{"TOKEN", "x"}});
+  Server given;
+  given.name = "extra";
+  given.command = "run";
+  given.args = {"me"};
+  given.cwd = "/";
+  given.env = {{"A", "b"}};
+  given.inherit_env.mode = InheritedEnv::Mode::all;
+  options.servers = {given};
+  given = {};
+  given.name = "far";
+  given.url = "http://h/mcp";
+  given.headers = {{"X-A", "b"}};
+  options.servers.push_back(given);
+  LoadResult result = load_text(
+      "defaults:\n"
+      "  timeouts: { request: 2s }\n  limits: { maxQueue: 7 }\n  restart: { backoff: 1s }\n"
+      "  circuitBreaker: { consecutiveFailures: 9 }\n  pool: { prewarm: 2 }\n  cache: { enabled: true }\n"
+      "  rlimit: { openFiles: 99 }\n  errors: { stderr: false }\n  retry: { attempts: 3 }\n"
+      "  stop: { termGrace: 1s }\n  sessions: { missing: refuse }\n"
+      "mcpServers: { s: { command: x } }\n",
+      "t.yaml", options);
+  INFO(result.report(false));
+  REQUIRE(result.ok());
+  REQUIRE(result.config.servers.size() == 3);
+  const Config unused;
+  for (size_t k : {1, 2}) {
+    for (const Option& option : lineward::config::options()) {
+      INFO(option.path);
+      if (option.inherited())
+        CHECK(option.same(unused, result.config.servers[0], unused, result.config.servers[k]));
+    }
+  }
+  const Server &extra = result.config.servers[1], &far = result.config.servers[2];
+  CHECK(extra.name == "extra");
+  CHECK(extra.command == "run");
+  CHECK(extra.args == std::vector<std::string>{"me"});
+  CHECK(extra.cwd == "/");
+  CHECK(extra.env.size() == 1);
+  CHECK(extra.inherit_env.mode == InheritedEnv::Mode::all);
+  CHECK(far.url == "http://h/mcp");
+  CHECK(far.headers.size() == 1);
+}
+
+TEST_CASE("a path is read without the slash at its end") {
+  CHECK(load("listen: { path: /mcp/ }\n").config.listen.path == "/mcp");
+  CHECK(load("listen: { path: /a/b// }\n").config.listen.path == "/a/b");
+  CHECK(load("listen: { path: / }\n").config.listen.path == "/");
+  CHECK(load("", {{"LINEWARD_LISTEN_PATH", "/env/"}}).config.listen.path == "/env");
+  const std::string two = "mcpServers: { a: { command: x }, b: { command: x } }\n";
+  CHECK(load("listen: { path: /mcp/ }\n" + two).config.together.name == "/mcp");
+  CHECK(load("aggregate: { path: /all/ }\n" + two).config.together.name == "/all");
+  CHECK_FALSE(load("listen: { path: / }\naggregate: { path: /a/ }\n" + two).ok());
+  const std::string sse = "mcpServers: { sse: { command: x }, b: { command: x } }\n";
+  CHECK(load("listen: { path: / }\n" + sse).ok());
+  CHECK_FALSE(load("listen: { path: /, legacySse: true }\n" + sse).ok());
+  CHECK(load("listen: { legacySse: true }\n" + sse).ok());
+}
+
+TEST_CASE("credentials go to an authorization server in plain text on this machine alone") {
+  const auto with = [](const std::string& url) {
+    return load("mcpServers: { s: { url: 'https://h/', clientCredentials: { clientId: a, clientSecret: b, " +
+                std::string("issuer: '") + url + "' } } }\n");
+  };
+  CHECK(with("https://auth.example/").ok());
+  CHECK(with("http://127.0.0.1:8080/").ok());
+  CHECK(with("http://localhost:8080/").ok());
+  for (const char* other : {"http://auth.example/", "http://127.evil.example.com/",
+                            "http://127.0.0.1:80@evil.example/", "http://localhost:80@evil.example/"}) {
+    INFO(other);
+    CHECK_FALSE(with(other).ok());
   }
 }
 
