@@ -60,6 +60,8 @@ class Reloader final : public admin::ReloadApi {
   void apply(config::Changes changes, const config::Config& next, const ServerPlacement& placement);
   // A server that is out of service stays so: its next form comes with the new configuration.
   void keep_held(config::Changes& changes);
+  // On all workers.
+  exchange::ExchangeTable::Work work_of(const std::string& server) const;
   std::string refusal_of(const std::string& server, admin::ServerAct act) const;
   const config::Config& config() const { return workers_.worker(0).config(); }
   client::HttpFront* http() const { return workers_.worker(0).http(); }
