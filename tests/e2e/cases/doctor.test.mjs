@@ -279,6 +279,38 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     assert.equal(two.all.filter((one) => one.check === 'cancel' && one.status === 'skipped').length, 2);
   });
 
+  test('29 clientCredentials: a token that is had and taken, one that nobody gives, one that is not taken', async (t) => {
+    const origin = await startOrigin(t, (request, response, message) => {
+      const own = (path) => new URL(path, origin.url).href;
+      const metadata = own('/.well-known/oauth-protected-resource/mcp');
+      if (request.url === '/.well-known/oauth-protected-resource/mcp')
+        return json(response, 200, JSON.stringify({ resource: origin.url, authorization_servers: [own('/').slice(0, -1)] }));
+      if (request.url === '/.well-known/oauth-authorization-server')
+        return json(response, 200, JSON.stringify({ issuer: own('/').slice(0, -1), token_endpoint: own('/token') }));
+      if (request.url === '/token') {
+        const [, secret] = Buffer.from(request.headers.authorization.slice('Basic '.length), 'base64').toString().split(':');
+        if (secret === SECRET) return json(response, 200, JSON.stringify({ access_token: `${SECRET}-token`, token_type: 'Bearer' }));
+        return json(response, 401, JSON.stringify({ error: 'invalid_client', error_description: secret }));
+      }
+      if (request.headers.authorization !== `Bearer ${SECRET}-token` || origin.refuses)
+        return json(response, 401, '{}', { 'www-authenticate': `Bearer resource_metadata="${metadata}"` });
+      return json(response, 200, answer(message.id, { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {} }));
+    }, { era: 'none' });
+    const credentials = (clientSecret) => ({ clientId: 'me', clientSecret, issuer: new URL(origin.url).origin });
+    const well = await examine(t, { mcpServers: { o: { url: origin.url, clientCredentials: credentials(SECRET) } } });
+    assert.equal(well.code, 0, well.out);
+    assert.ok(well.all.some((one) => one.check === 'auth' && one.status === 'ok' && /access token/.test(one.text)), well.out);
+    assert.ok(well.all.some((one) => one.check === 'era' && one.text === 'modern'), well.out);
+    await planted(t, { url: origin.url, clientCredentials: credentials(`${SECRET}-of-another`) }, 'auth', {
+      text: /^its authorization server gives no access token: http:\/\/127\.0\.0\.1:\d+\/token .*invalid_client/,
+      fix: /clientId, clientSecret/,
+    });
+    const gone = { ...credentials(SECRET), tokenUrl: 'http://127.0.0.1:1/token' };
+    await planted(t, { url: origin.url, clientCredentials: gone }, 'auth', { text: /gives no access token: http:\/\/127\.0\.0\.1:1\/token /, fix: /give tokens/ });
+    origin.refuses = true;
+    await planted(t, { url: origin.url, clientCredentials: credentials(SECRET) }, 'auth', { text: /HTTP 401 to the access token/, fix: /resource/ });
+  });
+
   test('20 a second gateway, and a port that somebody else has', async (t) => {
     const folder = temporaryFolder(t);
     mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
