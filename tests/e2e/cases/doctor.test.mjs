@@ -1,7 +1,8 @@
 // lineward doctor: planted faults, each found with the advice that mends it; and servers that are well.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -12,7 +13,7 @@ import { authority } from '../lib/certificates.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
 import { startIssuer } from '../lib/issuer.mjs';
-import { lineward } from '../lib/operator.mjs';
+import { eventually, lineward } from '../lib/operator.mjs';
 import { tagged } from '../lib/processes.mjs';
 import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
 import { everything, legacyFixture, memory } from '../lib/servers.mjs';
@@ -327,6 +328,41 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     const taken = await examine(t, { listen: { address: `127.0.0.1:${other.address().port}` }, mcpServers: {} });
     assert.match(taken.find('listen').text, new RegExp(`is in use by pid ${process.pid} \\(`));
     assert.match(taken.find('listen').fix, /choose another listen\.address/);
+  });
+
+  test('30 Unix sockets that are in use, and what stands at their paths', async (t) => {
+    const folder = temporaryFolder(t);
+    const path = join(folder, 'front.sock');
+    const env = { XDG_RUNTIME_DIR: folder };
+    mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
+    const gateway = spawn(binary(), ['run', '--listen', `unix:${path}`, '--ops', 'off', '--', ...legacyFixture()], {
+      env: { ...process.env, ...env },
+      stdio: 'ignore',
+    });
+    const ended = once(gateway, 'exit');
+    t.after(() => gateway.kill('SIGTERM') && ended);
+    await eventually(() => [path, join(folder, 'lineward', `${gateway.pid}.sock`)].every(existsSync), 'the sockets of a gateway');
+    const second = await examine(t, { listen: { address: `unix:${path}` }, mcpServers: {} }, { env });
+    assert.match(second.find('listen', 'machine').text, new RegExp(`another Lineward \\(pid ${gateway.pid}\\) listens on unix:${path} already`));
+    assert.equal(second.code, 1);
+    const other = createServer().listen(join(folder, 'other.sock'));
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const taken = await examine(t, { admin: { address: `unix:${folder}/other.sock` }, mcpServers: {} });
+    assert.match(taken.find('admin').text, new RegExp(`other\\.sock is in use by pid ${process.pid} \\(`));
+    assert.match(taken.find('admin').fix, /choose another admin\.address/);
+    writeFileSync(join(folder, 'file.sock'), '');
+    const file = await examine(t, { ops: { address: `unix:${folder}/file.sock` }, mcpServers: {} });
+    assert.match(file.find('ops').text, /file\.sock is there, and no socket/);
+    const free = await examine(t, { admin: { address: `unix:${folder}/free.sock` }, mcpServers: {} });
+    assert.ok(free.ok, free.out);
+    assert.ok(free.all.some((one) => one.check === 'admin' && /free\.sock is free/.test(one.text)), free.out);
+  });
+
+  test('31 one address for two', async (t) => {
+    const twice = await examine(t, { listen: { address: '127.0.0.1:18999' }, ops: { address: '127.0.0.1:18999' }, mcpServers: {} });
+    assert.equal(twice.code, 1);
+    assert.match(twice.find('config').text, /ops\.address 127\.0\.0\.1:18999 is listen\.address too/);
   });
 
   test('21 too few descriptors', async (t) => {
