@@ -10,8 +10,10 @@
 namespace lineward::config {
 namespace {
 
+constexpr std::string_view kOps = "ops";
+
 struct Listening {
-  const char* section;
+  std::string_view section;
   std::string_view address;
 };
 
@@ -37,19 +39,21 @@ bool same_place(std::string_view one, std::string_view other) {
 
 void check_addresses(const Node& root, LoadResult& result) {
   const Config& config = result.config;
-  // The default of ops is left to whoever has it, with a warning when it is bound.
   const std::array<Listening, 3> all{
-      {{"listen", config.listen.address},
-       {"ops", config.ops.given ? std::string_view(config.ops.address) : "off"},
-       {"admin", config.admin.address}}};
+      {{"listen", config.listen.address}, {kOps, config.ops.address}, {"admin", config.admin.address}}};
   for (size_t later = 1; later < all.size(); ++later) {
     for (size_t first = 0; first < later; ++first) {
       if (!same_place(all[first].address, all[later].address)) continue;
-      SectionFindings(root, all[later].section, result)
-          .add("address", "same-address",
-               fmt::format("{}.address {} is {}.address too: only one can listen there", all[later].section,
-                           all[later].address, all[first].section),
-               "give each a port, or a path, of its own");
+      // The default of ops is left to whoever has it already.
+      const bool is_default = all[later].section == kOps && !config.ops.given;
+      Diagnostic& found = SectionFindings(root, std::string(all[later].section), result)
+                              .add("address", "same-address",
+                                   fmt::format("{}.address {} is {}.address too: {}", all[later].section,
+                                               all[later].address, all[first].section,
+                                               is_default ? "there would be no probes and metrics"
+                                                          : "only one can listen there"),
+                                   "give each a port, or a path, of its own");
+      if (is_default) found.severity = Severity::warning;
       break;
     }
   }
