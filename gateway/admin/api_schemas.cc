@@ -72,7 +72,7 @@ constexpr std::string_view kSchemas = R"json({
   "reason": {"type": "string", "description": "For the log."}}},
 "ServerActed": {"type": "object", "additionalProperties": false, "required": ["name", "action", "calls", "sessions"],
   "properties": {"name": {"type": "string"}, "action": {"enum": ["start", "stop", "restart", "drain"]},
-  "calls": {"type": "integer", "description": "That the form had which ends."}, "sessions": {"type": "integer"}}},
+  "calls": {"type": "integer", "description": "That the form had which ends, by its own path and by that of several."}, "sessions": {"type": "integer"}}},
 "Progress": {"type": ["object", "null"], "additionalProperties": false, "properties": {
   "progress": {"type": ["number", "null"]}, "total": {"type": ["number", "null"]}, "message": {"type": "string"},
   "ago_ms": {"type": "integer"}}},
