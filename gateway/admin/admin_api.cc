@@ -82,8 +82,8 @@ struct AdminApi::Wait {
   std::function<void()> finish;
 };
 
-AdminApi::AdminApi(const Sources& sources, std::function<std::string()> ops_url)
-    : sources_(sources), ops_url_(std::move(ops_url)), events_(EventHub::create(sources)) {}
+AdminApi::AdminApi(const Sources& sources, std::function<OwnUrls()> urls)
+    : sources_(sources), urls_(std::move(urls)), events_(EventHub::create(sources)) {}
 
 AdminApi::~AdminApi() = default;
 
@@ -165,7 +165,7 @@ PlainResponse AdminApi::look(const Asked& asked) {
 
 PlainResponse AdminApi::look_at_status() {
   json status;
-  bool read = sources_.workers.paused([&] { status = status_json(sources_, ops_url_()); });
+  bool read = sources_.workers.paused([&] { status = status_json(sources_, urls_()); });
   return read ? reply(200, std::move(status)) : stuck();
 }
 

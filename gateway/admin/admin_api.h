@@ -13,6 +13,7 @@
 
 #include "admin/api_access.h"
 #include "admin/api_routes.h"
+#include "admin/control_json.h"
 #include "admin/event_hub.h"
 #include "admin/plain_http.h"
 #include "admin/sources.h"
@@ -21,7 +22,7 @@ namespace lineward::admin {
 
 class AdminApi {
  public:
-  AdminApi(const Sources& sources, std::function<std::string()> ops_url);
+  AdminApi(const Sources& sources, std::function<OwnUrls()> urls);
   ~AdminApi();
   AdminApi(const AdminApi&) = delete;
   AdminApi& operator=(const AdminApi&) = delete;
@@ -53,7 +54,7 @@ class AdminApi {
   PlainResponse page(std::optional<Json> body, const char* none = nullptr);
 
   const Sources& sources_;
-  std::function<std::string()> ops_url_;
+  std::function<OwnUrls()> urls_;
   std::shared_ptr<EventHub> events_;
   std::set<std::shared_ptr<Wait>> waits_;
 };

@@ -260,8 +260,10 @@ std::optional<json> calls_page(const Sources& sources, const CallQuery& query, b
   auto over = ends(sources);
   if (!over) return std::nullopt;
   out["ended"] = json::array();
-  for (const EndedCall& one : *over)
+  for (const EndedCall& one : *over) {
+    if (!exchange::wants(query, one.call)) continue;
     out["ended"].push_back(ended_json(one, sources.loop.now()));
+  }
   return out;
 }
 
@@ -311,8 +313,7 @@ std::optional<json> ends_page(const Sources& sources, const PageQuery& query, co
   std::reverse(all->begin(), all->end());
   std::erase_if(*all, [&](const EndedCall& one) {
     return (!reason.empty() && mcp::name(one.reason) != reason) ||
-           (!query.upstream.empty() && one.call.upstream != query.upstream &&
-            one.call.route != query.upstream);
+           !exchange::is_of(query.upstream, one.call.upstream, one.call.route);
   });
   const Cut page = cut_ends(*all, query);
   if (!page.found) return json(nullptr);
@@ -432,8 +433,8 @@ std::optional<json> operations_page(const Sources& sources, const PageQuery& que
   bool read = sources.workers.paused([&] {
     sources.each([&](const WorkerView& worker) {
       for (const auto& server : worker.stats.upstreams) {
-        if (!query.upstream.empty() && server->name != query.upstream) continue;
         auto add = [&](const core::UpstreamStats& stats, const std::string& route) {
+          if (!exchange::is_of(query.upstream, server->name, route)) return;
           stats.server_operations.for_each([&](const core::Operation& operation, const Histogram& took) {
             std::string_view name;
             if (operation.method == mcp::Method::tools_call) name = stats.tools.name(operation.name);

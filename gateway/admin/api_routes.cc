@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "http/char_class.h"
+#include "http/percent.h"
+
 namespace lineward::admin {
 namespace {
 
@@ -18,29 +21,10 @@ ApiParameter after(std::string_view about) {
   return {"after", kText, about};
 }
 
-std::optional<int> hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
 // Nothing where it is no text that could be a name.
-std::optional<std::string> decoded(std::string_view segment) {
-  std::string out;
-  for (size_t i = 0; i < segment.size(); ++i) {
-    char c = segment[i];
-    if (c == '%') {
-      auto high = i + 2 < segment.size() ? hex(segment[i + 1]) : std::nullopt;
-      auto low = i + 2 < segment.size() ? hex(segment[i + 2]) : std::nullopt;
-      if (!high || !low) return std::nullopt;
-      c = static_cast<char>(*high * 16 + *low);
-      i += 2;
-    }
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return std::nullopt;
-    out += c;
-  }
-  return out;
+std::optional<std::string> name_in(std::string_view segment) {
+  auto name = http::percent_decoded(segment);
+  return name && std::none_of(name->begin(), name->end(), http::is_control) ? name : std::nullopt;
 }
 
 // What stands in place of the braces; nothing when it is another path.
@@ -53,7 +37,7 @@ std::optional<std::string> argument_of(std::string_view pattern, std::string_vie
     return std::nullopt;
   std::string_view segment = path.substr(open, path.size() - open - tail.size());
   if (segment.find('/') != std::string_view::npos) return std::nullopt;
-  return decoded(segment);
+  return name_in(segment);
 }
 
 std::vector<ApiRoute> make_routes() {
@@ -150,7 +134,8 @@ std::vector<ApiRoute> make_routes() {
         kUpstream,
         {"method", kText, "Only of this method."},
         {"older", kText, "Only those that are older than this duration, as 30s."},
-        {"all", R"({"type":"boolean"})", "On the first page also the last that ended."}},
+        {"all", R"({"type":"boolean"})",
+         "On the first page also the last that ended, of those that are asked for."}},
        {},
        "Calls",
        {400}},

@@ -6,6 +6,7 @@
 
 #include "admin/console_files.h"
 #include "admin/denial.h"
+#include "http/percent.h"
 
 namespace lineward::admin {
 namespace {
@@ -53,27 +54,6 @@ bool is_word(std::string_view text) {
   });
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::string form_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low >= 0) {
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
 // One segment of a path.
 std::string segment(std::string_view text) {
   std::string out;
@@ -92,6 +72,11 @@ std::string error_of(const PlainResponse& answer) {
                                                                        : "the gateway did not say why";
 }
 
+// A field of the form that was sent; empty where there is none.
+std::string field(const PlainRequest& request, std::string_view name) {
+  return http::form_value(request.body, name).value_or("");
+}
+
 // What a page says when a form has done its work; both come in its address, so only known words do.
 std::string note_of(const PlainRequest& request) {
   const std::string act = request.parameter("done").value_or("");
@@ -103,17 +88,6 @@ std::string note_of(const PlainRequest& request) {
 }
 
 }  // namespace
-
-std::string form_field(std::string_view body, std::string_view name) {
-  while (!body.empty()) {
-    std::string_view part = body.substr(0, body.find('&'));
-    body.remove_prefix(std::min(body.size(), part.size() + 1));
-    const size_t equals = part.find('=');
-    if (equals != std::string_view::npos && form_decoded(part.substr(0, equals)) == name)
-      return form_decoded(part.substr(equals + 1));
-  }
-  return {};
-}
 
 bool Console::has(std::string_view path) {
   return path.substr(0, kRoot.size()) == kRoot && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
@@ -206,7 +180,7 @@ PlainResponse Console::page(const PlainRequest& request, const Access& access) {
 
 PlainResponse Console::log_in(const PlainRequest& request, const Access& access) {
   if (access.role) return see_other("../console");
-  const std::string token = form_field(request.body, "token");
+  const std::string token = field(request, "token");
   if (!role_of_token(token, sources_.config.admin)) {
     tell_denied(request, request.peer, 401);
     return see_other("../console?login=wrong");
@@ -222,7 +196,7 @@ PlainResponse Console::log_in(const PlainRequest& request, const Access& access)
 
 PlainResponse Console::log_out(const PlainRequest& request) {
   const std::string login = login_of(request.head.headers);
-  if (!logins_.takes(form_field(request.body, "form"), login))
+  if (!logins_.takes(field(request, "form"), login))
     return html(403, console_fault_page("This page is too old. Load it again."));
   logins_.close(login);
   PlainResponse out = see_other("../console");
@@ -232,16 +206,15 @@ PlainResponse Console::log_out(const PlainRequest& request) {
 }
 
 PlainResponse Console::act(const PlainRequest& request, const Access& access) {
-  if (!logins_.takes(form_field(request.body, "form"), login_of(request.head.headers)))
+  if (!logins_.takes(field(request, "form"), login_of(request.head.headers)))
     return html(403, console_fault_page("This page is too old, or not from here. Load it again."));
-  const std::string act = form_field(request.body, "do");
-  const std::string id = form_field(request.body, "id");
+  const std::string act = field(request, "do");
+  const std::string id = field(request, "id");
   const bool cancel = act == "cancel";
   if (!cancel && act != "start" && act != "stop" && act != "restart" && act != "drain")
     return html(400, console_fault_page("There is no such thing to do."));
-  const std::string path = cancel
-                               ? "/api/v1/calls/" + segment(id) + "/cancel"
-                               : "/api/v1/servers/" + segment(form_field(request.body, "name")) + "/" + act;
+  const std::string path = cancel ? "/api/v1/calls/" + segment(id) + "/cancel"
+                                  : "/api/v1/servers/" + segment(field(request, "name")) + "/" + act;
   const PlainResponse done = ask(request, access, "POST", path, {}, "{}");
   if (done.status != 200) return html(done.status, console_fault_page(error_of(done) + "."));
   return see_other(fmt::format("../console?done={}{}", act, cancel && is_word(id) ? "&of=" + id : ""));

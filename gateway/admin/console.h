@@ -41,7 +41,4 @@ class Console {
   ConsoleLogins logins_;
 };
 
-// The value of a field of a form, decoded; empty where there is none.
-std::string form_field(std::string_view body, std::string_view name);
-
 }  // namespace lineward::admin

@@ -204,7 +204,7 @@ json server_json(const Sources& sources, const config::Server& server, size_t se
   return one;
 }
 
-json status_json(const Sources& sources, std::string_view ops_url) {
+json status_json(const Sources& sources, const OwnUrls& urls) {
   json upstreams = json::array();
   size_t listens = 0, calls = 0, waiting = 0;
   auto sessions = sources.sessions();
@@ -227,7 +227,9 @@ json status_json(const Sources& sources, std::string_view ops_url) {
           {"url", address == "stdio"
                       ? address
                       : (unix_socket ? address + "#" : "http://" + address) + sources.config.listen.path},
-          {"ops", ops_url},
+          {"ops", urls.ops},
+          {"admin", urls.admin},
+          {"admin_address", sources.config.admin.address},
           {"uptime_ms", (sources.loop.now() - sources.started).count()},
           {"draining", sources.draining},
           {"workers", sources.workers.workers()},

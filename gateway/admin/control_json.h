@@ -10,7 +10,11 @@
 
 namespace lineward::admin {
 
-nlohmann::json status_json(const Sources& sources, std::string_view ops_url);
+// Where it is reached itself; empty: it is not, in this way.
+struct OwnUrls {
+  std::string ops, admin;
+};
+nlohmann::json status_json(const Sources& sources, const OwnUrls& urls);
 // One server as `status` shows it; within WorkerDirectory::paused(). `sessions`: how many it has.
 nlohmann::json server_json(const Sources& sources, const config::Server& server, size_t sessions);
 nlohmann::json reload_json(const ReloadReport& report);

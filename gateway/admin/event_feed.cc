@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "exchange/call_views.h"
 #include "log/printable.h"
 
 namespace lineward::admin {
@@ -187,7 +188,7 @@ std::vector<EventFeed::Line> EventFeed::lines(const LogQuery& query, bool& more)
   std::lock_guard<std::mutex> lock(mutex_);
   auto wanted = [&](const Line& line) {
     return line.number > query.after && line.level >= query.least &&
-           (query.upstream.empty() || line.upstream == query.upstream);
+           exchange::is_of(query.upstream, line.upstream, line.route);
   };
   if (query.after > 0) {
     for (const Line& line : lines_) {
@@ -226,7 +227,7 @@ void EventFeed::keep_line(Line line) {
 void EventFeed::told(log::Level level, std::string_view event, std::initializer_list<log::Field> fields,
                      std::string_view iso_time) {
   json line{{"time", iso_time}, {"level", level_name(level)}, {"event", event}};
-  std::string upstream, text;
+  std::string upstream, route, text;
   int64_t pid = 0;
   for (const log::Field& field : fields) {
     if (field.number) {
@@ -237,6 +238,7 @@ void EventFeed::told(log::Level level, std::string_view event, std::initializer_
     if (field.text.empty()) continue;
     std::string value = printable(field.text, kMaxValue);
     if (field.key == "upstream") upstream = value;
+    if (field.key == "route") route = value;
     if (field.key == "line") text = value.substr(0, kMaxSaidLine);
     line[std::string(field.key)] = std::move(value);
   }
@@ -254,7 +256,7 @@ void EventFeed::told(log::Level level, std::string_view event, std::initializer_
     if (!type.empty() && wants(EventGroup::servers)) put(lock, EventGroup::servers, type, data);
     if (wants(EventGroup::log)) put(lock, EventGroup::log, "log", data);
     const uint64_t number = wants(EventGroup::log) ? last_ : ++last_;
-    keep_line({number, level, upstream, std::move(data)});
+    keep_line({number, level, upstream, route, std::move(data)});
   }
   if (wants(EventGroup::log) || (!type.empty() && wants(EventGroup::servers))) wake();
 }

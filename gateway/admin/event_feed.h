@@ -63,13 +63,14 @@ class EventFeed final : public log::Tap {
     uint64_t number = 0;
     log::Level level{};
     std::string upstream;
+    std::string route;  // of what came to it by a path of several
     std::string json;
   };
   struct LogQuery {
     uint64_t after = 0;
     size_t limit = 1000;
     log::Level least = log::Level::info;
-    std::string upstream;
+    std::string upstream;  // of this server, or of this path of several; empty: any
   };
   // The newest of them, the oldest first; `more`: there are others behind the last, for a query with `after`.
   std::vector<Line> lines(const LogQuery& query, bool& more) const;

@@ -170,7 +170,8 @@ Labels are bounded. `gen_ai_tool_name` and `gen_ai_prompt_name` hold names that 
 `tools/list` or `prompts/list` that passed by, at most 200 of each for one upstream, else `_other`; an unknown method,
 revision or error code is `_other` too. URIs, sessions, clients and calls are never labels. `instance` is a small number
 that is used again after a process has ended. `upstream="_none"` counts requests that were refused before they became a
-call. `route` is the path of several servers as one, for calls that came to their upstream by it; what came to it directly has
+call, by the `reason` that the log has; one without credentials is among them (`unauthorized`), though no plugin has refused it.
+`route` is the path of several servers as one, for calls that came to their upstream by it; what came to it directly has
 no such label, and calls of that path itself are of the upstream of its name.
 
 Exemplars: where the plugin `trace` samples a call, the bucket of `mcp_server_operation_duration_seconds` and

@@ -308,8 +308,13 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
             histogram);
   });
   out.add(M::http_active, {{"url_scheme", "http"}}, static_cast<double>(all.http_active));
-  out.add(M::requests, {{"upstream", "_none"}, {"method", "_other"}, {"reason", "invalid_request"}},
-          all.refused);
+  // One of them is always there, so that what is watched begins at 0.
+  for (size_t i = 0; i < all.refused.size(); ++i) {
+    const auto reason = static_cast<mcp::EndReason>(i);
+    if (all.refused[i] == 0 && reason != mcp::EndReason::invalid_request) continue;
+    out.add(M::requests, {{"upstream", "_none"}, {"method", "_other"}, {"reason", mcp::name(reason)}},
+            all.refused[i]);
+  }
   out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
   out.add(M::client_connections, {}, uint64_t{sources.connections()});

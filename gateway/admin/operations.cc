@@ -12,7 +12,7 @@ Operations::Operations(Sources sources) : sources_(std::move(sources)), readines
 Status<net::ListenFailure> Operations::listen() {
   auto ops = listen_ops();
   if (!ops || sources_.config.admin.address == "off") return ops;
-  api_ = std::make_unique<AdminApi>(sources_, [this] { return ops_url(); });
+  api_ = std::make_unique<AdminApi>(sources_, [this] { return OwnUrls{ops_url(), admin_url()}; });
   console_ = std::make_unique<Console>(sources_, *api_);
   auto control = listen_control();
   return control ? listen_tcp() : control;

@@ -1,5 +1,7 @@
 #include "admin/plain_http.h"
 
+#include "http/percent.h"
+
 namespace lineward::admin {
 namespace {
 
@@ -37,15 +39,7 @@ PlainResponse not_allowed(std::string allow, PlainResponse answer) {
 }
 
 std::optional<std::string> PlainRequest::parameter(std::string_view name) const {
-  std::string_view rest = query;
-  while (!rest.empty()) {
-    std::string_view part = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    size_t equals = part.find('=');
-    if (part.substr(0, equals) != name) continue;
-    return equals == std::string_view::npos ? std::string() : std::string(part.substr(equals + 1));
-  }
-  return std::nullopt;
+  return http::form_value(query, name);
 }
 
 class PlainServer::Connection final : public net::StreamOwner, public PlainSink {

@@ -29,8 +29,7 @@ struct PlainRequest {
   std::string peer;             // "127.0.0.1:51234", or "unix"
   std::optional<uint32_t> uid;  // of the process at the other end of a Unix socket
 
-  // The value of a query parameter; nothing when it is not there, empty when it has none. Not decoded: no
-  // parameter here needs more than plain characters.
+  // The value of a query parameter, decoded; nothing when it is not there, empty when it has none.
   std::optional<std::string> parameter(std::string_view name) const;
 };
 

@@ -1,12 +1,19 @@
 #include "cli/control_client.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "admin/control_path.h"
+#include "cli/json_fields.h"
 #include "config/reader/admin.h"
 #include "json/json_document.h"
 #include "log/printable.h"
 
 namespace lineward::cli {
 namespace {
+
+// Of each of several gateways, of which one is meant.
+constexpr std::chrono::seconds kMeantLimit{1};
 
 // A report on a configuration has lines, with a picture of the place; all else stands in a line.
 void make_reply_printable(nlohmann::json& body) {
@@ -54,13 +61,40 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
   return reply_of(connection, std::move(text), socket);
 }
 
+namespace {
+
+// Those of them whose gateways have their admin API there too: as they were told to, or as it came to be.
+// What else runs here is not meant by the address of another.
+std::vector<std::string> sockets_of(const std::string& address, std::vector<std::string>& others) {
+  std::vector<std::string> out;
+  for (std::string& socket : admin::live_sockets()) {
+    auto reply = ask(socket, "/api/v1/status", {}, kMeantLimit);
+    const std::string bound = reply ? text_of(reply->body, "admin") : std::string();
+    const bool meant = reply && (bound == "http://" + address ||
+                                 (!bound.empty() && text_of(reply->body, "admin_address") == address));
+    if (!meant) others.push_back(bound.empty() ? "unix:" + socket : bound.substr(bound.rfind('/') + 1));
+    if (meant) out.push_back(std::move(socket));
+  }
+  return out;
+}
+
+}  // namespace
+
 Found find_gateway(const std::string& address) {
   Found found;
   // One that is on TCP too has its socket where all have it.
   const bool tcp = config::is_tcp_address(address);
   if (address.empty() || address == "auto" || tcp) {
-    std::vector<std::string> all = admin::live_sockets();
-    if (all.size() == 1) {
+    std::vector<std::string> others;
+    std::vector<std::string> all = tcp ? sockets_of(address, others) : admin::live_sockets();
+    if (all.empty() && !others.empty()) {
+      found.fault = fmt::format(
+          "no gateway of this user has its admin API at {0}; there is {1}. These commands ask only what runs "
+          "on this "
+          "machine, over its control socket; elsewhere use the API: curl -H 'Authorization: Bearer TOKEN' "
+          "http://{0}/api/v1/status",
+          printable(address, 200), fmt::join(others, ", "));
+    } else if (all.size() == 1) {
       found.socket = all[0];
     } else {
       found.several = std::move(all);

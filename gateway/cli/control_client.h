@@ -29,7 +29,8 @@ Result<ControlReply> reply_of(ControlConnection& connection, std::string body, c
 // A text of a gateway in a list of its own: nothing in it steers a terminal.
 void make_printable(nlohmann::json& value);
 
-// The socket that `--admin` or LINEWARD_ADMIN_ADDRESS names, or that of the only gateway that runs.
+// The socket that `--admin` or LINEWARD_ADMIN_ADDRESS names, or that of the only gateway that runs. For an
+// address of TCP those that run are asked which of them has it.
 struct Found {
   std::string socket;
   std::vector<std::string> several;  // when there is more than one

@@ -128,7 +128,8 @@ std::vector<doctor::RunningGateway> running_gateways() {
     if (!status || status->status != 200) continue;
     std::string url = text_of(status->body, "url");
     if (const size_t scheme = url.find("://"); scheme != std::string::npos) url.erase(0, scheme + 3);
-    out.push_back({url.substr(0, url.find('/')), number_of(status->body, "pid")});
+    const char end = url.rfind("unix:", 0) == 0 ? '#' : '/';  // of the address, before its path
+    out.push_back({url.substr(0, url.find(end)), number_of(status->body, "pid")});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/duration.h"
+#include "doctor/access_token.h"
 #include "doctor/clock_check.h"
 #include "doctor/http_line.h"
 #include "doctor/masked.h"
@@ -63,6 +64,9 @@ Step fix_of_status(const Asked& asked, const config::Server& server) {
   const std::string text = fmt::format("it answers with HTTP {}", asked.status);
   switch (asked.status) {
     case 401:
+      if (!server.credentials.client_id.empty())
+        return {text + " to the access token that clientCredentials got", "auth",
+                "is the token made out to this url (resource), and does the server know its issuer?"};
       return {text, "auth",
               server.headers.empty() ? "headers: { Authorization: \"Bearer ${env:TOKEN}\" }, or credentials"
                                      : "the credentials in headers are not accepted: are they still valid?"};
@@ -93,7 +97,8 @@ bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_c
 
 }  // namespace
 
-void check_http_server(const config::Server& server, std::chrono::milliseconds patience, Findings& findings) {
+void check_http_server(const config::Server& given, std::chrono::milliseconds patience, Findings& findings) {
+  config::Server server = given;  // and what it wants in addition
   auto target = target_of(server);
   if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
   const auto until = [patience] { return steady_clock::now() + patience; };
@@ -112,6 +117,15 @@ void check_http_server(const config::Server& server, std::chrono::milliseconds p
                             config::format_duration(std::chrono::duration_cast<std::chrono::milliseconds>(
                                 steady_clock::now() - begun))));
   check_clock(header_of(modern.answer, "date"), "its clock", findings);
+  if (wants_token(server, modern)) {
+    auto token = access_token(server, modern, patience);
+    if (!token) return findings.fault(token.error().check, token.error().fault, token.error().fix);
+    findings.well("auth", "clientCredentials got an access token");
+    server.headers.emplace_back("Authorization", *token);
+    modern = ask(mcp::discover_request(1), mcp::kNewestModern, "server/discover");
+    if (!modern.step.fault.empty())
+      return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
+  }
   if (modern.status == 401 || modern.status == 403 || modern.status == 407 ||
       (modern.status >= 300 && modern.status < 400)) {
     const Step step = fix_of_status(modern, server);

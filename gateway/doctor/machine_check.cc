@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <sstream>
 
@@ -62,7 +65,15 @@ std::string listening_inode(uint16_t port) {
   return {};
 }
 
-// "pid 3911 (node)"; empty where that is somebody else's to know.
+// "pid 3911 (node)"
+std::string called(const std::string& pid) {
+  std::string name;
+  std::ifstream comm("/proc/" + pid + "/comm");
+  std::getline(comm, name);
+  return fmt::format("pid {} ({})", pid, printable(name, 40));
+}
+
+// The same of who has that port; empty where that is somebody else's to know.
 std::string holder_of(uint16_t port) {
   const std::string inode = listening_inode(port);
   if (inode.empty()) return {};
@@ -75,32 +86,81 @@ std::string holder_of(uint16_t port) {
     for (const auto& fd : std::filesystem::directory_iterator(process.path() / "fd", hidden)) {
       std::error_code gone;
       if (std::filesystem::read_symlink(fd.path(), gone).string() != wanted) continue;
-      std::string name;
-      std::ifstream comm(process.path() / "comm");
-      std::getline(comm, name);
-      return fmt::format("pid {} ({})", pid, printable(name, 40));
+      return called(pid);
     }
   }
   return {};
 }
 
-void tell_taken(const std::string& option, const std::string& address,
-                const std::vector<RunningGateway>& gateways, Findings& findings) {
-  const Address wanted = split(address);
+void tell_taken(const std::string& option, const std::string& address, const RunningGateway* gateway,
+                const std::string& holder, const std::string& another, Findings& findings) {
   const std::string check = option.substr(0, option.find('.'));
-  for (const RunningGateway& one : gateways) {
-    if (split(one.address).port != wanted.port) continue;
+  if (gateway != nullptr) {
     return findings.fault(
-        check, fmt::format("another Lineward (pid {}) listens on {} already", one.pid, printable(address)),
-        fmt::format("lineward reload gives that one a new configuration; or kill {}, or another {}", one.pid,
-                    option));
+        check,
+        fmt::format("another Lineward (pid {}) listens on {} already", gateway->pid, printable(address)),
+        fmt::format("lineward reload gives that one a new configuration; or kill {}, or another {}",
+                    gateway->pid, option));
   }
-  uint16_t port = 0;
-  std::from_chars(wanted.port.data(), wanted.port.data() + wanted.port.size(), port);
-  const std::string holder = holder_of(port);
   findings.fault(check,
                  fmt::format("{} is in use{}", printable(address), holder.empty() ? "" : " by " + holder),
-                 fmt::format("stop that, or choose another {}: 127.0.0.1:{}", option, port + 10));
+                 fmt::format("stop that, or choose another {}: {}", option, another));
+}
+
+const RunningGateway* gateway_if(const std::vector<RunningGateway>& gateways,
+                                 const std::function<bool(const RunningGateway&)>& is_it) {
+  auto found = std::find_if(gateways.begin(), gateways.end(), is_it);
+  return found == gateways.end() ? nullptr : &*found;
+}
+
+void tell_taken_port(const std::string& option, const std::string& address,
+                     const std::vector<RunningGateway>& gateways, Findings& findings) {
+  const Address wanted = split(address);
+  uint16_t port = 0;
+  std::from_chars(wanted.port.data(), wanted.port.data() + wanted.port.size(), port);
+  tell_taken(option, address,
+             gateway_if(gateways, [&](const auto& one) { return split(one.address).port == wanted.port; }),
+             holder_of(port), fmt::format("127.0.0.1:{}", port + 10), findings);
+}
+
+// Asks whoever listens there by connecting: what nobody listens on is replaced, as the gateway does it.
+void check_socket(const std::string& option, const std::string& address,
+                  const std::vector<RunningGateway>& gateways, Findings& findings) {
+  const std::string check = option.substr(0, option.find('.'));
+  const std::string path = address.substr(5);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0) {
+    return findings.fault(
+        check, fmt::format("a socket cannot be made in {}: {}", printable(folder), strerror(errno)),
+        "make that directory, or choose another " + option);
+  }
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof name.sun_path) {
+    return findings.fault(check,
+                          fmt::format("{} is longer than the path of a socket may be", printable(address)),
+                          "use a shorter path");
+  }
+  memcpy(name.sun_path, path.data(), path.size());
+  struct stat there {};
+  if (lstat(path.c_str(), &there) != 0) return findings.well(check, printable(address) + " is free");
+  if (!S_ISSOCK(there.st_mode)) {
+    return findings.fault(check, fmt::format("{} is there, and no socket", printable(path)),
+                          "remove it, or choose another " + option);
+  }
+  const OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool connected = connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0;
+  if (!connected && errno == ECONNREFUSED)
+    return findings.well(check, printable(address) + " is free: who has left it is gone");
+  ucred holder{};
+  socklen_t size = sizeof holder;
+  const bool known =
+      connected && getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0 && holder.pid > 0;
+  tell_taken(
+      option, address,
+      gateway_if(gateways,
+                 [&](const auto& one) { return one.address == address || (known && one.pid == holder.pid); }),
+      known ? called(std::to_string(holder.pid)) : std::string(), "another path", findings);
 }
 
 // Tries the address by binding it for a moment.
@@ -108,15 +168,7 @@ void check_address(const std::string& option, const std::string& address,
                    const std::vector<RunningGateway>& gateways, Findings& findings) {
   const std::string check = option.substr(0, option.find('.'));
   if (address == "off" || address == "stdio" || address == "auto") return;
-  if (address.rfind("unix:", 0) == 0) {
-    const std::string folder = std::filesystem::path(address.substr(5)).parent_path().string();
-    if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0) {
-      findings.fault(check,
-                     fmt::format("a socket cannot be made in {}: {}", printable(folder), strerror(errno)),
-                     "make that directory, or choose another " + option);
-    }
-    return;
-  }
+  if (address.rfind("unix:", 0) == 0) return check_socket(option, address, gateways, findings);
   const Address parts = split(address);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -133,7 +185,7 @@ void check_address(const std::string& option, const std::string& address,
   if (bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0 && listen(socket.get(), 1) == 0)
     return findings.well(check, printable(address) + " is free");
   switch (errno) {
-    case EADDRINUSE: return tell_taken(option, address, gateways, findings);
+    case EADDRINUSE: return tell_taken_port(option, address, gateways, findings);
     case EACCES:
       return findings.fault(check, fmt::format("{} may not be listened on", printable(address)),
                             "a port from 1024 on, or AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit");

@@ -93,10 +93,7 @@ void CallRecord::written(milliseconds queued_for, bool at_once) {
 }
 
 void CallRecord::ended(const End& end) {
-  if (stats_ == nullptr) {
-    ++core::stats().refused;
-    return;
-  }
+  if (stats_ == nullptr) return;
   ++stats_->ends[static_cast<size_t>(end.method)][static_cast<size_t>(end.reason)];
   core::Operation operation;
   operation.method = end.method;

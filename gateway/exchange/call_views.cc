@@ -18,12 +18,19 @@ struct Candidate {
 
 bool wanted(const CallQuery& query, std::string_view upstream, std::string_view route,
             std::string_view method, std::chrono::milliseconds age, bool listen) {
-  return (query.upstream.empty() || query.upstream == upstream || query.upstream == route) &&
-         (query.method.empty() || query.method == method) && age >= query.older &&
-         (listen || !query.listens_only);
+  return is_of(query.upstream, upstream, route) && (query.method.empty() || query.method == method) &&
+         age >= query.older && (listen || !query.listens_only);
 }
 
 }  // namespace
+
+bool is_of(std::string_view asked, std::string_view upstream, std::string_view route) {
+  return asked.empty() || asked == upstream || asked == route;
+}
+
+bool wants(const CallQuery& query, const CallView& call) {
+  return wanted(query, call.upstream, call.route, call.method, call.age, !call.listens.empty());
+}
 
 uint64_t call_number(std::string_view call_id) {
   uint64_t number = 0;
@@ -59,8 +66,7 @@ CallPage CallViews::page(const CallQuery& query) const {
     const bool takes = one.live != nullptr ? wanted(query, one.live->server_name(), one.live->route(),
                                                     one.live->from().method_name,
                                                     ExchangeReport(*one.live).age(), one.live->is_listen())
-                                           : wanted(query, one.parked->upstream, one.parked->route,
-                                                    one.parked->method, one.parked->age, false);
+                                           : wants(query, *one.parked);
     if (!takes) continue;
     ++out.total;
     if (one.number <= query.after) continue;

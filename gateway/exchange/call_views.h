@@ -28,6 +28,12 @@ struct CallQuery {
   bool listens_only = false;
 };
 
+// Whether one by this server, which came by this route (empty: by the server's own path), is one of those
+// asked for by the name of a server or by that of a path of several; empty: by any.
+bool is_of(std::string_view asked, std::string_view upstream, std::string_view route);
+// Of one that has ended too; its age is how long it took then.
+bool wants(const CallQuery& query, const CallView& call);
+
 struct CallPage {
   std::vector<CallView> calls;  // in the order of their arrival
   size_t total = 0;             // of the query, on all pages

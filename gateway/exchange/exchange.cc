@@ -79,7 +79,8 @@ void Exchange::advance() {
         lease_ = owner_.served(*from_);
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) choose_limits();
-        if (server_ != nullptr) record_.count_for(core::upstream_stats(server_->name));
+        // Of a server that is out of service too: whoever looks for what it refuses looks at its name.
+        record_.count_for(core::upstream_stats(server_name()));
         plugins_ = ExchangePlugins::attach(*this, owner_.plugins());  // they see how everything ends
         if (auto failure = owner_.overloaded(*this)) return on_call_failed(*failure);
         if (std::string large = mcp::size_fault(from_->method, message_); !large.empty())

@@ -32,7 +32,8 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   // any more.
   void retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
                        std::function<void()> left);
-  // What it has to do: calls, parked ones too, without listens; and sessions.
+  // What this form has to do: calls that came to its own path, parked ones too, without listens; and
+  // sessions.
   struct Work {
     size_t calls = 0, sessions = 0;
   };

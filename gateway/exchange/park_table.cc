@@ -313,6 +313,13 @@ size_t ParkTable::count_of(const core::Upstream& upstream) const {
   return count;
 }
 
+size_t ParkTable::count_routed_to(const std::string& server) const {
+  size_t count = 0;
+  for (const auto& [id, parked] : parked_)
+    count += parked->call.routed && parked->server.name == server ? 1 : 0;
+  return count;
+}
+
 void ParkTable::end_of(const Served& served, std::string_view why) {
   std::vector<Parked*> all;
   for (auto& [id, parked] : parked_) {

@@ -101,6 +101,8 @@ class ParkTable {
   void end_at(const std::string& server, std::string_view why);
   size_t size() const { return parked_.size(); }
   size_t count_of(const core::Upstream& upstream) const;
+  // Those that came to this server by the aggregate.
+  size_t count_routed_to(const std::string& server) const;
   // For people: what is parked, and the end of one by an operator. Null or false where nothing of that name
   // is.
   std::vector<CallView> views() const;

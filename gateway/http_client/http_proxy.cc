@@ -12,6 +12,7 @@
 
 #include "http/char_class.h"
 #include "http/header_list.h"
+#include "http/percent.h"
 #include "http_client/basic_credentials.h"
 
 namespace lineward::upstream {
@@ -85,22 +86,6 @@ bool entry_names(std::string_view entry, std::string_view host, uint16_t port) {
   return http::equals_ignoring_case(host, entry) || ends_with_ignoring_case(host, "." + std::string(entry));
 }
 
-// Credentials in a URL may hold %XX.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size() || http::hex_value(text[i + 1]) < 0 || http::hex_value(text[i + 2]) < 0)
-      return std::nullopt;
-    out += static_cast<char>(http::hex_value(text[i + 1]) * 16 + http::hex_value(text[i + 2]));
-    i += 2;
-  }
-  return out;
-}
-
 // The first of these variables that is set to something.
 std::string first_of(const Environment& env, std::initializer_list<std::string_view> names,
                      std::string_view& used) {
@@ -129,7 +114,7 @@ Result<HttpProxy> parse_proxy(std::string_view text) {
     return fail("the URL of a proxy has no path");
   rest = rest.substr(0, authority_end);
   if (size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    auto credentials = percent_decoded(rest.substr(0, at));
+    auto credentials = http::percent_decoded(rest.substr(0, at));
     if (!credentials || credentials->size() > 4096) return fail("the credentials of the proxy are not valid");
     if (credentials->find(':') == std::string::npos) *credentials += ':';
     proxy.authorization = basic_credentials(*credentials);

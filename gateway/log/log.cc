@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/line_output.h"
 #include "log/printable.h"
 #include "log/redaction.h"
 #include "log/tap.h"
@@ -57,32 +58,22 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   }
   void flush_() override {
     if (lines_.empty()) return;
-    // Lines go out in pieces of a pipe's page: those of two threads must not mix.
+    // Lines go out in pieces of a pipe's page: those of two threads must not mix, and what one leaves within
+    // a line the next one has to end.
     static std::mutex one_at_a_time;
+    static LineOutput output;
     std::lock_guard<std::mutex> lock(one_at_a_time);
-    pollfd out{STDERR_FILENO, POLLOUT, 0};
-    if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
-      dropped_ += count_;
-    } else {
-      // In front: what is told last may find no room.
-      if (dropped_ > 0)
-        lines_.insert(0, fmt::format("(lineward dropped {} log lines that nobody read)\n", dropped_));
-      // A pipe with room takes a page without blocking; more goes in pages.
-      size_t at = 0;
-      while (at < lines_.size()) {
-        size_t piece = std::min<size_t>(lines_.size() - at, PIPE_BUF);
-        if (at > 0 && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)) break;
-        ssize_t written = ::write(STDERR_FILENO, lines_.data() + at, piece);
-        if (written <= 0) break;
-        at += static_cast<size_t>(written);
-      }
-      if (at > 0) {
-        dropped_ = static_cast<uint64_t>(
-            std::count(lines_.begin() + static_cast<std::ptrdiff_t>(at), lines_.end(), '\n'));
-      } else {
-        dropped_ += count_;
-      }
-    }
+    // In front: what is told last may find no room.
+    const bool tells = dropped_ > 0;
+    if (tells) lines_.insert(0, fmt::format("(lineward dropped {} log lines that nobody read)\n", dropped_));
+    // A pipe with room takes a page without blocking; more goes in pages.
+    const uint64_t lost = output.put(lines_, PIPE_BUF, [](std::string_view piece) -> ssize_t {
+      pollfd out{STDERR_FILENO, POLLOUT, 0};
+      if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return -1;
+      return ::write(STDERR_FILENO, piece.data(), piece.size());
+    });
+    const bool told = lost < count_ + (tells ? 1 : 0);
+    dropped_ = told ? lost : dropped_ + count_;
     lines_.clear();
     count_ = 0;
     urgent_ = false;

@@ -200,7 +200,8 @@ void GatewayStats::add(const GatewayStats& other) {
   loop_lag.add(other.loop_lag);
   http_requests.add(other.http_requests);
   http_active += other.http_active;
-  refused += other.refused;
+  for (size_t i = 0; i < refused.size(); ++i)
+    refused[i] += other.refused[i];
   for (size_t i = 0; i < overload.size(); ++i)
     overload[i] += other.overload[i];
   for (size_t i = 0; i < limits.size(); ++i)

@@ -223,7 +223,7 @@ struct GatewayStats {
   double loop_lag_now = 0;  // seconds: the worst within the last minute; each worker's own
   HttpSeries http_requests;
   int64_t http_active = 0;
-  uint64_t refused = 0;  // requests that never became a call
+  UpstreamStats::Ends refused{};  // requests that never became a call
   std::array<uint64_t, size_of<Overload>> overload{};
   std::array<uint64_t, size_of<Limit>> limits{};
   std::array<uint64_t, size_of<Passed>> passed{};
@@ -231,6 +231,7 @@ struct GatewayStats {
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
   void count(Passed what) { ++passed[static_cast<size_t>(what)]; }
+  void count_refused(mcp::EndReason why) { ++refused[static_cast<size_t>(why)]; }
   // All of another worker's but the upstreams, each of which has its numbers where it lives.
   void add(const GatewayStats& other);
   void bytes(Side side, uint64_t in, uint64_t out) {

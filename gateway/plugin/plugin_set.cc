@@ -104,9 +104,16 @@ std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::
 
 namespace {
 
-core::GateAnswer name_denial(core::GateAnswer answer, const std::string& by) {
-  if (auto* denial = std::get_if<core::Denial>(&answer); denial != nullptr && denial->by.empty())
-    denial->by = by;
+// Counts it, and names who says no, now or later. Who may come in is asked once more where this was asked
+// only for what can be told at once: a yes counts when it is `final`, a no always is.
+core::GateAnswer decided(PluginSet::Member& member, core::GateAnswer answer, bool final) {
+  auto* denial = std::get_if<core::Denial>(&answer);
+  if (denial != nullptr && denial->by.empty()) denial->by = member.entry.name;
+  if (denial != nullptr) {
+    ++member.decisions.refused;
+  } else if (final) {
+    ++member.decisions.proceeded;
+  }
   return answer;
 }
 
@@ -114,13 +121,16 @@ core::GateAnswer name_denial(core::GateAnswer answer, const std::string& by) {
 
 std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& request, core::GateDone later) {
   for (const Voucher& one : authenticators_) {
-    // Who says no is named, now or later.
-    const std::string& by = one.member->entry.name;
+    Member& member = *one.member;
     core::GateDone named;
-    if (later) named = [later, by](core::GateAnswer answer) { later(name_denial(std::move(answer), by)); };
+    // It is the member's own plugin that calls this, so the member is there.
+    if (later)
+      named = [later, &member](core::GateAnswer answer) { later(decided(member, std::move(answer), true)); };
     Judgement judgement = one.authenticator->judge(request, std::move(named));
+    if (judgement.kind == Judgement::Kind::later && later) ++member.decisions.waited;
     if (judgement.kind == Judgement::Kind::later) return std::nullopt;
-    if (judgement.kind == Judgement::Kind::decided) return name_denial(std::move(judgement.answer), by);
+    if (judgement.kind == Judgement::Kind::decided)
+      return decided(member, std::move(judgement.answer), later != nullptr);
   }
   bool has_credentials = request.headers.count("Authorization") > 0;
   if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());

@@ -77,7 +77,7 @@ class PluginSet final : public core::Gate {
   std::vector<std::shared_ptr<Member>> members_;  // authenticators first; shared with the next set only
   struct Voucher {
     Authenticator* authenticator;
-    const Member* member;
+    Member* member;
   };
   std::vector<Voucher> authenticators_;
   std::vector<std::string> headers_;

@@ -217,13 +217,26 @@ void Reloader::hold_back(Changes& changes, config::Config& next) {
   std::erase_if(changes.servers, [](const ServerChange& one) { return one.kind != Change::adjusted; });
 }
 
+std::optional<exchange::ExchangeTable::Work> Reloader::work_of(const std::string& server) const {
+  exchange::ExchangeTable::Work all;
+  bool taken = true;
+  for (size_t k = 0; k < workers_.workers(); ++k) {
+    const bool told = workers_.run(k, [&] {
+      const auto here = workers_.worker(k).upstreams().work_of(server);
+      all.calls += here.calls;
+      all.sessions += here.sessions;
+    });
+    taken = taken && told;
+  }
+  if (!taken) return std::nullopt;
+  return all;
+}
+
 std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config& next) const {
   std::vector<PlanRow> rows;
   for (const ServerChange& change : changes.servers) {
     char mark = change.kind == Change::added ? '+' : change.kind == Change::removed ? '-' : '~';
-    exchange::ExchangeTable::Work work;
-    const size_t host = worker_of(workers_.placement(), change.name);
-    workers_.run(host, [&] { work = workers_.worker(host).upstreams().work_of(change.name); });
+    const auto work = work_of(change.name).value_or(exchange::ExchangeTable::Work{});
     rows.push_back({mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")),
                     is_held(change.name) ? effect_on_held(change.kind) : effect_of(change, work)});
   }
@@ -376,13 +389,11 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
     out.outcome = admin::ServerActed::Outcome::refused;
     return out;
   }
-  const size_t host = worker_of(workers_.placement(), server);
-  bool taken = workers_.run(host, [&] {
-    const auto work = workers_.worker(host).upstreams().work_of(server);
-    out.calls = work.calls;
-    out.sessions = work.sessions;
-  });
+  const auto work = work_of(server);
+  bool taken = work.has_value();
   if (!taken) return unanswered(std::move(out));
+  out.calls = work->calls;
+  out.sessions = work->sessions;
   Worker::ServerStep step;
   step.out = act != ServerAct::start && !is_held(server);
   step.in = act == ServerAct::start || act == ServerAct::restart;

@@ -64,6 +64,8 @@ class Reloader final : public admin::ReloadApi {
                     const ServerPlacement& placement);
   config::Changes without_held(config::Changes changes) const;
   static admin::ServerActed unanswered(admin::ServerActed acted);
+  // On all workers; nothing: one does not answer.
+  std::optional<exchange::ExchangeTable::Work> work_of(const std::string& server) const;
   std::string refusal_of(const std::string& server, admin::ServerAct act) const;
   const config::Config& config() const { return workers_.worker(0).config(); }
   client::HttpFront* http() const { return workers_.worker(0).http(); }

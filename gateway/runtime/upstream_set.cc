@@ -187,8 +187,12 @@ std::vector<const config::Server*> UpstreamSet::leaving() const {
 }
 
 exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) const {
+  using exchange::ExchangeTable;
   const Running* one = find_running(name);
-  return one != nullptr ? exchanges_.work_of(*one->upstream) : exchange::ExchangeTable::Work{};
+  ExchangeTable::Work work = one != nullptr ? exchanges_.work_of(*one->upstream) : ExchangeTable::Work{};
+  const auto routed = exchanges_.load(name, ExchangeTable::CameTo::aggregate);
+  work.calls += routed.in_flight + routed.waiting + exchanges_.park_table().count_routed_to(name);
+  return work;
 }
 
 void UpstreamSet::stop(std::function<void()> done) {

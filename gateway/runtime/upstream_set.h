@@ -81,6 +81,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   std::vector<const config::Server*> leaving() const override;
   const config::Server* together() const override;
   // Of a server that is served: what a reload would have to wait for.
+  // Here: by the server's own path where it lives, by the aggregate where that does.
   exchange::ExchangeTable::Work work_of(const std::string& name) const;
 
  private:

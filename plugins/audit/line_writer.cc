@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -15,6 +14,8 @@
 #include <cstring>
 #include <mutex>
 #include <utility>
+
+#include "base/line_output.h"
 
 namespace lineward::plugins {
 namespace {
@@ -32,13 +33,13 @@ int open_file(const std::string& path) {
 }  // namespace
 
 struct LineWriter::Shared {
-  std::string path;  // empty: a standard stream
-  int fd = -1;       // the thread's
+  std::string path;   // empty: a standard stream
+  int fd = -1;        // the thread's
+  LineOutput output;  // likewise
 
   std::mutex mutex;
   std::condition_variable work, done;
   std::string waiting;
-  uint64_t waiting_lines = 0;
   bool reopen = false;
   bool stop = false;
   bool ended = false;
@@ -50,7 +51,7 @@ struct LineWriter::Shared {
   }
   void run();
   void look(bool asked);
-  void put(const std::string& text, uint64_t count);
+  void put(std::string text);
 };
 
 // Another file in the place of ours, or none: it was rotated away.
@@ -68,35 +69,29 @@ void LineWriter::Shared::look(bool asked) {
     return;  // the old one goes on
   }
   ::close(std::exchange(fd, next));
+  if (!same) output.begin_anew();
 }
 
-void LineWriter::Shared::put(const std::string& text, uint64_t count) {
-  size_t at = 0;
+void LineWriter::Shared::put(std::string text) {
   int error = 0;
-  while (at < text.size()) {
-    // Whole lines at a time, so that those of others do not come between.
-    size_t end = std::min(text.size(), at + (path.empty() ? size_t{PIPE_BUF} : text.size()));
-    if (end < text.size()) {
-      size_t line = text.rfind('\n', end - 1);
-      if (line != std::string::npos && line >= at) end = line + 1;
-    }
+  auto write = [&](std::string_view piece) -> ssize_t {
     pollfd out{fd, POLLOUT, 0};
     if (::poll(&out, 1, kTimeout) != 1 || (out.revents & POLLOUT) == 0) {
       error = EAGAIN;
-      break;
+      return -1;
     }
-    ssize_t written = ::write(fd, text.data() + at, end - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      error = errno;
-      break;
-    }
-    at += static_cast<size_t>(written);
-  }
-  if (at == text.size()) return;
-  auto left =
-      static_cast<uint64_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), '\n'));
-  lost += std::min(left, count);
+    ssize_t written = 0;
+    do {
+      written = ::write(fd, piece.data(), piece.size());
+    } while (written < 0 && errno == EINTR);
+    if (written <= 0) error = errno;
+    return written;
+  };
+  // What others write to too takes a page whole.
+  const size_t most = path.empty() ? size_t{PIPE_BUF} : SIZE_MAX;
+  const uint64_t left = output.put(text, most, write);
+  if (left == 0) return;
+  lost += left;
   std::lock_guard lock(mutex);
   fault = fmt::format("cannot write {}: {}", path.empty() ? "the access log" : path, std::strerror(error));
 }
@@ -107,18 +102,16 @@ void LineWriter::Shared::run() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
   for (;;) {
     std::string text;
-    uint64_t count = 0;
     bool asked = false, last = false;
     {
       std::unique_lock lock(mutex);
       work.wait(lock, [this] { return stop || reopen || !waiting.empty(); });
       text.swap(waiting);
-      count = std::exchange(waiting_lines, 0);
       asked = std::exchange(reopen, false);
       last = stop;
     }
     look(asked);
-    put(text, count);
+    put(std::move(text));
     std::lock_guard lock(mutex);
     if (!last || !waiting.empty()) continue;
     ended = true;
@@ -180,7 +173,6 @@ void LineWriter::hand_over() {
     } else {
       lines_ += gathered_lines_;
       shared_->waiting += gathered_;
-      shared_->waiting_lines += gathered_lines_;
       shared_->work.notify_one();
     }
   }

@@ -14,7 +14,7 @@ namespace lineward::client {
 
 void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refusal,
                            std::string_view raw_id) const {
-  ++core::stats().refused;
+  core::stats().count_refused(refusal.reason);
   std::vector<http::OutHeader> headers;
   const bool given = std::any_of(refusal.headers.begin(), refusal.headers.end(),
                                  [](const auto& header) { return header.first == "Retry-After"; });
@@ -30,11 +30,17 @@ void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refu
               {"remote", connection.peer()}});
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
-  if (!refusal.told) note(connection, refusal.status, refusal.reason, refusal.text, refusal.by);
+  if (!refusal.told) tell(connection, refusal.status, refusal.reason, refusal.text, refusal.by);
   connection.respond(refusal.status, "application/json", body, std::move(headers));
 }
 
 void RefusalWriter::note(const ClientConnection& connection, int status, mcp::EndReason reason,
+                         std::string_view why) const {
+  core::stats().count_refused(reason);
+  tell(connection, status, reason, why, {});
+}
+
+void RefusalWriter::tell(const ClientConnection& connection, int status, mcp::EndReason reason,
                          std::string_view why, std::string_view by) const {
   const http::RequestHead& head = connection.head();
   const core::Caller* caller = connection.caller().get();
@@ -63,6 +69,7 @@ void RefusalWriter::note(const ClientConnection& connection, int status, mcp::En
 }
 
 void RefusalWriter::note_fault(const ClientConnection& connection, const http::RequestFault& fault) const {
+  core::stats().count_refused(mcp::EndReason::invalid_request);
   audit::record(audit::Kind::refusal, {{"from", connection.peer()},
                                        {"status", fault.status},
                                        {"end", mcp::name(mcp::EndReason::invalid_request)},

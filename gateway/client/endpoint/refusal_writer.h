@@ -25,13 +25,17 @@ class RefusalWriter {
   // Answers the connection's request with that. `raw_id`: of the JSON-RPC request; empty: there is none.
   void refuse(ClientConnection& connection, const HttpRefusal& refusal, std::string_view raw_id = {}) const;
   // For those who count, log and keep records: the request, or a part of it, was refused and is answered in
-  // another way. `by`: the plugin that did, or empty.
-  void note(const ClientConnection& connection, int status, mcp::EndReason reason, std::string_view why,
-            std::string_view by = {}) const;
+  // another way.
+  void note(const ClientConnection& connection, int status, mcp::EndReason reason,
+            std::string_view why) const;
   // What came is no request that can be read: of that there is no head, or not one to go by.
   void note_fault(const ClientConnection& connection, const http::RequestFault& fault) const;
 
  private:
+  // `by`: the plugin that did, or empty.
+  void tell(const ClientConnection& connection, int status, mcp::EndReason reason, std::string_view why,
+            std::string_view by) const;
+
   const PathRouter& router_;
   const std::shared_ptr<core::Gate>& gate_;
 };

@@ -12,6 +12,7 @@
 #include "mcp/methods.h"
 #include "mcp/revision.h"
 #include "mcp/rewrite.h"
+#include "metrics/stats.h"
 
 namespace lineward::client {
 namespace {
@@ -295,6 +296,7 @@ void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text
 }
 
 void StdioFront::refuse_with(std::string error, int code, std::string_view text) {
+  core::stats().count_refused(EndReason::invalid_request);
   log::write(log::Level::info, "request.refused",
              {{"reason", mcp::name(EndReason::invalid_request)},
               {"code", code},
@@ -322,6 +324,7 @@ void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::str
   error.reason = reason;
   error.text = std::string(text);
   error.upstream = server_;
+  core::stats().count_refused(reason);
   audit::record(audit::Kind::refusal,
                 {{"from", "stdio"}, {"server", server_}, {"end", mcp::name(reason)}, {"why", text}});
   line(mcp::gateway_error(raw_id, error), Kind::awaited);

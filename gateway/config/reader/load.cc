@@ -8,6 +8,7 @@
 #include "config/aggregate.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
+#include "config/reader/addresses.h"
 #include "config/reader/admin.h"
 #include "config/reader/audit.h"
 #include "config/reader/document.h"
@@ -228,6 +229,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   result.config.together.name = aggregate_path(result.config);
   check_together(document.root, result);
   check_replicas(document.root, options, result);
+  check_addresses(document.root, result);
   check_admin(document.root, options, result);
   check_audit(document.root, options, result);
   check_plugin_files(document.root, options, result);

@@ -1,7 +1,8 @@
 // lineward doctor: planted faults, each found with the advice that mends it; and servers that are well.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -12,7 +13,7 @@ import { authority } from '../lib/certificates.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
 import { startIssuer } from '../lib/issuer.mjs';
-import { lineward } from '../lib/operator.mjs';
+import { eventually, lineward } from '../lib/operator.mjs';
 import { tagged } from '../lib/processes.mjs';
 import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
 import { everything, legacyFixture, memory } from '../lib/servers.mjs';
@@ -279,6 +280,38 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     assert.equal(two.all.filter((one) => one.check === 'cancel' && one.status === 'skipped').length, 2);
   });
 
+  test('29 clientCredentials: a token that is had and taken, one that nobody gives, one that is not taken', async (t) => {
+    const origin = await startOrigin(t, (request, response, message) => {
+      const own = (path) => new URL(path, origin.url).href;
+      const metadata = own('/.well-known/oauth-protected-resource/mcp');
+      if (request.url === '/.well-known/oauth-protected-resource/mcp')
+        return json(response, 200, JSON.stringify({ resource: origin.url, authorization_servers: [own('/').slice(0, -1)] }));
+      if (request.url === '/.well-known/oauth-authorization-server')
+        return json(response, 200, JSON.stringify({ issuer: own('/').slice(0, -1), token_endpoint: own('/token') }));
+      if (request.url === '/token') {
+        const [, secret] = Buffer.from(request.headers.authorization.slice('Basic '.length), 'base64').toString().split(':');
+        if (secret === SECRET) return json(response, 200, JSON.stringify({ access_token: `${SECRET}-token`, token_type: 'Bearer' }));
+        return json(response, 401, JSON.stringify({ error: 'invalid_client', error_description: secret }));
+      }
+      if (request.headers.authorization !== `Bearer ${SECRET}-token` || origin.refuses)
+        return json(response, 401, '{}', { 'www-authenticate': `Bearer resource_metadata="${metadata}"` });
+      return json(response, 200, answer(message.id, { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {} }));
+    }, { era: 'none' });
+    const credentials = (clientSecret) => ({ clientId: 'me', clientSecret, issuer: new URL(origin.url).origin });
+    const well = await examine(t, { mcpServers: { o: { url: origin.url, clientCredentials: credentials(SECRET) } } });
+    assert.equal(well.code, 0, well.out);
+    assert.ok(well.all.some((one) => one.check === 'auth' && one.status === 'ok' && /access token/.test(one.text)), well.out);
+    assert.ok(well.all.some((one) => one.check === 'era' && one.text === 'modern'), well.out);
+    await planted(t, { url: origin.url, clientCredentials: credentials(`${SECRET}-of-another`) }, 'auth', {
+      text: /^its authorization server gives no access token: http:\/\/127\.0\.0\.1:\d+\/token .*invalid_client/,
+      fix: /clientId, clientSecret/,
+    });
+    const gone = { ...credentials(SECRET), tokenUrl: 'http://127.0.0.1:1/token' };
+    await planted(t, { url: origin.url, clientCredentials: gone }, 'auth', { text: /gives no access token: http:\/\/127\.0\.0\.1:1\/token /, fix: /give tokens/ });
+    origin.refuses = true;
+    await planted(t, { url: origin.url, clientCredentials: credentials(SECRET) }, 'auth', { text: /HTTP 401 to the access token/, fix: /resource/ });
+  });
+
   test('20 a second gateway, and a port that somebody else has', async (t) => {
     const folder = temporaryFolder(t);
     mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
@@ -295,6 +328,41 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     const taken = await examine(t, { listen: { address: `127.0.0.1:${other.address().port}` }, mcpServers: {} });
     assert.match(taken.find('listen').text, new RegExp(`is in use by pid ${process.pid} \\(`));
     assert.match(taken.find('listen').fix, /choose another listen\.address/);
+  });
+
+  test('30 Unix sockets that are in use, and what stands at their paths', async (t) => {
+    const folder = temporaryFolder(t);
+    const path = join(folder, 'front.sock');
+    const env = { XDG_RUNTIME_DIR: folder };
+    mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
+    const gateway = spawn(binary(), ['run', '--listen', `unix:${path}`, '--ops', 'off', '--', ...legacyFixture()], {
+      env: { ...process.env, ...env },
+      stdio: 'ignore',
+    });
+    const ended = once(gateway, 'exit');
+    t.after(() => gateway.kill('SIGTERM') && ended);
+    await eventually(() => [path, join(folder, 'lineward', `${gateway.pid}.sock`)].every(existsSync), 'the sockets of a gateway');
+    const second = await examine(t, { listen: { address: `unix:${path}` }, mcpServers: {} }, { env });
+    assert.match(second.find('listen', 'machine').text, new RegExp(`another Lineward \\(pid ${gateway.pid}\\) listens on unix:${path} already`));
+    assert.equal(second.code, 1);
+    const other = createServer().listen(join(folder, 'other.sock'));
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const taken = await examine(t, { admin: { address: `unix:${folder}/other.sock` }, mcpServers: {} });
+    assert.match(taken.find('admin').text, new RegExp(`other\\.sock is in use by pid ${process.pid} \\(`));
+    assert.match(taken.find('admin').fix, /choose another admin\.address/);
+    writeFileSync(join(folder, 'file.sock'), '');
+    const file = await examine(t, { ops: { address: `unix:${folder}/file.sock` }, mcpServers: {} });
+    assert.match(file.find('ops').text, /file\.sock is there, and no socket/);
+    const free = await examine(t, { admin: { address: `unix:${folder}/free.sock` }, mcpServers: {} });
+    assert.ok(free.ok, free.out);
+    assert.ok(free.all.some((one) => one.check === 'admin' && /free\.sock is free/.test(one.text)), free.out);
+  });
+
+  test('31 one address for two', async (t) => {
+    const twice = await examine(t, { listen: { address: '127.0.0.1:18999' }, ops: { address: '127.0.0.1:18999' }, mcpServers: {} });
+    assert.equal(twice.code, 1);
+    assert.match(twice.find('config').text, /ops\.address 127\.0\.0\.1:18999 is listen\.address too/);
   });
 
   test('21 too few descriptors', async (t) => {

@@ -208,6 +208,37 @@ describe('lineward ps, cancel, status', { skip }, () => {
       assert.ok(both.err.includes(`--admin unix:${directory}/${pid}.sock   ${url}`), both.err);
   });
 
+  test('an address of TCP means the gateway that has its admin API there, and no other', async (t) => {
+    const folder = temporaryFolder(t);
+    const env = { XDG_RUNTIME_DIR: folder, TMPDIR: folder };
+    const [command, ...args] = plainFixture();
+    const start = async (address) => {
+      const config = { ops: 'off', admin: { address }, mcpServers: { a: { command, args } } };
+      const one = await startGatewayFrom(t, config, { env });
+      return { pid: one.pid, admin: /Admin {4}http:\/\/([^/\s]+)\/api/.exec(one.stderr())[1] };
+    };
+    const first = await start('127.0.0.1:0');
+    const second = await start('127.0.0.77:0');
+    const status = async (admin) => {
+      const { code, out, err } = await lineward(['status', '--format', 'json', '--admin', admin], env);
+      assert.equal(code, 0, err);
+      return JSON.parse(out);
+    };
+    assert.equal((await status(first.admin)).pid, first.pid);
+    assert.equal((await status(second.admin)).pid, second.pid);
+    assert.equal((await status('127.0.0.77:0')).pid, second.pid, 'as it is configured');
+    // Of what runs elsewhere nothing is asked, and what runs here is not meant.
+    for (const elsewhere of ['192.0.2.9:8001', `192.0.2.9:${first.admin.split(':')[1]}`]) {
+      const { code, err } = await lineward(['server', 'a', 'stop', '--yes', '--admin', elsewhere], env);
+      assert.equal(code, 2, err);
+      assert.ok(err.includes(`has its admin API at ${elsewhere}`), err);
+      assert.ok(err.includes(first.admin), err);
+      assert.match(err, /curl .*http:\/\/192\.0\.2\.9:\d+\/api\/v1\/status/);
+    }
+    for (const { admin } of [first, second])
+      assert.deepEqual((await status(admin)).upstreams.filter(({ why }) => why), [], 'nothing was stopped');
+  });
+
   test('no gateway: 69, what, where and the way on', async (t) => {
     const { code, err } = await lineward(['ps', '--admin', `unix:${temporaryFolder(t)}/none.sock`]);
     assert.equal(code, 69);

@@ -105,20 +105,6 @@ TEST_CASE("the cookie is named by the port of the request's Host, and found amon
   CHECK(login_of(headers({{"Host", "h:1"}, {"Cookie", "lineward_console=x; lineward_console_1=y"}})) == "y");
 }
 
-TEST_CASE("a field of a form is decoded, and only whole names count") {
-  CHECK(form_field("a=1&b=2", "b") == "2");
-  CHECK(form_field("a=1+2%2B3%26b", "a") == "1 2+3&b");
-  CHECK(form_field("%61=x", "a") == "x");
-  CHECK(form_field("aa=1&a=2&a=3", "a") == "2");
-  CHECK(form_field("a", "a").empty());
-  CHECK(form_field("a=", "a").empty());
-  CHECK(form_field("", "a").empty());
-  CHECK(form_field("&&=&a=x", "a") == "x");
-  CHECK(form_field("a=%4", "a") == "%4");
-  CHECK(form_field("a=%zz%", "a") == "%zz%");
-  CHECK(form_field("a=%00b", "a") == std::string("\0b", 2));
-}
-
 TEST_CASE("no name of a server, a tool or a client becomes a part of the page") {
   const std::string plain = console_page(view_of("x", Role::operate));
   for (const std::string& name :

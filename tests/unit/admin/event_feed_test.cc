@@ -208,3 +208,25 @@ TEST_CASE("what the configuration holds as a secret is in no line and no event")
   hide_secrets(body);
   CHECK(body.dump() == R"({"s3cr3t-value":["a …",7,{"x":"…"}]})");
 }
+
+TEST_CASE("lines of the log are those of a server, or of the path of several by which a call came to it") {
+  Feed one;
+  auto told = [&](const char* upstream, const char* route) {
+    one.feed.told(log::Level::info, "call.end", {{"upstream", upstream}, {"route", route}}, "t");
+  };
+  told("a", "");
+  told("a", "/mcp");
+  told("b", "/mcp");
+  told("/mcp", "");
+  auto lines_of = [&](const char* asked) {
+    EventFeed::LogQuery query;
+    query.upstream = asked;
+    bool more = false;
+    return one.feed.lines(query, more).size();
+  };
+  CHECK(lines_of("") == 4);
+  CHECK(lines_of("a") == 2);
+  CHECK(lines_of("b") == 1);
+  CHECK(lines_of("/mcp") == 3);
+  CHECK(lines_of("c") == 0);
+}

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "plugins/audit/access_log_line.h"
 #include "plugins/audit/line_writer.h"
@@ -162,6 +163,53 @@ TEST_CASE("a pipe that nobody reads costs lines, not time") {
       (*writer)->write(line);
     CHECK((*writer)->dropped() > 10000);
   }
+  close(reader);
+  loop.close_all();
+}
+
+TEST_CASE("a line that a full pipe cut off stays alone: what comes later is whole, and one line is lost") {
+  Folder folder;
+  const std::string path = folder.path + "/a.log";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  net::Loop loop;
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  const int room = fcntl(reader, F_SETPIPE_SZ, 4096);
+  REQUIRE(room > 0);
+  std::string came;
+  auto drain = [&] {
+    char bytes[4096];
+    for (ssize_t got = 0; (got = read(reader, bytes, sizeof bytes)) > 0;)
+      came.append(bytes, static_cast<size_t>(got));
+  };
+  const std::string line(699, 'x');
+  const int whole = room / 700;
+  {
+    auto writer = LineWriter::open(loop, path);
+    REQUIRE(writer);
+    for (int i = 0; i <= whole; ++i)
+      (*writer)->write(line);
+    (*writer)->reopen();  // all is handed over, and the same pipe opened anew
+    while ((*writer)->dropped() == 0)
+      std::this_thread::yield();
+    CHECK((*writer)->dropped() == 1);
+    drain();
+    CHECK(came.back() == 'x');
+    (*writer)->write("after");
+    (*writer)->reopen();
+    (*writer)->write("last");
+  }
+  drain();
+  std::istringstream lines(came);
+  std::vector<std::string> all;
+  for (std::string one; std::getline(lines, one);)
+    all.push_back(one);
+  REQUIRE(all.size() == static_cast<size_t>(whole) + 3);
+  for (int i = 0; i < whole; ++i)
+    CHECK(all[static_cast<size_t>(i)] == line);
+  CHECK(all[static_cast<size_t>(whole)].size() < line.size());
+  CHECK(all[all.size() - 2] == "after");
+  CHECK(all.back() == "last");
   close(reader);
   loop.close_all();
 }

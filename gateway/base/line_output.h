@@ -1,0 +1,49 @@
+// Lines to a place that may take a part of what it is given, or nothing: a pipe that nobody reads, a full
+// disk. What was cut off in the middle stays a line of its own; the next one begins with a line break, so
+// that two never become one that is neither. Keeps no text: what was not taken is lost, and counted.
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lineward {
+
+class LineOutput {
+ public:
+  // `text` is lines with their breaks, and ours to change. `write` gets pieces of at most `most` bytes, of
+  // whole lines where one fits, so that those of others do not come between; it gives how many bytes were
+  // taken, or none or less to stop. The result is the number of lines that did not go out whole.
+  template <class Write>
+  uint64_t put(std::string& text, size_t most, Write&& write) {
+    const uint64_t count = breaks(text);
+    if (is_within_line_) text.insert(0, 1, '\n');
+    size_t at = 0;
+    while (at < text.size()) {
+      const ssize_t taken = write(std::string_view(text).substr(at, piece(text, at, most)));
+      if (taken <= 0) break;
+      at += static_cast<size_t>(taken);
+    }
+    if (at > 0) is_within_line_ = text[at - 1] != '\n';
+    return std::min(breaks(std::string_view(text).substr(at)), count);  // the break in front is no line
+  }
+  // What comes next goes to another place.
+  void begin_anew() { is_within_line_ = false; }
+
+ private:
+  static uint64_t breaks(std::string_view text) {
+    return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  static size_t piece(std::string_view text, size_t at, size_t most) {
+    if (text.size() - at <= most) return text.size() - at;
+    const size_t end = text.substr(at, most).rfind('\n');
+    return end == std::string_view::npos ? most : end + 1;
+  }
+
+  bool is_within_line_ = false;  // the last byte that was taken ended no line
+};
+
+}  // namespace lineward
