@@ -59,4 +59,10 @@ std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts
   return out;
 }
 
+bool is_of_caller(const std::vector<KeyPart>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](KeyPart part) {
+    return part == KeyPart::principal || part == KeyPart::address || part == KeyPart::session;
+  });
+}
+
 }  // namespace lineward::plugins
