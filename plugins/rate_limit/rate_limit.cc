@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "base/glob.h"
 #include "plugin/host.h"
@@ -70,7 +71,12 @@ class RateLimit final : public plugin::Plugin {
 
   std::optional<plugin::Refusal> on_loose(const plugin::RequestFacts& facts, mcp::Message&,
                                           plugin::Direction way) override;
+  void on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) override;
   void on_refused(const core::RefusedRequest& request) override;
+  // Does what was refused before this limit was asked count? (docs/rate-limits.md)
+  bool counts_refused(mcp::EndReason reason) const;
+  // The same for what ended for any reason.
+  bool counts_unasked(mcp::EndReason reason) const;
   // Must it be known which tool a task is of?
   bool follows_tasks() const {
     return !tools_.empty() || std::find(key_.begin(), key_.end(), KeyPart::tool) != key_.end();
@@ -170,6 +176,7 @@ class RateLimit final : public plugin::Plugin {
   std::deque<std::shared_ptr<SharedBuckets::Ticket>> asked_;
   std::map<RateKey, int64_t> over_until_;
   OnError on_error_ = OnError::local;
+  bool loose_charged_ = false;  // the loose message that is on its way
   uint64_t limited_ = 0, fallbacks_ = 0;
 };
 
@@ -196,9 +203,9 @@ class Counting final : public plugin::Hook {
     });
     return waits_ ? Verdict::wait : limit_.without_redis(exchange, key_);
   }
-  // What was refused before it came here was asked all the same.
-  void on_end(const plugin::ExchangeView&, const plugin::Ending&) noexcept override {
-    if (!charged_) limit_.charge(key_);
+  // What ended before it came here was asked all the same.
+  void on_end(const plugin::ExchangeView&, const plugin::Ending& ending) noexcept override {
+    if (!charged_ && limit_.counts_unasked(ending.reason)) limit_.charge(key_);
   }
 
  private:
@@ -252,6 +259,7 @@ std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::RequestFacts& f
   if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
+  loose_charged_ = true;
   auto admittance = charge(rate_key(key));
   const bool ends_something =
       facts.method == mcp::Method::cancelled || facts.method == mcp::Method::initialized;
@@ -259,9 +267,35 @@ std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::RequestFacts& f
   return refusal_of(*admittance);
 }
 
-// What was refused before it was a message is counted where every message is.
+// What a caller is refused is his own affair: it counts where he has a part of the bucket, and where every
+// message does. What a limit refuses costs nothing in those behind it.
+bool RateLimit::counts_refused(mcp::EndReason reason) const {
+  return reason != mcp::EndReason::rate_limited && methods_.empty() && tools_.empty() && is_of_caller(key_);
+}
+
+// What a plugin answered, or its client left, was not refused.
+bool RateLimit::counts_unasked(mcp::EndReason reason) const {
+  switch (reason) {
+    case mcp::EndReason::rate_limited:
+    case mcp::EndReason::unauthorized:
+    case mcp::EndReason::forbidden:
+    case mcp::EndReason::invalid_request:
+    case mcp::EndReason::queue_full:
+    case mcp::EndReason::internal: return counts_refused(reason);
+    default: return true;
+  }
+}
+
+void RateLimit::on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) {
+  const bool asked = std::exchange(loose_charged_, false);
+  if (asked || refusal == nullptr || facts.peer.empty() || !counts(facts)) return;
+  const std::string key = key_of(key_, facts);
+  if (!key.empty() && counts_refused(refusal->reason)) charge(rate_key(key));
+}
+
+// What was refused before it was a message.
 void RateLimit::on_refused(const core::RefusedRequest& request) {
-  if (request.reason == mcp::EndReason::rate_limited || !methods_.empty() || !tools_.empty()) return;
+  if (!counts_refused(request.reason)) return;
   if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())
     return;
   plugin::RequestFacts facts;

@@ -48,15 +48,23 @@ std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts
         break;
       case KeyPart::server: value = facts.upstream; break;
       case KeyPart::session:
-        // Modern clients have none, and an initialize not yet: they must not pass uncounted.
-        value = facts.session.empty() ? "of " + principal_of(facts) + " " + address_of_peer(facts.peer)
-                                      : "is " + std::string(facts.session);
+        // Modern clients have none, and an initialize not yet, though the session that it will open has its
+        // id by then: they must not pass uncounted.
+        value = facts.session.empty() || facts.method == mcp::Method::initialize
+                    ? "of " + principal_of(facts) + " " + address_of_peer(facts.peer)
+                    : "is " + std::string(facts.session);
         break;
     }
     // With its length, so that no two lists of values make the same text.
     out += fmt::format("{}:{}:{};", static_cast<int>(part), value.size(), value);
   }
   return out;
+}
+
+bool is_of_caller(const std::vector<KeyPart>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](KeyPart part) {
+    return part == KeyPart::principal || part == KeyPart::address || part == KeyPart::session;
+  });
 }
 
 }  // namespace lineward::plugins

@@ -18,4 +18,7 @@ Result<std::vector<KeyPart>> parse_key(std::string_view text);
 // The text that is counted by. Empty: this request is not counted, because it names no tool.
 std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts& facts);
 
+// Has each caller a bucket of his own? One by tool or server alone is everybody's.
+bool is_of_caller(const std::vector<KeyPart>& parts);
+
 }  // namespace lineward::plugins

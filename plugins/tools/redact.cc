@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 
 #include "base/glob.h"
@@ -13,6 +12,7 @@
 #include "plugin/host.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/types.h"
+#include "plugins/tools/redact_places.h"
 #include "plugins/tools/redact_rules.h"
 
 namespace lineward::plugins {
@@ -175,17 +175,6 @@ void Redact::apply(mcp::Message& message, json::Splice& splice, uint64_t count) 
   if (changed) message = std::move(*changed);
 }
 
-// What names a thing, a call or a state leads nowhere when a pattern has changed it.
-bool is_opaque(std::string_view param) {
-  static constexpr std::array<std::string_view, 15> kNames{
-      "name",    "uri",           "cursor",      "ref",           "taskId",
-      "taskIds", "requestId",     "traceparent", "progressToken", "requestState",
-      "baggage", "notifications", "level",       "tracestate",    "protocolVersion"};
-  constexpr std::string_view kProtocol = "io.modelcontextprotocol/";
-  return param.substr(0, kProtocol.size()) == kProtocol ||
-         std::find(kNames.begin(), kNames.end(), param) != kNames.end();
-}
-
 json::Span place_of(const mcp::Message& message, std::string_view value) {
   auto begin = static_cast<uint32_t>(value.data() - message.bytes().data());
   return {begin, begin + static_cast<uint32_t>(value.size())};
@@ -205,14 +194,16 @@ void Redact::from_client(mcp::Message& message) {
   json::Splice splice = message.splice();
   uint64_t count = 0;
   if (message.kind() == MessageKind::result || message.kind() == MessageKind::error) {
-    count = rules.find(message.bytes(), message.at(Field::result), {}, splice);
+    count = rules.find(message.bytes(), message.at(Field::result), {}, splice, names_in_answer());
     count += rules.find(message.bytes(), message.at(Field::error), {}, splice);
   } else {
     const auto look = [&](const std::string& key, std::string_view value) {
-      if (is_opaque(key)) return;
+      const NamesInParam names = names_in_param(key);
+      if (names.all) return;
       const bool arguments = key == "arguments";
       count += rules.find(message.bytes(), place_of(message, value),
-                          arguments ? rules_->arguments : std::vector<Pointer>(), splice);
+                          arguments ? rules_->arguments : std::vector<Pointer>(), splice,
+                          names.places == nullptr ? std::vector<Place>() : *names.places);
     };
     mcp::for_each_param(message.raw(Field::params), [&](const std::string& key, std::string_view value) {
       if (key == "_meta" && value.front() == '{') {
@@ -223,18 +214,6 @@ void Redact::from_client(mcp::Message& message) {
     });
   }
   apply(message, splice, count);
-}
-
-// What the client gives back as it is, and what names a call: changed by a pattern it would lead nowhere.
-std::vector<uint32_t> opaque(const mcp::Message& message) {
-  std::vector<uint32_t> out;
-  for (Field field :
-       {Field::result_next_cursor, Field::result_type, Field::params_progress_token, Field::params_request_id,
-        Field::params_task_id, Field::result_request_state, Field::result_task_id})
-    if (message.has(field)) out.push_back(message.at(field).begin);
-  if (auto id = json::member(message.raw(Field::result_task), "taskId"))
-    out.push_back(place_of(message, *id).begin);
-  return out;
 }
 
 Verdict Redact::reply(plugin::ExchangeView& view, mcp::Message& message) {
@@ -257,14 +236,16 @@ void Redact::from_server(Method method, mcp::Message& message) {
   switch (message.kind()) {
     case MessageKind::result:
       count = rules.find(message.bytes(), message.at(Field::result),
-                         of_task ? rules_->tasks : rules_->results, splice, opaque(message));
+                         of_task ? rules_->tasks : rules_->results, splice, names_in_result(method));
       break;
-    case MessageKind::error: count = rules.find(message.bytes(), message.at(Field::error), {}, splice); break;
+    case MessageKind::error:
+      count = rules.find(message.bytes(), message.at(Field::error), {}, splice, names_in_error());
+      break;
     default:
       if (message.has(Field::params))
         count = rules.find(message.bytes(), message.at(Field::params),
                            message.has(Field::params_task_id) ? rules_->tasks : std::vector<Pointer>(),
-                           splice, opaque(message));
+                           splice, names_in_params(mcp::method_of(message.method())));
       break;
   }
   apply(message, splice, count);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "base/glob.h"
 #include "json/json_scan.h"
 
 namespace lineward::plugins {
@@ -14,8 +16,18 @@ constexpr size_t kMaxPattern = 1024;
 constexpr size_t kMaxPointer = 1024;
 constexpr size_t kMaxSegments = 32;
 
-// Which pointers lead to where the walk is, and how far along they are: all of them as far as it is deep.
-using Alive = std::vector<const Pointer*>;
+// What a value is to patterns: text in which they look, a name, a schema, or a map of names to schemas.
+enum class Is : uint8_t { text, name, schema, schemas };
+
+// Which pointers and places lead to where the walk is, and how far along they are: all of them as far as it
+// is deep.
+struct Alive {
+  std::vector<const Pointer*> pointers;
+  std::vector<const Place*> places;
+  Is is = Is::text;
+
+  bool asks_for_keys() const { return !pointers.empty() || !places.empty() || is == Is::schema; }
+};
 
 // One object or array that the walk is in.
 struct Level {
@@ -24,18 +36,37 @@ struct Level {
   Alive alive;
 };
 
+template <size_t N>
+bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What a member of a schema is, by its key. An array there holds schemas, or names.
+Is in_schema(std::string_view key) {
+  static constexpr std::array<std::string_view, 6> kTexts{"title",   "description", "$comment",
+                                                          "default", "examples",    "enumNames"};
+  static constexpr std::array<std::string_view, 5> kMaps{"properties", "patternProperties", "$defs",
+                                                         "definitions", "dependentSchemas"};
+  if (is_one_of(key, kTexts)) return Is::text;
+  return is_one_of(key, kMaps) ? Is::schemas : Is::schema;
+}
+
 class Walk {
  public:
   Walk(std::string_view text, json::Span value) : text_(text), at_(value.begin), end_(value.end) {}
 
-  // Calls replace(span) for each value that a pointer names, string(span) for every other string.
+  // Calls replace(span) for each value that a pointer names, string(span) for every other string that is
+  // text.
   template <class Replace, class String>
-  void run(const std::vector<Pointer>& pointers, Replace&& replace, String&& string) {
+  void run(const std::vector<Pointer>& pointers, const std::vector<Place>& places, Replace&& replace,
+           String&& string) {
     Alive alive;
     for (const Pointer& pointer : pointers) {
       if (pointer.empty()) return replace(json::Span{at_, end_});
-      alive.push_back(&pointer);
+      alive.pointers.push_back(&pointer);
     }
+    for (const Place& place : places)
+      alive.places.push_back(&place);
     std::vector<Level> levels;
     value(std::move(alive), levels, string);
     while (!levels.empty()) {
@@ -55,8 +86,8 @@ class Walk {
       }
       size_t depth = levels.size() - 1;
       Alive next;
-      bool named = level.array ? step(std::to_string(level.index), level.alive, depth, next)
-                               : step(key(level.alive.empty()), level.alive, depth, next);
+      const std::string name = level.array ? std::to_string(level.index) : key(!level.alive.asks_for_keys());
+      const bool named = step(name, level, depth, next);
       blanks();
       if (named) {
         uint32_t begin = at_;
@@ -70,12 +101,28 @@ class Walk {
 
  private:
   // True: a pointer ends here.
-  static bool step(const std::string& name, const Alive& alive, size_t depth, Alive& next) {
-    for (const Pointer* one : alive) {
+  static bool step(const std::string& name, const Level& level, size_t depth, Alive& next) {
+    for (const Pointer* one : level.alive.pointers) {
       const std::string& segment = (*one)[depth];
       if (segment != "*" && segment != name) continue;
       if (one->size() == depth + 1) return true;
-      next.push_back(one);
+      next.pointers.push_back(one);
+    }
+    next.is = level.alive.is;
+    if (next.is == Is::schemas)
+      next.is = Is::schema;
+    else if (next.is == Is::schema && !level.array)
+      next.is = in_schema(name);
+    for (const Place* one : level.alive.places) {
+      const std::string& segment = one->at[depth];
+      if ((segment == "[]") != level.array || (!level.array && !glob_match(segment, name))) continue;
+      if (one->at.size() > depth + 1) {
+        next.places.push_back(one);
+      } else {
+        next.is = one->holds == Holds::schema ? Is::schema : Is::name;
+        next.places.clear();
+        break;
+      }
     }
     return false;
   }
@@ -94,7 +141,7 @@ class Walk {
     } else if (c == '"') {
       uint32_t begin = at_;
       string_at();
-      string(json::Span{begin, at_});
+      if (alive.is == Is::text) string(json::Span{begin, at_});
     } else {
       while (at_ < end_ && std::string_view(",]} \t\r\n").find(text_[at_]) == std::string_view::npos)
         ++at_;
@@ -193,18 +240,18 @@ bool RedactRules::matches(std::string& text) const {
 }
 
 uint64_t RedactRules::find(std::string_view text, json::Span value, const std::vector<Pointer>& pointers,
-                           json::Splice& splice, const std::vector<uint32_t>& keep) const {
+                           json::Splice& splice, const std::vector<Place>& names) const {
   uint64_t count = 0;
   if (!value || (pointers.empty() && patterns_.empty())) return 0;
   Walk(text, value)
       .run(
-          pointers,
+          pointers, patterns_.empty() ? std::vector<Place>() : names,
           [&](json::Span whole) {
             splice.replace(whole, quoted_);
             ++count;
           },
           [&](json::Span string) {
-            if (patterns_.empty() || std::find(keep.begin(), keep.end(), string.begin) != keep.end()) return;
+            if (patterns_.empty()) return;
             std::string_view inner = text.substr(string.begin + 1, string.size() - 2);
             std::string plain =
                 inner.find('\\') == std::string_view::npos ? std::string(inner) : json::unescape(inner);

@@ -21,15 +21,23 @@ using Pointer = std::vector<std::string>;  // its segments, unescaped; "*" stand
 
 Result<Pointer> parse_pointer(std::string_view text);
 
+// What stands at a place that patterns do not look at: a name, or a JSON schema, of which only titles,
+// descriptions, defaults and examples are texts.
+enum class Holds : uint8_t { name, schema };
+struct Place {
+  Pointer at;  // its segments are globs over members; [] is any element of an array
+  Holds holds = Holds::name;
+};
+
 class RedactRules {
  public:
   // The error names what is wrong and the pattern.
   static Result<RedactRules> make(const std::vector<std::string>& patterns, std::string replacement);
 
   // Adds edits for the value at `value` of `text`, which is valid JSON; gives how many there were. Patterns
-  // leave the strings that begin at `keep` alone.
+  // leave `names` alone; a pointer that leads there means it.
   uint64_t find(std::string_view text, json::Span value, const std::vector<Pointer>& pointers,
-                json::Splice& splice, const std::vector<uint32_t>& keep = {}) const;
+                json::Splice& splice, const std::vector<Place>& names = {}) const;
   // Plain text, by the patterns alone.
   std::string plain(std::string_view text, uint64_t* count = nullptr) const;
 

@@ -40,6 +40,14 @@ bool is_unreserved(char c) {
 bool is_control(unsigned char c) {
   return c < 0x20 || c == 0x7F;
 }
+// No URI has it unencoded (RFC 3986): whoever mends one encodes it.
+bool is_out_of_place(char c) {
+  return static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7F ||
+         std::string_view("\"%<>\\^`{|}").find(c) != std::string_view::npos;
+}
+bool all_digits(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), is_digit);
+}
 
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
@@ -74,10 +82,7 @@ std::string normal_encoding(std::string_view text) {
   while (!text.empty()) {
     auto byte = encoded(text);
     char c = byte.value_or(text[0]);
-    bool encode =
-        byte ? !is_unreserved(c)
-             : c == '%' || static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7F;
-    if (encode) {
+    if (byte ? !is_unreserved(c) : is_out_of_place(c)) {
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     } else {
       out += c;
@@ -210,7 +215,6 @@ Parts split(std::string_view uri, bool glob) {
 // behind it for RFC 3986).
 struct Authority {
   std::string_view user, host, port;
-  bool has_port = false;
 };
 
 Authority split_authority(const Parts& parts) {
@@ -225,20 +229,25 @@ Authority split_authority(const Parts& parts) {
     out.user = out.host.substr(0, at + 1);
     out.host.remove_prefix(at + 1);
   }
-  size_t colon = out.host.rfind(':');
-  out.has_port = colon != std::string_view::npos && out.host.find(']', colon) == std::string_view::npos;
-  if (!out.has_port) return out;
+  const size_t bracket = out.host.rfind(']');
+  const size_t colon = out.host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  if (colon == std::string_view::npos) return out;
   out.port = out.host.substr(colon + 1);
   out.host = out.host.substr(0, colon);
   return out;
 }
 
-// [::1] and [0:0:0:0:0:0:0:1] are one address. Empty: it is none.
+// [::1] and [0:0:0:0:0:0:0:1] are one address, and what is mapped from IPv4 is that address: connections to
+// it are connections to that. Empty: it is none.
 std::string normal_ipv6(const std::string& bracketed) {
   in6_addr address{};
   std::array<char, INET6_ADDRSTRLEN> text{};
   const std::string inner = bracketed.substr(1, bracketed.size() - 2);
   if (inet_pton(AF_INET6, inner.c_str(), &address) != 1) return {};
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    const unsigned char* low = address.s6_addr + 12;
+    return fmt::format("{}.{}.{}.{}", low[0], low[1], low[2], low[3]);
+  }
   inet_ntop(AF_INET6, &address, text.data(), text.size());
   return "[" + std::string(text.data()) + "]";
 }
@@ -264,35 +273,60 @@ std::string_view fault_of_authority(const Parts& parts) {
   std::string_view port = authority.port;
   while (!port.empty() && port[0] == '0')
     port.remove_prefix(1);
-  if (port.size() > 5 || !std::all_of(port.begin(), port.end(), is_digit)) return "its port is no port";
+  if (port.size() > 5 || !all_digits(port)) return "its port is no port";
   return {};
 }
 
+// A name and a password, the password behind the first colon. What is empty says nothing, and its mark goes
+// with it: `@h`, `:@h` and `h` are one, and so are `u:@h` and `u@h`.
+std::string normal_user(std::string_view user) {
+  if (user.empty()) return {};
+  user.remove_suffix(1);
+  auto encode = [](std::string_view text) {
+    std::string out;
+    for (char c : normal_encoding(text))
+      out += c == '@' ? "%40" : c == ':' ? "%3A" : std::string(1, c);
+    return out;
+  };
+  const size_t colon = std::min(user.find(':'), user.size());
+  std::string out = encode(user.substr(0, colon));
+  if (colon + 1 < user.size()) out += ":" + encode(user.substr(colon + 1));
+  return out.empty() ? out : out + "@";
+}
+
+// With its colon; nothing where it is empty or what the scheme has anyway. 080 is 80.
+std::string normal_port(std::string_view given, const Special* special) {
+  std::string port = normal_encoding(given);
+  if (all_digits(port)) {
+    port.erase(0, std::min(port.find_first_not_of('0'), port.size() - (port.empty() ? 0 : 1)));
+    if (port.empty() || (special != nullptr && port == special->port)) return {};
+  }
+  return ":" + port;
+}
+
 std::string normal_authority(const Parts& parts) {
-  Authority authority = split_authority(parts);
-  std::string user = normal_encoding(authority.user);
+  const Authority authority = split_authority(parts);
   std::string host =
       lowered(parts.special != nullptr ? decoded(authority.host) : normal_encoding(authority.host));
-  if (parts.special == nullptr)
-    return user + host + (authority.has_port ? ":" + normal_encoding(authority.port) : "");
   if (is_bracketed(host)) {
     std::string address = normal_ipv6(host);
     if (!address.empty()) host = std::move(address);
   }
-  while (host.size() > 1 && host.back() == '.')
-    host.pop_back();
-  host = normal_ipv4(host);
+  if (parts.special != nullptr) {
+    while (host.size() > 1 && host.back() == '.')
+      host.pop_back();
+    host = normal_ipv4(host);
+  }
   if (parts.scheme == "file") return host == "localhost" || host == "127.0.0.1" ? "" : host;
-  while (authority.port.size() > 1 && authority.port[0] == '0')
-    authority.port.remove_prefix(1);
-  bool told = !authority.port.empty() && authority.port != parts.special->port;
-  return user + host + (told ? ":" + std::string(authority.port) : "");
+  return normal_user(authority.user) + host + normal_port(authority.port, parts.special);
 }
 
-// The URL standard reads the drive in file:///C|/x as in file:///C:/x.
+// The URL standard reads the drive in file:///C|/x as in file:///C:/x; the bar is encoded by now.
 void mend_drive(std::string& path) {
-  if (path.size() >= 3 && is_alpha(path[1]) && path[2] == '|' && (path.size() == 3 || path[3] == '/'))
-    path[2] = ':';
+  constexpr std::string_view kBar = "%7C";
+  if (path.size() >= 5 && is_alpha(path[1]) && path.compare(2, 3, kBar) == 0 &&
+      (path.size() == 5 || path[5] == '/'))
+    path.replace(2, kBar.size(), ":");
 }
 
 std::string put_together(const Parts& parts, std::string_view query, std::string_view fragment) {
@@ -328,6 +362,14 @@ std::string_view fault_of(std::string_view uri, const Parts& parts) {
   return special ? fault_of_authority(parts) : std::string_view();
 }
 
+void add_others(const Parts& parts, UriForms& forms) {
+  const bool file = parts.scheme == "file";
+  if (!parts.fragment.empty()) forms.others.push_back(put_together(parts, parts.query, {}));
+  if (file && !parts.query.empty()) forms.others.push_back(put_together(parts, {}, {}));
+  std::string plain = decoded(put_together(parts, file ? std::string_view() : parts.query, {}));
+  if (plain != forms.normal) forms.others.push_back(std::move(plain));
+}
+
 }  // namespace
 
 UriForms uri_forms(std::string_view uri) {
@@ -336,11 +378,13 @@ UriForms uri_forms(std::string_view uri) {
   forms.fault = fault_of(uri, parts);
   if (!forms.fault.empty()) return forms;
   forms.normal = put_together(parts, parts.query, parts.fragment);
-  bool file = parts.scheme == "file";
-  if (!parts.fragment.empty()) forms.others.push_back(put_together(parts, parts.query, {}));
-  if (file && !parts.query.empty()) forms.others.push_back(put_together(parts, {}, {}));
-  std::string plain = decoded(put_together(parts, file ? std::string_view() : parts.query, {}));
-  if (plain != forms.normal) forms.others.push_back(std::move(plain));
+  add_others(parts, forms);
+  // Who it is that asks does not make it another resource.
+  const size_t at = parts.scheme == "file" ? std::string_view::npos : parts.authority.rfind('@');
+  if (at == std::string_view::npos) return forms;
+  parts.authority.remove_prefix(at + 1);
+  forms.others.push_back(put_together(parts, parts.query, parts.fragment));
+  add_others(parts, forms);
   return forms;
 }
 

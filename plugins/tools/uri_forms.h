@@ -12,10 +12,11 @@ namespace lineward::plugins {
 struct UriForms {
   // Why it cannot be judged, for the client: it has no one meaning. Empty: it can.
   std::string_view fault;
-  // The normal form: scheme and host in lower case, no default port, no `localhost` in file URIs, unreserved
-  // characters decoded, the digits of the others in upper case.
+  // The normal form: scheme and host in lower case, no default port and no empty user, an address in one
+  // spelling, no `localhost` in file URIs, unreserved characters decoded, what no URI holds encoded, and the
+  // digits of what is encoded in upper case.
   std::string normal;
-  // What else it may be taken for: without its fragment, without a file's query, decoded.
+  // What else it may be taken for: without its user, without its fragment, without a file's query, decoded.
   std::vector<std::string> others;
 };
 

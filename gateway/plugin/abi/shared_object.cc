@@ -105,7 +105,7 @@ class SharedHook final : public Hook, public TicketOffice {
     return ticket;
   }
 
-  lineward_hook* hook = nullptr;
+  lineward_hook* hook = nullptr;  // null: attach() threw
 
  private:
   using Of = int (*)(lineward_hook*, lineward_exchange*, const lineward_message*);
@@ -143,9 +143,12 @@ Status<> SharedPlugin::create(const config::PluginEntry& entry) {
 
 std::unique_ptr<Hook> SharedPlugin::attach(ExchangeView& exchange) {
   auto made = std::make_unique<SharedHook>(*this, exchange);
-  made->hook =
-      call(static_cast<lineward_hook*>(nullptr), [&] { return api().attach(plugin_, made->exchange()); });
-  if (made->hook == nullptr) return nullptr;
+  const bool judged = call(false, [&] {
+    made->hook = api().attach(plugin_, made->exchange());
+    return true;
+  });
+  // Where it threw nobody has judged the exchange: a hook without the plugin's own half fails it.
+  if (judged && made->hook == nullptr) return nullptr;
   return made;
 }
 
@@ -214,6 +217,7 @@ Verdict SharedHook::broke(ExchangeView& view, std::string_view how) {
 }
 
 Verdict SharedHook::pass(ExchangeView& view, mcp::Message& message, Of of) {
+  if (hook == nullptr) return broke(view, "threw where it is asked for a hook");
   at_.message = &message;
   at_.in_call = true;
   std::string method = message.method();
@@ -261,6 +265,7 @@ void SharedHook::decided(Decided decision) {
 void SharedHook::on_end(const ExchangeView&, const Ending& ending) noexcept {
   plugin_.forget(std::exchange(at_.wait, 0));
   at_.message = nullptr;
+  if (hook == nullptr) return;
   lineward_ending plain{};
   plain.size = sizeof plain;
   plain.reason = to_text(mcp::name(ending.reason));

@@ -9,8 +9,8 @@
 //   };
 //   LINEWARD_PLUGIN(Greeter, "greeter", "1.0")
 //
-// An exception that leaves a hook ends its exchange as `internal` and is logged; one that leaves the
-// constructor is the reason why the configuration is refused.
+// An exception that leaves a hook, or attach(), ends its exchange as `internal` and is logged; one that
+// leaves the constructor is the reason why the configuration is refused.
 #pragma once
 
 #include <cstring>
@@ -297,14 +297,22 @@ inline HookBox& box(lineward_hook* hook) {
 inline void destroy(lineward_plugin* plugin) {
   delete &box(plugin);
 }
+// In the place of a hook that attach() threw instead of making: nobody has judged this exchange.
+class Unmade final : public Hook {
+ public:
+  Verdict on_client_message(Exchange&, Message&) override { return static_cast<Verdict>(LINEWARD_FAILED); }
+  Verdict on_upstream_message(Exchange&, Message&) override { return static_cast<Verdict>(LINEWARD_FAILED); }
+};
 inline lineward_hook* attach(lineward_plugin* plugin, lineward_exchange* exchange) {
   PluginBox& at = box(plugin);
-  return guarded(at.host, static_cast<lineward_hook*>(nullptr), [&]() -> lineward_hook* {
+  std::unique_ptr<Hook> hook;
+  const bool judged = guarded(at.host, false, [&] {
     Exchange view(at.host.api(), exchange);
-    auto hook = at.plugin->attach(view);
-    if (!hook) return nullptr;
-    return reinterpret_cast<lineward_hook*>(new HookBox{at.host, std::move(hook)});
+    hook = at.plugin->attach(view);
+    return true;
   });
+  if (!judged) hook.reset(new Unmade);
+  return hook ? reinterpret_cast<lineward_hook*>(new HookBox{at.host, std::move(hook)}) : nullptr;
 }
 inline int message(lineward_hook* hook, lineward_exchange* exchange, const lineward_message* plain,
                    Verdict (Hook::*of)(Exchange&, Message&)) {

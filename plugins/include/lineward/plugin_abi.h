@@ -156,7 +156,8 @@ typedef struct lineward_plugin_api {
                              size_t why_size);
   /* No hook is left by then. Threads of the plugin must be gone when it returns. */
   void (*destroy)(lineward_plugin*);
-  /* Null: not interested in this exchange. */
+  /* Null: not interested in this exchange, which goes on without the plugin. Who cannot tell returns a hook
+   * that says LINEWARD_FAILED. */
   lineward_hook* (*attach)(lineward_plugin*, lineward_exchange*);
   int (*on_client_message)(lineward_hook*, lineward_exchange*, const lineward_message*);
   int (*on_upstream_message)(lineward_hook*, lineward_exchange*, const lineward_message*);

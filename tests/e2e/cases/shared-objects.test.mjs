@@ -123,6 +123,23 @@ describe('shared objects', { skip: DIRECT }, () => {
     });
   }
 
+  // No hook is no verdict: what a plugin could not look at does not pass.
+  for (const kind of ['ATTACH_THROWS', 'ATTACH_THROWS_IN_CXX']) {
+    test(`${kind}: the call fails and is counted`, async (t) => {
+      const { origin, ...servers } = await up(t);
+      const config = { ...servers, ops: { address: '127.0.0.1:0' }, admin: 'off', plugins: [{ path: rubbish(kind), name: 'bad' }] };
+      const gateway = await startGatewayFrom(t, config, { strict: false });
+      const ops = await eventually(() => opsOf(gateway), 'the line with the ops address');
+      for (const id of [1, 2]) {
+        const failed = gatewayError(await call(gateway.url, 'tools/call', { name: 'x' }, { id }));
+        assert.deepEqual([failed.reason, failed.text], ['internal', 'plugin bad failed']);
+      }
+      assert.equal(origin.requests.filter(({ message }) => message?.method === 'tools/call').length, 0);
+      const { body } = await get(ops, '/metrics');
+      assert.match(body, /lineward_shared_object_faults_total\{[^}]*plugin="bad"[^}]*\} 2\n/);
+    });
+  }
+
   test('headers that frame messages cannot be set', async (t) => {
     const { origin, ...servers } = await up(t);
     const { url } = await start(t, servers, [{ path: rubbish('HEADERS') }]);

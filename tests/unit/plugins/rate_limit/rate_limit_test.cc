@@ -134,4 +134,16 @@ TEST_CASE("a caller without a name counts by address, one with a name wherever i
   one.session = "ann";
   CHECK(plugins::key_of(by_session, one) != plugins::key_of(by_session, two));
   CHECK_FALSE(plugins::key_of(by_session, two).empty());
+
+  // An initialize is in no session, though the one that it opens has its id by then.
+  one.method = mcp::Method::initialize;
+  one.peer = two.peer;
+  CHECK(plugins::key_of(by_session, one) == plugins::key_of(by_session, two));
+}
+
+TEST_CASE("a bucket is its caller's own where a part of its key is") {
+  for (const char* own : {"principal", "address", "session", "tool+principal", "server+tool+address"})
+    CHECK(plugins::is_of_caller(*plugins::parse_key(own)));
+  for (const char* common : {"tool", "server", "server+tool"})
+    CHECK_FALSE(plugins::is_of_caller(*plugins::parse_key(common)));
 }

@@ -2,20 +2,22 @@
 
 #include <catch2/catch.hpp>
 
+#include "plugins/tools/redact_places.h"
+
 using namespace lineward;
 using namespace lineward::plugins;
 
 namespace {
 
 std::string redacted(const std::string& text, const std::vector<std::string>& pointers,
-                     const std::vector<std::string>& patterns = {}) {
+                     const std::vector<std::string>& patterns = {}, const std::vector<Place>& names = {}) {
   auto rules = RedactRules::make(patterns, "*\\1\"*");
   REQUIRE(rules);
   std::vector<Pointer> parsed;
   for (const auto& one : pointers)
     parsed.push_back(*parse_pointer(one));
   json::Splice splice(text);
-  rules->find(text, {0, static_cast<uint32_t>(text.size())}, parsed, splice);
+  rules->find(text, {0, static_cast<uint32_t>(text.size())}, parsed, splice, names);
   std::string out = splice.apply();
   CHECK(json::validate(out, json::kDepthCeiling) == json::Fault::none);
   return out;
@@ -69,4 +71,52 @@ TEST_CASE("what is no rule is refused, and says why") {
   CHECK_FALSE(RedactRules::make({"("}, "x"));
   CHECK_FALSE(RedactRules::make({"a*"}, "x"));
   CHECK_FALSE(RedactRules::make(std::vector<std::string>(65, "a"), "x"));
+}
+
+TEST_CASE("patterns pass over names, and a pointer that leads to one means it") {
+  const std::vector<Place> names{{*parse_pointer("/a/[]/name")}, {*parse_pointer("/m/x~1*")}};
+  CHECK(redacted(R"({"a":[{"name":"sk-1","b":"sk-1"}],"m":{"x/y":["sk-1"],"x":"sk-1"},"name":"sk-1"})", {},
+                 {"sk-[0-9]"}, names) == R"({"a":[{"name":"sk-1","b":)" + kGone +
+                                             R"(}],"m":{"x/y":["sk-1"],"x":)" + kGone + R"(},"name":)" +
+                                             kGone + "}");
+  // An element is one of an array.
+  CHECK(redacted(R"({"a":{"b":{"name":"sk-1"}}})", {}, {"sk-[0-9]"}, names) ==
+        R"({"a":{"b":{"name":)" + kGone + "}}}");
+  CHECK(redacted(R"({"a":[{"name":"sk-1"}]})", {"/a/*/name"}, {"sk-[0-9]"}, names) ==
+        R"({"a":[{"name":)" + kGone + "}]}");
+  CHECK(redacted(R"({"m":{"x/y":{"z":"sk-1"}}})", {"/m/*/z"}, {"sk-[0-9]"}, names) ==
+        R"({"m":{"x/y":{"z":)" + kGone + "}}}");
+}
+
+TEST_CASE("of a schema patterns look at its texts alone") {
+  const std::vector<Place> names{{*parse_pointer("/s"), Holds::schema}};
+  CHECK(redacted(R"({"s":{"$schema":"sk-1","required":["sk-1"],"title":"sk-1","items":[{"const":"sk-1"}]}})",
+                 {}, {"sk-[0-9]"}, names) == R"({"s":{"$schema":"sk-1","required":["sk-1"],"title":)" +
+                                                 kGone + R"(,"items":[{"const":"sk-1"}]}})");
+  CHECK(redacted(R"({"s":{"properties":{"title":{"enum":["sk-1"],"examples":[{"a":"sk-1"}]}}}})", {},
+                 {"sk-[0-9]"}, names) ==
+        R"({"s":{"properties":{"title":{"enum":["sk-1"],"examples":[{"a":)" + kGone + "}]}}}}");
+}
+
+TEST_CASE("an error names versions and URIs, and says other things") {
+  CHECK(redacted(R"({"code":1,"message":"sk-1","data":{"supported":["sk-1"],"uri":"sk-1","x":"sk-1",)"
+                 R"("elicitations":[{"elicitationId":"sk-1","url":"sk-1","message":"sk-1"}]}})",
+                 {}, {"sk-[0-9]"}, names_in_error()) ==
+        R"({"code":1,"message":)" + kGone + R"(,"data":{"supported":["sk-1"],"uri":"sk-1","x":)" + kGone +
+            R"(,"elicitations":[{"elicitationId":"sk-1","url":"sk-1","message":)" + kGone + "}]}}");
+}
+
+TEST_CASE("what is asked instead of an answer, and what is answered to it") {
+  CHECK(
+      redacted(R"({"requestState":"sk-1","inputRequests":{"a":{"method":"sk-1","params":{"url":"sk-1",)"
+               R"("message":"sk-1","messages":[{"role":"sk-1","content":{"type":"sk-1","text":"sk-1"}}]}}}})",
+               {}, {"sk-[0-9]"}, names_in_result(mcp::Method::tools_call)) ==
+      R"({"requestState":"sk-1","inputRequests":{"a":{"method":"sk-1","params":{"url":"sk-1","message":)" +
+          kGone + R"(,"messages":[{"role":"sk-1","content":{"type":"sk-1","text":)" + kGone + "}}]}}}}");
+  CHECK(
+      redacted(
+          R"({"a":{"roots":[{"uri":"sk-1","name":"sk-1"}]},"b":{"action":"sk-1","content":{"name":"sk-1"}}})",
+          {}, {"sk-[0-9]"}, *names_in_param("inputResponses").places) ==
+      R"({"a":{"roots":[{"uri":"sk-1","name":)" + kGone + R"(}]},"b":{"action":"sk-1","content":{"name":)" +
+          kGone + "}}}");
 }

@@ -1,6 +1,8 @@
 #include "plugins/tools/uri_rule.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "plugins/tools/uri_forms.h"
 
@@ -100,6 +102,80 @@ TEST_CASE("an IPv6 address and a drive in every spelling") {
   CHECK(rule.judge("http://[::2]/x").allowed);
 }
 
+// Each is what a parser of the URL standard makes a denied one of: new URL(uri).href begins as a rule does.
+TEST_CASE("who asks and how a port is written make no other resource") {
+  const UriRule rule({}, {"https://internal.example/*", "note://x/*", "note://x:80/*", "http://127.0.0.1/*",
+                          "http://h:8080/*", "ftp://f/*", "http://[::1]/*", "note://[::2]/*"});
+  struct Place {
+    std::string scheme, host;
+    std::vector<std::string> ports;
+  };
+  const std::vector<Place> places{{"https", "internal.example", {"", ":", ":443", ":0443", ":00443"}},
+                                  {"note", "x", {"", ":", ":80", ":080", ":0080", ":%380"}},
+                                  {"http", "127.0.0.1", {"", ":80"}},
+                                  {"http", "h", {":8080", ":08080"}},
+                                  {"ftp", "f", {"", ":21"}},
+                                  {"http", "[::1]", {"", ":080"}},
+                                  {"note", "[0:0:0:0:0:0:0:2]", {"", ":"}}};
+  for (const char* user : {"", "@", ":@", "u@", "u:@", "u:p@", "u:p:q@", "@@", "%40@", "u%2Fv@"}) {
+    for (const Place& place : places) {
+      for (const std::string& port : place.ports) {
+        for (const char* rest : {"/z", "/z#a", "/%7a"}) {
+          const std::string uri = place.scheme + "://" + user + place.host + port + rest;
+          INFO(uri);
+          CHECK_FALSE(rule.judge(uri).allowed);
+          CHECK(rule.judge(uri).fault.empty());
+        }
+      }
+    }
+  }
+  for (const char* uri : {"https://internal.example@h/z", "note://x:81/z", "note://x:800/z",
+                          "note://x:8080/z", "note://y@z/z", "http://h/z", "ftp://f:2121/z"}) {
+    INFO(uri);
+    CHECK(rule.judge(uri).allowed);
+  }
+}
+
+TEST_CASE("a rule about a user is about that user, in every spelling") {
+  const UriRule rule({}, {"ftp://u:@f/*", "db://@d/*", "db://a:b:c@e/*"});
+  for (const char* uri : {"ftp://u@f/z", "ftp://u:@f/z", "ftp://%75@f:21/z", "db://d/z", "db://:@d:/z",
+                          "db://u@d/z", "db://a:b%3Ac@e/z"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+  }
+  CHECK(rule.judge("ftp://f/z").allowed);
+  CHECK(rule.judge("ftp://v@f/z").allowed);
+  CHECK(rule.judge("db://a:b@e/z").allowed);
+  const UriRule only({"https://h/*"}, {});
+  CHECK(only.judge("https://h/z").allowed);
+  CHECK_FALSE(only.judge("https://@h/z").allowed);
+  CHECK_FALSE(only.judge("https://h@other/z").allowed);
+}
+
+TEST_CASE("an IPv4 address that IPv6 maps is that address") {
+  const UriRule rule({}, {"http://127.0.0.1/*", "http://[::ffff:10.0.0.1]/*"});
+  for (const char* uri :
+       {"http://[::ffff:127.0.0.1]/z", "http://[::ffff:7f00:1]/z", "http://[0:0:0:0:0:FFFF:7f00:1]:80/z",
+        "http://[::ffff:10.0.0.1]/z", "http://[::ffff:a00:1]/z", "http://10.0.0.1/z", "http://10.1/z"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+  }
+  CHECK(rule.judge("http://[::fffe:127.0.0.1]/z").allowed);
+  CHECK(rule.judge("http://[::ffff:127.0.0.2]/z").allowed);
+}
+
+TEST_CASE("what no URI holds is the same encoded") {
+  const UriRule rule({}, {"https://h/a%7Bz", "https://h/a%22z", "note://x/%5Ez|*"});
+  for (const char* uri :
+       {"https://h/a{z", "https://h/a%7bz", "https://h/a\"z", "note://x/^z|a", "note://x/%5Ez%7Ca"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+  }
+  CHECK(rule.judge("https://h/a}z").allowed);
+  // A template is judged by its text.
+  CHECK(UriRule({"note://n/{id}"}, {}).judge("note://n/{id}").allowed);
+}
+
 TEST_CASE("what is allowed must be so as written and in its normal form") {
   const UriRule rule({"file:///public/*", "db://tables/*"}, {});
   CHECK(rule.judge("file:///public/a%20b").allowed);
@@ -120,9 +196,13 @@ TEST_CASE("globs are normalised as URIs are") {
 }
 
 TEST_CASE("a normal form is its own normal form") {
-  for (const char* uri : {"file:///a%2fb", "HTTP://A:80", "http:a/b?c#d", "x-y:%7e", "db://T/x%20y",
-                          "noscheme/x", "urn:a:b", "http://user@HOST/%41", "file://host/share", "ws://h:081/",
-                          "memo:100%", "memo:%%341", "x://H%2f:a/", "http://[0::1]:80/"}) {
+  for (const char* uri :
+       {"file:///a%2fb",     "HTTP://A:80",       "http:a/b?c#d", "x-y:%7e",
+        "db://T/x%20y",      "noscheme/x",        "urn:a:b",      "http://user@HOST/%41",
+        "file://host/share", "ws://h:081/",       "memo:100%",    "memo:%%341",
+        "x://H%2f:a/",       "http://[0::1]:80/", "note://:@X:/", "note://@@x:080/",
+        "x://a:b:c@h:00/",   "x://h:08:/",        "x://[0::1]:/", "http://[::ffff:1.2.3.4]/",
+        "x://@:/",           "x:^{|}\"<>`"}) {
     INFO(uri);
     UriForms forms = uri_forms(uri);
     REQUIRE(forms.fault.empty());
@@ -131,6 +211,7 @@ TEST_CASE("a normal form is its own normal form") {
   CHECK(uri_forms("HTTP://A:80").normal == "http://a/");
   CHECK(uri_forms("file://host/share").normal == "file://host/share");
   CHECK(uri_forms("http://user@HOST/%41").normal == "http://user@host/A");
+  CHECK(uri_forms("note://@x:080/z").normal == "note://x:80/z");
 }
 
 }  // namespace lineward::plugins

@@ -1,0 +1,29 @@
+// Where messages name something: tools, URIs, tasks, states, versions. A name that a pattern has changed
+// leads nowhere, and whoever is asked by it does not know it, so patterns pass over these places
+// (docs/plugins.md).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "mcp/methods.h"
+#include "plugins/tools/redact_rules.h"
+
+namespace lineward::plugins {
+
+// In the result of a request of this method.
+const std::vector<Place>& names_in_result(mcp::Method method);
+// In the params of what a server says or asks.
+const std::vector<Place>& names_in_params(mcp::Method method);
+// In a server's error.
+const std::vector<Place>& names_in_error();
+// In a client's answer to a question.
+const std::vector<Place>& names_in_answer();
+// In one member of a client's params; `all`: the whole of it is a name.
+struct NamesInParam {
+  bool all = false;
+  const std::vector<Place>* places = nullptr;
+};
+NamesInParam names_in_param(std::string_view param);
+
+}  // namespace lineward::plugins
