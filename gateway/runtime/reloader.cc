@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <vector>
 
 #include "audit/audit.h"
 #include "config/forward_rules.h"

@@ -198,6 +198,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
     if (lives_here && (change.kind == Change::added || change.kind == Change::replaced))
       upstreams_->add(*server);
   }
+  upstreams_->sort_members();
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }
@@ -211,7 +212,6 @@ void Worker::act(const std::string& server, const ServerStep& step) {
                        step.why);
   if (!step.in || !lives_here) return;
   upstreams_->add(*config);
-  upstreams_->sort_members();
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }

@@ -440,9 +440,9 @@ TEST_CASE("a variable that a flag takes for its server is kept from those of the
   Folder folder;
   folder.write("i.yaml", "mcpServers: {s: {command: x, inheritEnv: true}}\n");
   const Environment environment{{"TOKEN", "s3cret"}};
-  for (std::vector<const char*> flags : {std::vector<const char*>{"--url", "http://h/mcp", "-H",
-                                                                  "Authorization: Bearer ${env:TOKEN}"},
-                                         {"-e", "TOKEN", "--", "npx"}}) {
+  for (std::vector<const char*> flags :
+       {std::vector<const char*>{"--url", "http://h/mcp", "-H", "Authorization: Bearer ${env:TOKEN}"},
+        {"-e", "TOKEN", "--", "npx"}}) {
     flags.insert(flags.begin(), {"run", "--config", "i.yaml", "--name", "r"});
     Outcome outcome = call(flags, environment);
     INFO(outcome.err);
@@ -451,8 +451,8 @@ TEST_CASE("a variable that a flag takes for its server is kept from those of the
     CHECK(config::inherits(outcome.invocation.config.servers.at(0), "OTHER"));
     CHECK(outcome.invocation.config.servers.at(1).withheld_env.empty());
   }
-  Outcome outcome =
-      call({"run", "--config", "i.yaml", "--name", "r", "-e", "TOKEN=${env:TOKEN}", "--", "npx"}, environment);
+  Outcome outcome = call(
+      {"run", "--config", "i.yaml", "--name", "r", "-e", "TOKEN=${env:TOKEN}", "--", "npx"}, environment);
   CHECK(config::inherits(outcome.invocation.config.servers.at(0), "TOKEN"));  // no variable: what -e says
   CHECK(outcome.invocation.config.servers.at(1).env.at(0).second == "${env:TOKEN}");
 }

@@ -147,7 +147,10 @@ void Gateway::wait_ready(const Setup& setup) {
       std::unique_lock lock(mutex_);
       std::smatch match;
       for (; seen < lines_.size() && address_.empty(); ++seen) {
-        if (lines_[seen].find("/mcp") != std::string::npos && std::regex_search(lines_[seen], match, url)) {
+        // Lineward's own line stands behind MCP, wherever listen.path is.
+        const bool told =
+            lines_[seen].find("/mcp") != std::string::npos || lines_[seen].rfind("  MCP ", 0) == 0;
+        if (told && std::regex_search(lines_[seen], match, url)) {
           address_ = match[1];
         }
       }
