@@ -5,7 +5,7 @@
 namespace lineward::json {
 
 std::string without_member(std::string_view object, std::string_view name) {
-  Cursor cursor(object);
+  Cursor cursor(object, kWrappedDepth);
   Splice splice(object);
   if (!cursor.at_object() || !cursor.enter_object()) return std::string(object);
   Span key, value;

@@ -9,11 +9,11 @@
 
 namespace lineward::json {
 
-// Calls visit(key, value): the decoded key and the raw value of each member, in order. False when `object` is
-// none.
+// Calls visit(key, value): the decoded key and the raw value of each member, in order, however deep what
+// stands before it is. False when `object` is none.
 template <class F>
 bool for_each_member(std::string_view object, F&& visit) {
-  Cursor cursor(object);
+  Cursor cursor(object, kWrappedDepth);
   if (!cursor.at_object() || !cursor.enter_object()) return false;
   Span key, value;
   bool escaped = false;
@@ -34,10 +34,10 @@ inline std::optional<std::string_view> member(std::string_view object, std::stri
   return found;
 }
 
-// The text of a raw string value; empty when it is none.
 // The object without a member of that name.
 std::string without_member(std::string_view object, std::string_view name);
 
+// The text of a raw string value; empty when it is none.
 inline std::string string_value(std::optional<std::string_view> raw) {
   if (!raw || raw->size() < 2 || raw->front() != '"') return {};
   return unescape(raw->substr(1, raw->size() - 2));

@@ -20,11 +20,11 @@ Passed pass_container(const char* at, const char* end, int room) {
     return Passed{scan.at, scan.fault};
   };
   // A bit for each open container: is the one around it an object? The innermost ones are in `bits`.
-  uint64_t outer[kDepthCeiling / 64];
+  uint64_t outer[kWrappedDepth / 64];
   uint64_t bits = 0;
   int depth = 0;
   bool in_object = false;
-  room = std::min(room, kDepthCeiling);
+  room = std::min(room, kWrappedDepth);
   for (;;) {
     // A value is due, in an object its key first.
     if (in_object) {

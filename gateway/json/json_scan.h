@@ -13,7 +13,9 @@
 namespace lineward::json {
 
 inline constexpr int kMaxDepth = 128;       // default limit on nesting of objects and arrays together
-inline constexpr int kDepthCeiling = 1024;  // higher limits mean this one
+inline constexpr int kDepthCeiling = 1024;  // higher limits of messages mean this one
+// Of what has such a message within, as the answers of hooks do: higher limits of texts mean this one.
+inline constexpr int kWrappedDepth = kDepthCeiling + 64;
 
 // A half-open range of byte offsets into one text. `end == 0` means "not there" (no JSON value ends at 0).
 struct Span {
@@ -35,7 +37,7 @@ class Cursor {
       : begin_(text.data()),
         at_(text.data()),
         end_(text.data() + text.size()),
-        max_depth_(std::min(max_depth, kDepthCeiling)) {
+        max_depth_(std::min(max_depth, kWrappedDepth)) {
     if (text.size() >= std::numeric_limits<uint32_t>::max()) fault_ = Fault::syntax;  // offsets would wrap
   }
 

@@ -1,16 +1,21 @@
 #include "mcp/message.h"
 
 #include <algorithm>
+#include <bitset>
 #include <utility>
 
 #include "base/check.h"
 #include "json/json_grammar.h"
 #include "mcp/message_keys.h"
+#include "mcp/methods.h"
 
 namespace lineward::mcp {
 namespace {
 
 thread_local constinit ExpectedKeys expected_keys;
+
+constexpr size_t kRowOfId = 1;
+static_assert(kRows[kRowOfId].field == Field::id);
 
 std::string_view between_quotes(std::string_view raw) {
   return raw.substr(1, raw.size() - 2);
@@ -60,6 +65,8 @@ struct MessageParser {
   std::string duplicate;  // the first key that stands twice
   bool id_twice = false;
   bool crowded = false;
+  // Rows that some decoder finds a key for where we do not.
+  std::bitset<std::size(kRows)> likened;
 
   explicit MessageParser(Message& into)
       : message(into),
@@ -101,7 +108,11 @@ struct MessageParser {
         if (!scan.key(from, to, escaped)) break;
         const std::string_view key(from, static_cast<size_t>(to - from));
         row = escaped ? find_escaped_row(slots, key) : find_row(slots, key);
-        if (row != nullptr) expected.learn(place, row);
+        if (row != nullptr) {
+          expected.learn(place, row);
+        } else if (const Row* like = find_likeness(level, key, escaped)) {
+          likened.set(ExpectedKeys::behind(like));
+        }
       }
       if (row != nullptr) place = ExpectedKeys::behind(row);
       const bool twice = row != nullptr && message.has(row->field);
@@ -147,9 +158,27 @@ struct MessageParser {
     return message.has(Field::id) ? Meant::request : Meant::notification;
   }
 
+  // The first key that the server, or the client, may take another one for, though we do not: empty, none.
+  // What a method that we do not know calls its params is its own affair, and so is what stands in results,
+  // in errors and in `_meta` beside no key of ours.
+  std::string likeness() const {
+    if (likened.none()) return {};
+    const bool known = method_of(message.text(Field::method)) != Method::other;
+    for (const Row& row : kRows) {
+      if (!likened.test(ExpectedKeys::behind(&row))) continue;
+      const bool counts = row.where == Level::top      ? true
+                          : row.where == Level::params ? known
+                                                       : message.has(row.field);
+      if (counts) return std::string(row.key());
+    }
+    return {};
+  }
+
   // What breaks the JSON-RPC shape, or empty. Sets the kind and the method.
   std::string judge() {
     if (!duplicate.empty()) return "the key \"" + duplicate + "\" stands twice in one object";
+    if (const std::string like = likeness(); !like.empty())
+      return "a key differs from \"" + like + "\" in its case alone";
     const std::string_view said = message.raw(kVersion);
     const bool plain = said == "\"2.0\"";  // nearly always
     if (!plain && (said.empty() || said.front() != '"' || json::unescape(between_quotes(said)) != "2.0")) {
@@ -214,7 +243,8 @@ Result<Message, MessageFault> Message::parse(json::Text given, int max_depth) {
   } else if (first != '{') {
     refuse(Kind::invalid_request, "a message must be an object");
   } else if (std::string wrong = parser.judge(); !wrong.empty()) {
-    const std::string_view id = parser.id_twice ? std::string_view() : out->raw(Field::id);
+    const bool id_known = !parser.id_twice && !parser.likened.test(kRowOfId);
+    const std::string_view id = !id_known ? std::string_view() : out->raw(Field::id);
     const MessageFault::Meant meant = parser.meant();
     refuse(Kind::invalid_request, std::move(wrong),
            is_legal_id(id) && id.size() <= kMaxIdBytes ? std::string(id) : std::string());

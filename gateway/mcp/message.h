@@ -2,7 +2,8 @@
 //
 // Moves freely (fields are offsets). Nothing is ever re-serialised: change it through json::Splice and take
 // the result. A key that we read and that stands twice in its object (after unescaping) refuses the message:
-// the server behind might read the other one. Keys compare exactly: "Method" is not "method".
+// the server behind might read the other one. Keys compare exactly: "Method" is not "method"; but some
+// decoders think so, and a message in which they would find another field than we do is refused as well.
 #pragma once
 
 #include <array>

@@ -3,12 +3,14 @@
 // compared with its quotes and its colon, and any, by a table without collisions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <string_view>
 
+#include "json/json_case.h"
 #include "json/json_grammar.h"
 #include "mcp/message.h"
 
@@ -172,6 +174,36 @@ LW_INLINE inline const Row* find_row(const Slots& slots, std::string_view key) {
 }
 inline const Row* find_escaped_row(const Slots& slots, std::string_view key) {
   return find_row(slots, json::unescape(key));
+}
+
+// How long the keys of a level are, a bit for each length: most keys that are none of ours have another.
+constexpr auto all_lengths() {
+  std::array<uint64_t, static_cast<size_t>(Level::none)> all{};
+  for (const Row& row : kRows)
+    all[static_cast<size_t>(row.where)] |= uint64_t{1} << row.key().size();
+  return all;
+}
+constexpr auto kLengthsOf = all_lengths();
+
+constexpr bool every_length_has_a_bit() {
+  for (const Row& row : kRows) {
+    if (row.key().size() >= 64) return false;
+  }
+  return true;
+}
+static_assert(every_length_has_a_bit());
+
+// The row whose key this one, which is none, may be taken for (json/json_case.h).
+inline const Row* find_likeness(Level level, std::string_view key, bool escaped) {
+  if (escaped) return find_likeness(level, json::unescape(key), false);
+  const bool ascii =
+      std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  if (ascii && (key.size() >= 64 || (kLengthsOf[static_cast<size_t>(level)] >> key.size() & 1) == 0))
+    return nullptr;
+  for (const Row& row : kRows) {
+    if (row.where == level && json::differs_in_case_alone(key, row.key())) return &row;
+  }
+  return nullptr;
 }
 
 // Which key stands behind which: whoever writes messages writes their keys in one order, so the next one is

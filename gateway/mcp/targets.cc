@@ -2,22 +2,43 @@
 
 #include <fmt/format.h>
 
+#include "json/json_case.h"
 #include "json/json_member.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::mcp {
 namespace {
 
+// Is there a key that some servers take for this one (json/json_case.h)? Of those that the message's own
+// parser does not look at.
+std::string likeness(std::string_view where, const std::string& key, std::string_view name) {
+  if (key == name || !json::differs_in_case_alone(key, name)) return {};
+  return fmt::format("a key of {} differs from \"{}\" in its case alone", where, name);
+}
+
 // {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}; whichever stands there, however often.
 std::string reference_fault(std::string_view params) {
   std::string fault;
   for_each_param(params, [&](const std::string& key, std::string_view reference) {
+    if (fault.empty()) fault = likeness("params", key, "ref");
     if (key != "ref" || !fault.empty()) return;
     if (reference.front() != '{') fault = "params.ref must be an object";
     for_each_param(reference, [&](const std::string& inner, std::string_view value) {
-      const bool target = inner == "name" || inner == "uri" || inner == "type";
-      if (target && value.front() != '"') fault = "params.ref." + inner + " must be a string";
+      for (const char* target : {"name", "uri", "type"}) {
+        if (fault.empty()) fault = likeness("params.ref", inner, target);
+        if (inner == target && value.front() != '"') fault = "params.ref." + inner + " must be a string";
+      }
     });
+  });
+  return fault;
+}
+
+std::string filter_fault(std::string_view filter) {
+  std::string fault;
+  for_each_param(filter, [&](const std::string& key, std::string_view) {
+    for (const char* wanted : {"resourceSubscriptions", "taskIds"}) {
+      if (fault.empty()) fault = likeness("params.notifications", key, wanted);
+    }
   });
   return fault;
 }
@@ -48,6 +69,7 @@ std::string target_fault(Method method, const Message& message) {
     case Method::resources_subscribe:
     case Method::resources_unsubscribe: return wrong(Field::params_uri) ? "params.uri must be a string" : "";
     case Method::completion_complete: return reference_fault(message.raw(Field::params));
+    case Method::subscriptions_listen: return filter_fault(message.raw(Field::params_notifications));
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_cancel:

@@ -63,7 +63,7 @@ Result<HookAnswer> read_hook_answer(std::string_view text) {
   }
   auto message = json::member(text, "message");
   if (message && *message != "null" && answer.kind == HookAnswer::Kind::proceed) {
-    auto parsed = mcp::Message::parse(std::string(*message));
+    auto parsed = mcp::Message::parse(std::string(*message), json::kDepthCeiling);
     if (!parsed) return fail("put something in a message's place that is none");
     answer.message = std::move(*parsed);
   }

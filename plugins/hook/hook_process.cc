@@ -178,7 +178,7 @@ void HookProcess::out_data(std::string_view bytes) {
 void HookProcess::line(const std::string& text) {
   const auto watch = lifetime_.watch();
   uint64_t id = 0;
-  bool whole = text.size() > 2 && json::validate(text) == json::Fault::none;
+  bool whole = text.size() > 2 && json::validate(text, json::kWrappedDepth) == json::Fault::none;
   if (whole) {
     std::string_view raw = json::member(text, "id").value_or("");
     bool number = !raw.empty() && raw.size() < 19 &&

@@ -19,7 +19,8 @@ std::string_view from_text(lineward_text text, size_t most) {
 }
 
 bool is_json_object(std::string_view text) {
-  return json::validate(text) == json::Fault::none && json::for_each_member(text, [](const auto&, auto) {});
+  json::Cursor cursor(text, json::kDepthCeiling);
+  return cursor.at_object() && json::validate(text, json::kDepthCeiling) == json::Fault::none;
 }
 
 namespace {
@@ -113,7 +114,7 @@ int do_answer(lineward_exchange* exchange, lineward_text result) {
 
 int do_set_message(lineward_exchange* exchange, lineward_text bytes) {
   if (!exchange->in_call || exchange->message == nullptr) return 0;
-  auto parsed = mcp::Message::parse(std::string(from_text(bytes)));
+  auto parsed = mcp::Message::parse(std::string(from_text(bytes)), json::kDepthCeiling);
   if (!parsed) return 0;
   *exchange->message = std::move(*parsed);
   return 1;

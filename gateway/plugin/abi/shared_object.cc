@@ -247,7 +247,7 @@ void SharedHook::decided(Decided decision) {
   bool failed = decision.verdict != LINEWARD_PROCEED && decision.verdict != LINEWARD_ANSWERED;
   if (failed) return view.resume(broke(view, "could not decide after a wait"));
   if (!decision.message.empty()) {
-    auto parsed = mcp::Message::parse(std::move(decision.message));
+    auto parsed = mcp::Message::parse(std::move(decision.message), json::kDepthCeiling);
     if (!parsed) return view.resume(broke(view, "put something in a message's place that is none"));
     *message = std::move(*parsed);
   }

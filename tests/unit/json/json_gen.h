@@ -75,8 +75,8 @@ class JsonGen {
   }
 
   std::string key() {
-    static constexpr const char* kKeys[] = {"\"x\"",       "\"y\"",         "\"\"",     "\"Method\"",
-                                            "\"\\u0078\"", "\"id\\u0000\"", "\"_Meta\""};
+    static constexpr const char* kKeys[] = {"\"x\"",       "\"y\"",         "\"\"",      "\"Methods\"",
+                                            "\"\\u0078\"", "\"id\\u0000\"", "\"_metas\""};
     return chance(4) ? string() : kKeys[below(std::size(kKeys))];
   }
 

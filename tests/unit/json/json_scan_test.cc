@@ -171,7 +171,8 @@ TEST_CASE("depth is limited, in bounded stack, however deep the text is") {
       out += close;
     return out;
   };
-  for (const int limit : {1, 2, 63, 64, 65, 128, 1000, 1024}) {
+  for (const int limit :
+       {1, 2, 63, 64, 65, 128, 1000, json::kDepthCeiling, json::kDepthCeiling + 1, json::kWrappedDepth}) {
     CAPTURE(limit);
     CHECK(check(nest(limit, "[", "]"), limit) == Fault::none);
     CHECK(check(nest(limit, "{\"a\":", "}"), limit) == Fault::none);

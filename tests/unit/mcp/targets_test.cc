@@ -16,6 +16,20 @@ std::string fault(Method method, const std::string& params) {
 
 }  // namespace
 
+TEST_CASE("what a rule reads of params has no second key that differs in case") {
+  for (const char* params : {R"({"ref":{"type":"ref/prompt","name":"a","Name":"b"}})",
+                             R"({"ref":{"type":"ref/resource","URI":"b"}})",
+                             R"({"ref":{"type":"ref/prompt","name":"a"},"Ref":{}})"})
+    CHECK(fault(Method::completion_complete, params).find("in its case alone") != std::string::npos);
+  CHECK(fault(Method::completion_complete, R"({"ref":{"name":"a","Title":"b"},"argument":{"Name":1}})")
+            .empty());
+  CHECK(fault(Method::subscriptions_listen, R"({"notifications":{"ResourceSubscriptions":[]}})")
+            .find("resourceSubscriptions") != std::string::npos);
+  CHECK(fault(Method::subscriptions_listen, R"({"notifications":{"taskids":[]}})").find("taskIds") !=
+        std::string::npos);
+  CHECK(fault(Method::subscriptions_listen, R"({"notifications":{"taskIds":[],"x":1}})").empty());
+}
+
 TEST_CASE("names and URIs are strings, or not there") {
   for (Method method : {Method::tools_call, Method::prompts_get}) {
     CHECK(fault(method, R"({"name":"x"})").empty());

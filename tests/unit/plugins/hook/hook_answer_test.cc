@@ -1,6 +1,7 @@
 #include "plugins/hook/hook_answer.h"
 
 #include <catch2/catch.hpp>
+#include <string>
 
 using namespace lineward;
 using namespace lineward::plugins;
@@ -31,4 +32,20 @@ TEST_CASE("what makes no sense is no verdict") {
                           R"({"verdict":"answer"})", R"({"verdict":"answer","result":[]})",
                           R"({"verdict":"refuse","reason":"ok"})"})
     CHECK_FALSE(read_hook_answer(bad));
+}
+
+TEST_CASE("a message as deep as messages may be is heard with what is around it") {
+  const auto deep = [](size_t levels) {
+    return R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"a":)" + std::string(levels - 2, '[') +
+           std::string(levels - 2, ']') + "}}";
+  };
+  for (const size_t levels : {3, 127, 128, 129, 512, 1024}) {
+    CAPTURE(levels);
+    const auto answer =
+        read_hook_answer(R"({"message":)" + deep(levels) + R"(,"verdict":"proceed","headers":{"X-A":"b"}})");
+    REQUIRE(answer);
+    REQUIRE(answer->message);
+    CHECK(answer->message->bytes() == deep(levels));
+    CHECK(answer->headers.size() == 1);
+  }
 }
