@@ -87,10 +87,6 @@ struct Fiber::Lent {
   alignas(64) std::byte stack[32 * 1024];
 };
 
-namespace {
-Fiber* leaving = nullptr;  // its stack can be given back as soon as another one runs
-}
-
 Fiber::Fiber() {
   sem_init(&baton_, 0, 0);
   if (!lends) return;
@@ -104,6 +100,10 @@ Fiber::~Fiber() {
 }
 
 #if LINEWARD_SIM_LENDS
+
+namespace {
+Fiber* leaving = nullptr;  // its stack can be given back as soon as another one runs
+}
 
 // On the other stack, by the thread itself.
 void Fiber::park() {
