@@ -47,7 +47,7 @@ const OURS = [
   ...['io.modelcontextprotocol/protocolVersion', 'io.modelcontextprotocol/subscriptionId', 'io.lineward/timeoutMs'],
   ...['\\u0069d', 'p\\u0061rams', '\\u005fmeta', 'progress\\u0054oken', 'requestState', 'inputResponses', 'resultType'],
 ];
-const UNKNOWN = ['', 'x', 'X', 'Id', 'ID', 'vendor/key', '\\u0078', bytes('ключ'), '\\ud800', '__proto__', 'constructor', 'a b', '\\/'];
+const UNKNOWN = ['', 'x', 'X', 'Ids', 'IDs', 'vendor/key', '\\u0078', bytes('ключ'), '\\ud800', '__proto__', 'constructor', 'a b', '\\/'];
 
 /** How a text is laid out: what stands between its tokens. */
 const LAYOUTS = {
