@@ -8,6 +8,7 @@
 #include "config/aggregate.h"
 #include "exchange/exchange_questions.h"
 #include "http/header_list.h"
+#include "mcp/client_capabilities.h"
 #include "plugin/client_facts.h"
 
 namespace lineward::exchange {
@@ -75,9 +76,13 @@ void ExchangePlugins::note_params() {
   if (from.era != mcp::Era::modern || !mcp::may_ask(from.method)) return;
   if (message.has(mcp::Field::params_request_state)) {
     asked_with_ = exchange_.owner_.park_table().digest_of(from.principal, from.upstream, message);
-  } else if (!from.capabilities.empty()) {
-    asked_with_ = RequestStates::digest_of(message);
+    return;
   }
+  // All of the parameters are read, so only where the call may be parked: of a client that can be asked, with
+  // a server that is not known to leave the state to its own.
+  const bool keeps_state =
+      config::is_aggregate(from.upstream) || exchange_.lease_.upstream().era() != mcp::Era::modern;
+  if (keeps_state && mcp::declares_any(from.capabilities)) asked_with_ = RequestStates::digest_of(message);
 }
 
 void ExchangePlugins::drop_stale_mirrors() {

@@ -97,4 +97,9 @@ bool declares(std::string_view capabilities, const Message& question) {
   }
 }
 
+bool declares_any(std::string_view capabilities) {
+  return json::member(capabilities, "elicitation") || json::member(capabilities, "sampling") ||
+         json::member(capabilities, "roots");
+}
+
 }  // namespace lineward::mcp

@@ -24,5 +24,7 @@ LegacyCapabilities legacy_capabilities(std::string_view declared);
 
 // Whether those capabilities (of either era) cover this question of a server.
 bool declares(std::string_view capabilities, const Message& question);
+// Whether they cover some question.
+bool declares_any(std::string_view capabilities);
 
 }  // namespace lineward::mcp

@@ -63,3 +63,10 @@ TEST_CASE("which questions a declaration covers") {
   CHECK_FALSE(declares("", roots));
   CHECK_FALSE(declares(R"({"elicitation":{}})", question("vendor/ask", "{}")));
 }
+
+TEST_CASE("whether a declaration covers any question") {
+  for (const char* some : {R"({"elicitation":{}})", R"({"sampling":{"tools":{}}})", R"({"x":1,"roots":{}})"})
+    CHECK(declares_any(some));
+  for (const char* none : {"", "{}", R"({"experimental":{"elicitation":{}}})"})
+    CHECK_FALSE(declares_any(none));
+}
