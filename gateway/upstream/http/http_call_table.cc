@@ -29,6 +29,7 @@ using std::chrono::milliseconds;
 // Tries in a row that may come to nothing: to go on with a stream, and to listen again.
 constexpr uint32_t kResumes = 3;
 constexpr uint32_t kListens = 6;
+constexpr int kRefused = 400;
 
 // An error that answers a POST without naming its request, as servers do that could not read it: there is
 // only one it can mean.
@@ -138,11 +139,11 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   const bool is_handshake = call.request.method == Method::initialize;
   if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
   call.in_session = session.has_id() ? group.session_number() : 0;
-  session.remember(lasting_headers(forwarded));
   if (session.over_sse() || !group.sees_status()) group.remember(call);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
-                                             : legacy_request(session, call));
+                                             : legacy_request(session, call),
+                      lasting_headers(forwarded));
   add_all(request.headers, forwarded);
   if (group.plain) add_revision(request.headers, call.request.headers);
   return request;
@@ -153,10 +154,24 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
 void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session() && info.status < kRefused) remember(*group->session(), call);
   bool own = group != nullptr && group->session() && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session()->opened(info);
   if (info.headers.count("Mcp-Session-Id") > 0) groups_.note_id_given();
+}
+
+// What Lineward sends in the session by itself goes out with what the server has not refused: who merely names a
+// session, with credentials of his own, must not have its calls' cancels sent with them.
+void HttpCallTable::remember(HttpSession& session, const HttpCall& call) {
+  session.remember(lasting_headers(forwarded_headers(server_, call.request.headers)));
+}
+
+// The server has said nothing yet to the request that these credentials came with: they are the newest of this
+// client's, or a stranger's, whose own call alone they may concern.
+std::optional<Headers> HttpCallTable::not_remembered(const HttpCall& call) const {
+  if (!call.messages || call.messages->status() != 0) return std::nullopt;
+  return lasting_headers(forwarded_headers(server_, call.request.headers));
 }
 
 void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
@@ -336,6 +351,7 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
   gone.id = call.id;
   gone.group = call.group;
   gone.why = "its stream broke, and nobody waits for it any more";
+  gone.forwarded = not_remembered(call);
   gone.refusals = call.open_questions.refuse();
   cancels_.take(std::move(gone));
 }
@@ -493,6 +509,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   } else if (told_in_session && server_.cancel != config::CancelMode::never) {
     gone.means = LeftCall::Means::post;
   }
+  if (gone.means == LeftCall::Means::post) gone.forwarded = not_remembered(call);
   gone.messages = std::move(call.messages);
   gone.id = call.id;
   gone.group = call.group;
@@ -504,10 +521,10 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   cancels_.take(std::move(gone));
 }
 
-bool HttpCallTable::post(const std::string& key, std::string message, std::function<void()> sent) {
-  SessionGroup* group = groups_.find(key);
+bool HttpCallTable::post(const LeftCall& call, std::string message, std::function<void()> sent) {
+  SessionGroup* group = groups_.find(call.group);
   if (group == nullptr || !group->is_ready()) return false;
-  group->session()->post(std::move(message), std::move(sent));
+  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent));
   return true;
 }
 
@@ -531,6 +548,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
     return drop(progress ? "unknown_token" : "unknown_id");
   }
   HttpCall& call = *found->second;
+  remember(session, call);
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
   loop_.retire(std::move(call.messages));

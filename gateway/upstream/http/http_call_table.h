@@ -75,7 +75,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
 
  private:
   // CancelsOwner
-  bool post(const std::string& group, std::string message, std::function<void()> sent) override;
+  bool post(const LeftCall& call, std::string message, std::function<void()> sent) override;
   void cancel_task(const std::string& group, std::string_view params) override;
 
   SessionGroup* group_of(const HttpCall& call) const;
@@ -87,6 +87,8 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void fail(HttpCall& call, const core::Failure& failure);
   void left(HttpCall& call);
   void tell_given_up(HttpCall& call);
+  void remember(HttpSession& session, const HttpCall& call);
+  std::optional<Headers> not_remembered(const HttpCall& call) const;
   void refused(HttpCall& call, const MessagesEnd& end);
   void session_refused(HttpCall& call, SessionGroup& group);
   void resume(HttpCall& call, const MessagesEnd& end);

@@ -142,7 +142,7 @@ void HttpCancels::tell(PendingCancel& pending) {
   }
   pending.told = CancelTold::notification;
   if (!call.messages) {
-    owner_.post(call.group, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), nullptr);
+    owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), nullptr);
     return over(pending);
   }
   auto closes = lifetime_.guard([this, id = call.id] {
@@ -155,7 +155,7 @@ void HttpCancels::tell(PendingCancel& pending) {
   // A call that becomes a task after all: only its answer says under which name.
   std::function<void()> sent;
   if (!call.may_be_task) sent = closes;
-  if (!owner_.post(call.group, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy),
+  if (!owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy),
                    std::move(sent))) {
     closes();
   } else {
@@ -165,7 +165,7 @@ void HttpCancels::tell(PendingCancel& pending) {
 
 void HttpCancels::refuse(LeftCall& call) {
   for (std::string& refusal : std::exchange(call.refusals, {}))
-    owner_.post(call.group, std::move(refusal), nullptr);
+    owner_.post(call, std::move(refusal), nullptr);
 }
 
 void HttpCancels::settle(PendingCancel& pending, CancelOutcome outcome) {

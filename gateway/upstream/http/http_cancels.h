@@ -9,22 +9,26 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/config.h"
+#include "http_client/http_headers.h"
 #include "metrics/stats.h"
 #include "net/loop.h"
 #include "upstream/http/http_messages.h"
 
 namespace lineward::upstream {
 
+struct LeftCall;
+
 class CancelsOwner {
  public:
-  // Into the session of this group; false when there is none that could be told. `sent` (may be empty): it is
-  // on its way, or never will be.
-  virtual bool post(const std::string& group, std::string message, std::function<void()> sent) = 0;
+  // Into the session of the call's group; false when there is none that could be told. `sent` (may be empty):
+  // it is on its way, or never will be.
+  virtual bool post(const LeftCall& call, std::string message, std::function<void()> sent) = 0;
   // A call that became a task after all.
   virtual void cancel_task(const std::string& group, std::string_view params) = 0;
 
@@ -44,6 +48,8 @@ struct LeftCall {
   int64_t id = 0;
   std::string group;
   std::string why;
+  // What is forwarded with what its server is told of it; empty: what its session remembers.
+  std::optional<Headers> forwarded;
   std::vector<std::string> refusals;  // of what the server asked during it, once it is told
   uint64_t tag = 0;
   bool may_be_task = false;

@@ -69,9 +69,9 @@ HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const co
       requests_(pool.loop(), sub_requests, server, *this),
       waits_(pool.loop(), requests_, *this) {}
 
-Headers HttpSession::headers(HttpVerb verb) const {
+Headers HttpSession::headers(HttpVerb verb, const Headers& forwarded) const {
   Headers out = base_headers(server_, verb);
-  add_all(out, forwarded_);
+  add_all(out, forwarded);
   add_session_headers(out, id_, legacy_server_.revision);
   return out;
 }
@@ -193,15 +193,15 @@ bool HttpSession::takes(const HttpCall& call) const {
   return !call.is_listen() && !mcp::may_ask(call.request.method);
 }
 
-HttpRequest HttpSession::request(std::string body) const {
-  HttpRequest request{"POST", headers(HttpVerb::post), std::move(body)};
+HttpRequest HttpSession::request(std::string body, const Headers& forwarded) const {
+  HttpRequest request{"POST", headers(HttpVerb::post, forwarded), std::move(body)};
   request.target = sse_.endpoint();
   request.receipt_only = over_sse();
   return request;
 }
 
-void HttpSession::post(std::string message, std::function<void()> drained) {
-  requests_.post(std::move(message), std::move(drained));
+void HttpSession::post(std::string message, const Headers* as, std::function<void()> drained) {
+  requests_.post(request(std::move(message), as != nullptr ? *as : forwarded_), std::move(drained));
 }
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {

@@ -34,9 +34,9 @@ void SessionRequests::stop() {
   forget();
 }
 
-void SessionRequests::post(std::string message, std::function<void()> drained) {
+void SessionRequests::post(HttpRequest request, std::function<void()> drained) {
   SubRequestPlan plan;
-  plan.request = owner_.request(std::move(message));
+  plan.request = std::move(request);
   plan.limit = kPostLimit;
   plan.session = session_;
   plan.drained = std::move(drained);
@@ -83,7 +83,7 @@ void SessionRequests::ask(std::string_view method, std::string_view params, Answ
     log::write(log::Level::info, "upstream.own_request_late",
                {{"upstream", server_.name}, {"upstream_id", id}});
     if (server_.cancel == config::CancelMode::never) return;
-    post(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy));
+    post(owner_.request(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy)), nullptr);
   });
   const milliseconds limit = own_limit(server_, method);
   if (owner_.over_sse())

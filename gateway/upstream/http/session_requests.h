@@ -55,9 +55,9 @@ class SessionRequests {
   // Another request, with the limit of own_limits.h; it is cancelled like any client's when it takes too
   // long.
   void ask(std::string_view method, std::string_view params, Answered answered);
-  // A message that has no answer. `drained` (may be empty): it is on its way, or never will be.
-  void post(std::string message, std::function<void()> drained = nullptr);
-  // The same, for whom it matters how its POST ended.
+  // A POST of a message that has no answer. `drained` (may be empty): it is on its way, or never will be.
+  void post(HttpRequest request, std::function<void()> drained);
+  // Such a message, for whom it matters how its POST ended.
   void post(std::string message, std::chrono::milliseconds limit, Posted posted);
 
   // A response on the session's stream: true, and it is taken, when it answers one of these.

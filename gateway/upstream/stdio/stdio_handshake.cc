@@ -70,6 +70,10 @@ void StdioHandshake::begin() {
   wire_.write(modern ? mcp::discover_request(id) : mcp::initialize_request(id, plan_.initialize_params));
 }
 
+bool StdioHandshake::is_under_way() const {
+  return state_ == State::handshake || (state_ == State::starting && !plan_.spare);
+}
+
 bool StdioHandshake::awaits_client() const {
   return state_ == State::handshake && plan_.era == mcp::Era::legacy && plan_.initialize_params.empty();
 }

@@ -64,6 +64,8 @@ class StdioHandshake {
   void process_started();
   void process_down();
 
+  // Somebody waits for the process to be ready.
+  bool is_under_way() const;
   // May the client's own `initialize` be written now?
   bool awaits_client() const;
   // The answer to that. True when it is one.

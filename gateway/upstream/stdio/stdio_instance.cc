@@ -36,14 +36,21 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
       lifetime_timer_(loop) {}
 
 void StdioInstance::start() {
-  if (server_.pool.max_lifetime.count() > 0) {
-    // Those that were started together are not to end together.
-    thread_local std::minstd_rand random{std::random_device{}()};
-    auto limit = server_.pool.max_lifetime * std::uniform_int_distribution<int>(90, 100)(random) / 100;
-    lifetime_timer_.start(limit, [this] { owner_->on_instance_expired(*this, "reached pool.maxLifetime"); });
-  }
+  age();
   handshake_.starts();
   process_.start();
+}
+
+void StdioInstance::age() {
+  if (server_.pool.max_lifetime.count() == 0) return;
+  // Those that were started together are not to end together.
+  thread_local std::minstd_rand random{std::random_device{}()};
+  auto limit = server_.pool.max_lifetime * std::uniform_int_distribution<int>(90, 100)(random) / 100;
+  lifetime_timer_.start(limit, [this] {
+    // What takes longer to start than it may live would be replaced for ever, and never serve.
+    if (handshake_.is_under_way()) return age();
+    owner_->on_instance_expired(*this, "reached pool.maxLifetime");
+  });
 }
 
 void StdioInstance::adopt(InstanceOwner& owner, std::string group, InstancePlan plan) {

@@ -125,6 +125,8 @@ class StdioInstance final : public ProcessOwner,
   void on_handshake_done() override { owner_->on_instance_ready(*this); }
 
   void pass_answer(StdioCall& call, mcp::Message&& message);
+  // pool.maxLifetime, from now.
+  void age();
 
   net::Loop& loop_;
   const config::Server& server_;
