@@ -290,9 +290,7 @@ void Exchange::failed(const core::Failure& given) {
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
-  if (failure.code != 0)
-    return refuse(failure.reason, failure.code, failure.text,
-                  failure.http_status != 0 ? failure.http_status : 200);
+  if (failure.code != 0) return refuse(failure.reason, failure.code, failure.text, failure.http_status);
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
   fail(failure.reason, failure.text,
        {.limit_ms = of_start ? clock_.limits().startup.count() : failure.limit_ms,
@@ -468,6 +466,7 @@ void Exchange::refuse(EndReason reason, int code, const std::string& said, int s
   const std::string text = redaction::apply(said);
   mcp::GatewayError error = error_of(reason);
   record_.failed(text);
+  if (status == 0) status = code == mcp::kInvalidRequest ? 400 : 200;  // in both eras, whatever it is for
   end(reason, code, text,
       Answer{mcp::error_message(from_->raw_id, code, text, mcp::gateway_data(error)), status});
 }

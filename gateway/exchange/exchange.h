@@ -162,7 +162,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   mcp::GatewayError error_of(mcp::EndReason reason) const;
   void deadline(const CallClock::Due& due);
   void fail(mcp::EndReason reason, std::string text, FailedAs as = {});
-  void refuse(mcp::EndReason reason, int code, const std::string& text, int status = 200);
+  void refuse(mcp::EndReason reason, int code, const std::string& text, int status = 0);
   // The one end. `why` is for the server, where its call is still to be cancelled.
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
 

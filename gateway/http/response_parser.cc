@@ -65,6 +65,7 @@ struct ResponseParser::State {
   bool ended = false;  // the connection
   std::string fault;
   bool too_long = false;
+  bool head_too_long = false;
 };
 
 namespace {
@@ -172,6 +173,7 @@ ResponseParser::Next ResponseParser::State::read_head() {
     bool found = find_end(size);
     if (stage == Stage::failed) return Next::failed;
     if ((found ? size : input.size()) > limits.head_bytes) {
+      head_too_long = true;
       return fail_with(fmt::format("its head has more than {} bytes", limits.head_bytes));
     }
     if (!found) {
@@ -335,6 +337,10 @@ std::string ResponseParser::take_body() {
 void ResponseParser::unlimited_body() {
   state_->has_body_limit = false;
 }
+bool ResponseParser::head_too_long() const {
+  return state_->head_too_long;
+}
+
 bool ResponseParser::too_long() const {
   return state_->too_long;
 }

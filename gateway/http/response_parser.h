@@ -56,6 +56,8 @@ class ResponseParser {
   const std::string& fault() const;
   // It failed because the body has more than limits.body_bytes: valid HTTP, but too much.
   bool too_long() const;
+  // It failed because the head has more than limits.head_bytes.
+  bool head_too_long() const;
   // Something came that belongs to no response.
   bool trailing() const;
 

@@ -13,16 +13,25 @@ namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr size_t kKeptCapacity = 64 * 1024;  // of the buffer, once it is empty
+constexpr size_t kFirstWindow = 64;          // most lines are short
+constexpr size_t kMaxWindow = 64 * 1024;
 constexpr uint64_t kMaxRetry = 24ull * 60 * 60 * 1000;
 
-// Where the line ends that goes on at `from`; the size of the text when that has not come.
+// Where the line ends that goes on at `from`; the size of the text when that has not come. Looks a little
+// further each time: where all lines end in CR, a search for LF would go through all that waits for each.
 size_t line_end(const std::string& text, size_t from) {
-  const char* const begin = text.data() + from;
-  const auto find = [begin](char end, size_t within) {
-    const void* at = within == 0 ? nullptr : std::memchr(begin, end, within);
-    return at == nullptr ? within : static_cast<size_t>(static_cast<const char*>(at) - begin);
-  };
-  return from + find('\r', find('\n', text.size() - from));
+  for (size_t window = kFirstWindow; from < text.size(); window = std::min(window * 2, kMaxWindow)) {
+    const char* const begin = text.data() + from;
+    const auto find = [begin](char end, size_t within) {
+      const void* at = within == 0 ? nullptr : std::memchr(begin, end, within);
+      return at == nullptr ? within : static_cast<size_t>(static_cast<const char*>(at) - begin);
+    };
+    const size_t within = std::min(window, text.size() - from);
+    const size_t end = find('\r', find('\n', within));
+    if (end < within) return from + end;
+    from += within;
+  }
+  return text.size();
 }
 
 // What stands behind "data:", or nothing.
@@ -79,6 +88,7 @@ void SseParser::restart() {
   arriving_.take();
   outline_.reset();
   type_.clear();
+  coming_id_ = id_;
   fault_.clear();
 }
 
@@ -122,7 +132,7 @@ bool SseParser::on_field(std::string_view line) {
   if (name == "event") {
     type_ = value;
   } else if (name == "id") {
-    if (value.find('\0') == std::string_view::npos) id_ = value;
+    if (value.size() <= kMaxEventId && value.find('\0') == std::string_view::npos) coming_id_ = value;
   } else if (name == "retry") {
     set_retry(value);
   }
@@ -162,6 +172,7 @@ void SseParser::set_retry(std::string_view digits) {
 // At an empty line. False when the event has no data: then it is none.
 bool SseParser::dispatch() {
   std::string type = std::exchange(type_, {});
+  if (coming_id_ != id_) id_ = coming_id_;
   if (!has_data_) return false;
   has_data_ = false;
   ready_ = SseEvent();

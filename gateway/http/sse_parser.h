@@ -42,7 +42,9 @@ class SseParser {
   void append(std::string_view bytes);
   size_t buffered() const { return buffer_.size() - at_; }
   // All that is held, of an event that comes too.
-  size_t kept() const { return buffer_.size() + data_.size(); }
+  size_t kept() const {
+    return buffer_.size() + data_.size() + type_.size() + id_.size() + coming_id_.size();
+  }
 
   // Goes on to the end of the next event that has data. `event`: take_event() gives it. `failed`: fault()
   // says which limit was broken; the parser stays failed. `need_more`: append more first. What the end of the
@@ -51,7 +53,10 @@ class SseParser {
   SseEvent take_event() { return std::move(ready_); }
   const std::string& fault() const { return fault_; }
 
-  // What a reconnect needs. Counts as soon as its line has ended, in events without data too.
+  // What a reconnect needs. An id counts when its event has ended, with data or without: a server that goes
+  // on behind an event that was cut would never send that one again. An id longer than kMaxEventId bytes is
+  // passed over.
+  static constexpr size_t kMaxEventId = 1024;
   const std::string& last_event_id() const { return id_; }
   std::optional<std::chrono::milliseconds> retry() const { return retry_; }
 
@@ -82,6 +87,7 @@ class SseParser {
   json::OutlinePtr outline_;        // of data_
   std::string type_;
   std::string id_;
+  std::string coming_id_;  // once the event has ended
   std::optional<std::chrono::milliseconds> retry_;
   bool retry_told_ = true;  // in an event
   SseEvent ready_;

@@ -226,6 +226,9 @@ void HttpConnection::read_response() {
         if (parser_.too_long())
           return fail(EndReason::upstream_protocol,
                       "sent too much: " + parser_.fault() + " (limits.maxMessageBytes)");
+        if (parser_.head_too_long())
+          return fail(EndReason::upstream_protocol,
+                      "sent too much: " + parser_.fault() + " (limits.maxHeadBytes)");
         return fail(EndReason::upstream_protocol,
                     "sent a response that is not valid HTTP: " + parser_.fault());
       }

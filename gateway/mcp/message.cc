@@ -238,6 +238,7 @@ Result<Message, MessageFault> Message::parse(json::Text given, int max_depth) {
            "an object of the message has more than " + std::to_string(kMaxMembers) + " members");
   } else if (end.fault != json::Fault::none) {
     refuse(Kind::not_json, describe(end.fault, parser.offset(end.at), out->bytes_, max_depth));
+    out.error().too_deep = end.fault == json::Fault::depth;
   } else if (first == '[') {
     refuse(Kind::batch, "batches are not supported");
   } else if (first != '{') {

@@ -107,6 +107,7 @@ struct MessageFault {
   std::string raw_id;  // the id's JSON text where one was read and is legal, else empty
   std::string bytes;   // the text that was refused
   Meant meant = Meant::unknown;
+  bool too_deep = false;  // by the depth that parse() was given
 
   bool names_method() const { return meant == Meant::notification || meant == Meant::request; }
   // The id to refuse it with: under an answer's a call of the sender's own may be under way.

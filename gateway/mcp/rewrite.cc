@@ -243,9 +243,12 @@ std::optional<Message> in_place_of_answer(const MessageFault& fault) {
 }
 
 RecoveredIds recover_ids(std::string_view broken_line) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (broken_line.starts_with(kByteOrderMark)) broken_line.remove_prefix(kByteOrderMark.size());
+  if (broken_line.starts_with('[')) broken_line.remove_prefix(1);
   RecoveredIds found;
   bool answers = false, asks = false;
-  while (true) {
+  while (found.raw_ids.size() < kMaxInBatch) {
     json::Cursor cursor(broken_line);
     if (!cursor.at_object() || !cursor.enter_object()) return found;
     json::Span key;
@@ -264,10 +267,12 @@ RecoveredIds recover_ids(std::string_view broken_line) {
     }
     if (!cursor.done()) return found;
     broken_line.remove_prefix(cursor.offset());
+    broken_line.remove_prefix(std::min(broken_line.find_first_not_of(" \t\r\n,"), broken_line.size()));
   }
+  return found;
 }
 
-std::vector<std::string> batch_elements(std::string_view batch) {
+std::vector<std::string> batch_elements(std::string_view batch, size_t most) {
   std::vector<std::string> out;
   json::Cursor cursor(batch);
   if (!cursor.at_array() || !cursor.enter_array()) return {};
@@ -275,6 +280,7 @@ std::vector<std::string> batch_elements(std::string_view batch) {
     json::Span value;
     if (!cursor.at_object() || !cursor.skip(value)) return {};
     out.emplace_back(value.in(batch));
+    if (out.size() > most) return out;
   }
   return cursor.done() && cursor.finish() ? out : std::vector<std::string>{};
 }

@@ -76,9 +76,12 @@ std::vector<std::string> served_versions(std::vector<std::string> spoken, Wire w
 // A DiscoverResult, or an error −32022, whose list of versions is cut to `versions`.
 std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions);
 
-// Best effort on a line that is no valid message: all ids it claims at the top of its objects, as JSON text
-// (several values on one line, an id that stands twice), and whether it looks like JSON-RPC at all (a
-// "jsonrpc" before it breaks).
+// More messages than that are no batch of 2025-03-26, whoever writes it.
+inline constexpr size_t kMaxInBatch = 256;
+
+// Best effort on a line that is no valid message: the ids it claims at the top of its objects, as JSON text
+// (several values on one line, or in one array; an id that stands twice; kMaxInBatch at most), and whether it
+// looks like JSON-RPC at all (a "jsonrpc" before it breaks).
 struct RecoveredIds {
   bool looks_like_message = false;
   bool is_answer = false;  // of what it claims at the top, one is a result or an error, and none a method
@@ -86,7 +89,8 @@ struct RecoveredIds {
 };
 RecoveredIds recover_ids(std::string_view broken_line);
 
-// The elements of a batch (2025-03-26), as text; empty when it is no well-formed array of objects.
-std::vector<std::string> batch_elements(std::string_view batch);
+// The elements of a batch, as text; empty when it is no well-formed array of objects. Of one that has more
+// than `most` one more is given, and the rest is not looked at.
+std::vector<std::string> batch_elements(std::string_view batch, size_t most = kMaxInBatch);
 
 }  // namespace lineward::mcp

@@ -41,7 +41,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
     return parts_.refusals.refuse(connection, *refusal);
-  std::vector<std::string> elements = mcp::batch_elements(body);
+  std::vector<std::string> elements = mcp::batch_elements(body, kMaxInBatch);
   if (elements.empty()) return refuse("a batch is an array of one message or more");
   if (elements.size() > kMaxInBatch)
     return refuse(fmt::format("a batch holds at most {} messages", kMaxInBatch));

@@ -1,5 +1,9 @@
 #include "client/http/client_connection.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+
 #include "client/http/cors.h"
 #include "config/load_levels.h"
 #include "http/writer.h"
@@ -28,12 +32,19 @@ http::RequestLimits request_limits(const config::Listen& limits) {
   return out;
 }
 
-// What the parser refuses by a limit.
-void count_fault(const http::RequestFault& fault) {
+// The option by which the parser refuses; a target has a limit that is none.
+std::optional<core::Limit> limit_of(const http::RequestFault& fault) {
   const bool fields = fault.text.find("header fields") != std::string::npos;
-  if (fault.status == 413) core::limit_reached(core::Limit::body_bytes);
-  if (fault.status == 414) core::limit_reached(core::Limit::head_bytes);
-  if (fault.status == 431) core::limit_reached(fields ? core::Limit::fields : core::Limit::head_bytes);
+  if (fault.status == 413) return core::Limit::body_bytes;
+  if (fault.status == 431) return fields ? core::Limit::fields : core::Limit::head_bytes;
+  return std::nullopt;
+}
+
+// Counts the limit, and names it.
+http::RequestFault by_limit(core::Limit limit, http::RequestFault fault) {
+  core::limit_reached(limit);
+  fault.text += fmt::format(" ({})", core::kLimitNames[static_cast<size_t>(limit)]);
+  return fault;
 }
 
 }  // namespace
@@ -200,8 +211,9 @@ void ClientConnection::pump() {
       continue;
     }
     if (next == Next::failed) {
-      count_fault(parser_.fault());
-      return refuse(parser_.fault());
+      const http::RequestFault& fault = parser_.fault();
+      const std::optional<core::Limit> limit = limit_of(fault);
+      return refuse(limit ? by_limit(*limit, fault) : fault);
     }
     if (next == Next::need_more) {
       if (!stream_->reading()) stream_->start_reading();
@@ -246,9 +258,9 @@ void ClientConnection::too_late() {
   if (timed_ == Phase::idle) return close();
   const bool head = timed_ == Phase::in_head;
   const std::chrono::milliseconds limit = head ? limits_.head_timeout : limits_.read_timeout;
-  core::limit_reached(head ? core::Limit::head_timeout : core::Limit::read_timeout);
-  refuse({408, std::string("the request ") + (head ? "head" : "body") + " was not complete within " +
-                   std::to_string(limit.count()) + " ms"});
+  refuse(by_limit(head ? core::Limit::head_timeout : core::Limit::read_timeout,
+                  {408, fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
+                                    limit.count())}));
 }
 
 void ClientConnection::refuse(const http::RequestFault& fault) {

@@ -66,7 +66,8 @@ HttpRefusal invalid_params(std::string text) {
 
 HttpRefusal no_message(const mcp::MessageFault& fault) {
   const bool not_json = fault.kind == mcp::MessageFault::Kind::not_json;
-  return bad_request(not_json ? mcp::kParseError : mcp::kInvalidRequest, fault.text);
+  return bad_request(not_json ? mcp::kParseError : mcp::kInvalidRequest,
+                     fault.text + (fault.too_deep ? " (listen.maxDepth)" : ""));
 }
 
 HttpRefusal denied(core::Denial denial, ToldPolicies told) {

@@ -1,6 +1,7 @@
 #include "client/session/unnamed_sessions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/gate.h"
 
@@ -37,7 +38,8 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
 }
 
 void UnnamedSessions::named(Session& session) {
-  session.named = true;
+  // Streams that came without its name are another client's of the same principal.
+  if (!std::exchange(session.named, true) && !session.one_stream) session.end_get_streams();
   session.forsaken = false;
   // An HTTP+SSE client always names it: where that transport is served no more it ends all the same.
   if (!session.one_stream) session.ends_when_idle = false;

@@ -48,7 +48,7 @@ class UnnamedSessions {
   // It was opened on this connection; null: on one that says nothing of who asks.
   // `credentials`: a digest of what its client sent of its own that goes up to the server.
   void opened(Connection connection, Session& session, size_t credentials);
-  // Its client has named it: it is an ordinary one from here on.
+  // Its client has named it: it is an ordinary one from here on, and that client's alone.
   void named(Session& session);
   // The one that is meant, or null.
   Session* find(Connection connection, const std::string& principal, const std::string& server,

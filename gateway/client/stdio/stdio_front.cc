@@ -24,7 +24,6 @@ using mcp::Method;
 
 constexpr std::string_view kPrincipal = "anonymous";
 constexpr size_t kMaxHeld = 1024;
-constexpr size_t kMaxInBatch = 256;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -121,7 +120,7 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
   if (batch && opening_ != 0 && has_room(fault.bytes.size())) return keep(fault.bytes);
   if (batch && open != nullptr && open->revision == mcp::kWithBatches)
     elements = mcp::batch_elements(fault.bytes);
-  if (elements.empty() || elements.size() > kMaxInBatch) {
+  if (elements.empty() || elements.size() > mcp::kMaxInBatch) {
     int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
     refuse(fault.id_to_refuse(), code, fault.text);
     return answer_in_place(mcp::in_place_of_answer(fault));

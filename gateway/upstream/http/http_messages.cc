@@ -113,7 +113,7 @@ HttpFault fault_of_status(int status, const std::string& location) {
       return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
     default: break;
   }
-  if (status >= 300 && status < 400) {
+  if (status >= 300 && status < 400 && status != 304) {
     return {EndReason::upstream_protocol,
             fmt::format("answered with a redirect ({}){}, which is not followed", status,
                         location.empty() ? "" : " to " + location),
@@ -182,7 +182,8 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
 void HttpMessages::on_transfer_body(std::string&& bytes) {
   if (sse_) {
     sse_->append(bytes);
-    return read_events();
+    read_events();
+    return held_.set(sse_->kept());
   }
   // Of what is neither JSON nor words nothing is kept.
   if (words_) {

@@ -57,10 +57,11 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
   }
   if (fault.kind == mcp::MessageFault::Kind::batch) {
     auto elements = mcp::batch_elements(line);
+    const bool too_many = elements.size() > mcp::kMaxInBatch;
     for (auto& element : elements) {
-      if (!owner_.is_down()) read(json::Text{std::move(element), nullptr});
+      if (!too_many && !owner_.is_down()) read(json::Text{std::move(element), nullptr});
     }
-    if (!elements.empty()) return;
+    if (!elements.empty() && !too_many) return;
   }
   stats_.message_error(fault);
   if (fault.names_method()) return refuse_malformed(fault);

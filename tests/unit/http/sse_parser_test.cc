@@ -168,9 +168,13 @@ TEST_CASE("sse: ids and retry count without data, and stay") {
   CHECK(seen.events.empty());
   CHECK(seen.last_id == "7");
   CHECK(seen.retry == milliseconds(1500));
-  CHECK(feed("id: 7").last_id.empty());  // the line has not ended
-  CHECK(feed(std::string_view("id: a\nid: b\0c\n", 14)).last_id == "a");
-  CHECK(feed("id: a\nid\n").last_id.empty());
+  CHECK(feed("id: 7\n").last_id.empty());  // the event has not ended
+  CHECK(feed("id: 7\n\nid: 8\ndata: cu").last_id == "7");
+  CHECK(feed(std::string_view("id: a\nid: b\0c\n\n", 15)).last_id == "a");
+  CHECK(feed("id: a\n\nid\n\n").last_id.empty());
+  const std::string longest(SseParser::kMaxEventId, 'x');
+  CHECK(feed("id: " + longest + "\n\n").last_id == longest);
+  CHECK(feed("id: a\n\nid: " + longest + "x\ndata: 1\n\n").last_id == "a");
   CHECK_FALSE(feed("retry: 15x\nretry:\nretry: -1\nretry:  5\nretry: +5\nretry: 1.5\n").retry);
   CHECK(feed("retry:99999999999999999999999999\n").retry == std::chrono::hours(24));
   CHECK(feed("retry: 007\n").retry == milliseconds(7));
@@ -185,7 +189,7 @@ TEST_CASE("sse: ids and retry count without data, and stay") {
 
 TEST_CASE("sse: the end of a stream drops what is unfinished") {
   SseParser parser;
-  parser.append("id: 1\nretry: 9\ndata: a\n\nevent: x\ndata: lost\nda");
+  parser.append("id: 1\nretry: 9\ndata: a\n\nevent: x\nid: 2\ndata: lost\nda");
   CHECK(parser.next() == SseParser::Next::event);
   CHECK(parser.next() == SseParser::Next::need_more);
   parser.restart();

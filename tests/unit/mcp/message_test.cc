@@ -343,6 +343,24 @@ TEST_CASE("Message: an answer that is none is refused under no id, and its quest
   CHECK_FALSE(recover_ids(R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"a)").is_answer);
 }
 
+TEST_CASE("Message: of a line that is none, the ids that it claims are known") {
+  using Ids = std::vector<std::string>;
+  CHECK(recover_ids("\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}").raw_ids == Ids{"7"});
+  CHECK(recover_ids(R"([{"id":1},{"id":2} , {"id":3},x])").raw_ids == Ids{"1", "2", "3"});
+  CHECK(recover_ids(R"({"id":1} {"id":2}{"id":"3"})").raw_ids == Ids{"1", "2", "\"3\""});
+  std::string many = "[";
+  for (int i = 0; i < 1000; ++i)
+    many += R"({"id":1},)";
+  CHECK(recover_ids(many).raw_ids.size() == kMaxInBatch);
+}
+
+TEST_CASE("Message: of a batch that is too long no more is read than shows it") {
+  CHECK(batch_elements("[{},{},{}]", 3).size() == 3);
+  CHECK(batch_elements("[{},{},{}]", 2).size() == 3);
+  CHECK(batch_elements("[{},{},{},x", 2).size() == 3);
+  CHECK(batch_elements("[{},{},{},x", 4).empty());
+}
+
 TEST_CASE("Message: a key that is read must not stand twice") {
   for (
       const char* text : {
