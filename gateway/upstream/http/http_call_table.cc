@@ -52,6 +52,19 @@ bool speaks_for_itself(int status) {
   return status == 401 || status == 403 || status == 429;
 }
 
+// What Lineward sends in a session by itself goes out with what the server has not refused: who merely names
+// a session, with credentials of his own, must not have its calls' cancels sent with them.
+Headers lasting_of(const config::Server& server, const HttpCall& call) {
+  return lasting_headers(forwarded_headers(server, call.request.headers));
+}
+
+// The server has said nothing yet to the request that these came with: they are the newest of this client's,
+// or a stranger's, whose own call alone they may concern.
+std::optional<Headers> not_remembered(const config::Server& server, const HttpCall& call) {
+  if (!call.messages || call.messages->status() != 0) return std::nullopt;
+  return lasting_of(server, call);
+}
+
 }  // namespace
 
 HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
@@ -140,10 +153,11 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.over_sse() || !group.sees_status()) group.remember(call);
+  const Headers lasting = lasting_headers(forwarded);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
                                              : legacy_request(session, call),
-                      lasting_headers(forwarded));
+                      &lasting);
   add_all(request.headers, forwarded);
   if (group.plain) add_revision(request.headers, call.request.headers);
   return request;
@@ -154,24 +168,12 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
 void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   SessionGroup* group = group_of(call);
-  if (group != nullptr && group->session() && info.status < kRefused) remember(*group->session(), call);
+  if (group != nullptr && group->session() && info.status < kRefused)
+    group->session()->remember(lasting_of(server_, call));
   bool own = group != nullptr && group->session() && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session()->opened(info);
   if (info.headers.count("Mcp-Session-Id") > 0) groups_.note_id_given();
-}
-
-// What Lineward sends in the session by itself goes out with what the server has not refused: who merely names a
-// session, with credentials of his own, must not have its calls' cancels sent with them.
-void HttpCallTable::remember(HttpSession& session, const HttpCall& call) {
-  session.remember(lasting_headers(forwarded_headers(server_, call.request.headers)));
-}
-
-// The server has said nothing yet to the request that these credentials came with: they are the newest of this
-// client's, or a stranger's, whose own call alone they may concern.
-std::optional<Headers> HttpCallTable::not_remembered(const HttpCall& call) const {
-  if (!call.messages || call.messages->status() != 0) return std::nullopt;
-  return lasting_headers(forwarded_headers(server_, call.request.headers));
 }
 
 void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
@@ -351,7 +353,7 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
   gone.id = call.id;
   gone.group = call.group;
   gone.why = "its stream broke, and nobody waits for it any more";
-  gone.forwarded = not_remembered(call);
+  gone.forwarded = not_remembered(server_, call);
   gone.refusals = call.open_questions.refuse();
   cancels_.take(std::move(gone));
 }
@@ -509,7 +511,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   } else if (told_in_session && server_.cancel != config::CancelMode::never) {
     gone.means = LeftCall::Means::post;
   }
-  if (gone.means == LeftCall::Means::post) gone.forwarded = not_remembered(call);
+  if (gone.means == LeftCall::Means::post) gone.forwarded = not_remembered(server_, call);
   gone.messages = std::move(call.messages);
   gone.id = call.id;
   gone.group = call.group;
@@ -548,7 +550,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
     return drop(progress ? "unknown_token" : "unknown_id");
   }
   HttpCall& call = *found->second;
-  remember(session, call);
+  session.remember(lasting_of(server_, call));
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
   loop_.retire(std::move(call.messages));

@@ -87,8 +87,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void fail(HttpCall& call, const core::Failure& failure);
   void left(HttpCall& call);
   void tell_given_up(HttpCall& call);
-  void remember(HttpSession& session, const HttpCall& call);
-  std::optional<Headers> not_remembered(const HttpCall& call) const;
   void refused(HttpCall& call, const MessagesEnd& end);
   void session_refused(HttpCall& call, SessionGroup& group);
   void resume(HttpCall& call, const MessagesEnd& end);

@@ -55,6 +55,14 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
   return failure;
 }
 
+Headers session_headers(const config::Server& server, HttpVerb verb, const Headers& forwarded,
+                        const std::string& id, const std::string& revision) {
+  Headers out = base_headers(server, verb);
+  add_all(out, forwarded);
+  add_session_headers(out, id, revision);
+  return out;
+}
+
 }  // namespace
 
 HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
@@ -69,11 +77,8 @@ HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const co
       requests_(pool.loop(), sub_requests, server, *this),
       waits_(pool.loop(), requests_, *this) {}
 
-Headers HttpSession::headers(HttpVerb verb, const Headers& forwarded) const {
-  Headers out = base_headers(server_, verb);
-  add_all(out, forwarded);
-  add_session_headers(out, id_, legacy_server_.revision);
-  return out;
+Headers HttpSession::headers(HttpVerb verb) const {
+  return session_headers(server_, verb, forwarded_, id_, legacy_server_.revision);
 }
 
 // ---- the handshake ----
@@ -193,15 +198,18 @@ bool HttpSession::takes(const HttpCall& call) const {
   return !call.is_listen() && !mcp::may_ask(call.request.method);
 }
 
-HttpRequest HttpSession::request(std::string body, const Headers& forwarded) const {
-  HttpRequest request{"POST", headers(HttpVerb::post, forwarded), std::move(body)};
+HttpRequest HttpSession::request(std::string body, const Headers* as) const {
+  const Headers& forwarded = as != nullptr ? *as : forwarded_;
+  HttpRequest request{"POST",
+                      session_headers(server_, HttpVerb::post, forwarded, id_, legacy_server_.revision),
+                      std::move(body)};
   request.target = sse_.endpoint();
   request.receipt_only = over_sse();
   return request;
 }
 
 void HttpSession::post(std::string message, const Headers* as, std::function<void()> drained) {
-  requests_.post(request(std::move(message), as != nullptr ? *as : forwarded_), std::move(drained));
+  requests_.post(request(std::move(message), as), std::move(drained));
 }
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {

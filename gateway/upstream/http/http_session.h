@@ -105,14 +105,12 @@ class HttpSession final : public ListenServer,
   bool takes(const HttpCall& call) const;
 
   // `forwarded`: what the client wants on every request, from the last one that the server did not refuse.
-  Headers headers(HttpVerb verb) const override { return headers(verb, forwarded_); }
+  Headers headers(HttpVerb verb) const override;
   void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
-  HttpRequest request(std::string body) const override { return request(std::move(body), forwarded_); }
-  // One of a client's, with what that one wants.
-  HttpRequest request(std::string body, const Headers& forwarded) const;
+  // `as`: what is forwarded with it; null: what is remembered.
+  HttpRequest request(std::string body, const Headers* as = nullptr) const override;
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
-  // A notification or an answer. `as`: what is forwarded with it; null: what is remembered. `drained`: it is on
-  // its way, or never will be.
+  // A notification or an answer. `drained`: it is on its way, or never will be.
   void post(std::string message, const Headers* as = nullptr, std::function<void()> drained = nullptr);
 
   // What the server said. `call`: on whose stream; null: on none.
@@ -125,7 +123,6 @@ class HttpSession final : public ListenServer,
   void end();
 
  private:
-  Headers headers(HttpVerb verb, const Headers& forwarded) const;
   int64_t next_id() override { return owner_.next_id(); }
   bool may_stream() const override { return is_ready() && !settling_ && !over_sse(); }
   bool check_lost(const MessagesEnd& end) override;

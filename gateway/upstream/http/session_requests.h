@@ -26,8 +26,8 @@ class SessionRequestsOwner {
   virtual int64_t next_id() = 0;
   virtual bool is_ready() const = 0;
   virtual bool over_sse() const = 0;
-  // A POST of this session, to where it wants them.
-  virtual HttpRequest request(std::string body) const = 0;
+  // A POST of this session, to where it wants them. `as`: what is forwarded with it; null: what it remembers.
+  virtual HttpRequest request(std::string body, const Headers* as = nullptr) const = 0;
   // Whether this end says that the server knows the session no more; sees to it then.
   virtual bool check_lost(const MessagesEnd& end) = 0;
   // What came in such a response, and is no answer to it. `call` is null.

@@ -362,7 +362,7 @@ void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_vie
               {"why", why}});
   // A session's answers to its server's questions name no process: it has one at a time, which goes in a
   // moment when it has nothing to do.
-  instance.set_expiry({std::string(why), !session_});
+  instance.expiry() = {std::string(why), !session_};
   replacing_ = true;
   owner_.schedule_pump(*this);
 }

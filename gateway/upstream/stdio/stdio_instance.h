@@ -78,8 +78,7 @@ class StdioInstance final : public ProcessOwner,
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
   InstanceCalls& calls() { return calls_; }
   const InstanceRecord& record() const { return record_; }
-  const InstanceExpiry& expiry() const { return expiry_; }
-  void set_expiry(InstanceExpiry expiry) { expiry_ = std::move(expiry); }
+  InstanceExpiry& expiry() { return expiry_; }
   // The result of Lineward's own `initialize`, as JSON text; empty before.
   const std::string& initialize_result() const { return handshake_.initialize_result(); }
   // What it told of itself in `initialize`; legacy only.
