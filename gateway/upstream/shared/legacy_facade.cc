@@ -28,8 +28,7 @@ LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
     if (!answer->is_string(Field::result_protocol_version)) return std::move(*answer);
     const std::string agreed = answer->text(Field::result_protocol_version);
     const std::string wanted = request.message.text(Field::params_protocol_version);
-    const std::string_view told =
-        mcp::told_revision(wanted, agreed, request.on_stdio() ? mcp::Wire::stdio : mcp::Wire::http);
+    const std::string_view told = mcp::told_revision(wanted, agreed, request.wire());
     if (told == agreed) return std::move(*answer);
     json::Splice splice = answer->splice();
     splice.replace(answer->at(Field::result_protocol_version), json::quote(told));
