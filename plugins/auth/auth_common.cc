@@ -6,6 +6,7 @@
 
 #include "base/glob.h"
 #include "config/aggregate.h"
+#include "log/log.h"
 #include "plugins/common/task_book.h"
 
 namespace lineward::plugins {
@@ -170,6 +171,21 @@ std::vector<config::Option> AuthScopes::options() {
                         check_map),
           plugin_option("toolScopes", Kind::map, "", 0, 0,
                         "Glob of tools: the scopes that a call of them needs too.", check_map)};
+}
+
+void AuthScopes::say_if_unused(const std::string& plugin, const plugin::Host& host) const {
+  if (host.config().listen.address != "stdio") return;
+  std::vector<std::string> options;
+  if (!required_.empty()) options.emplace_back("requiredScopes");
+  if (!methods_.empty()) options.emplace_back("methodScopes");
+  if (!tools_.empty()) options.emplace_back("toolScopes");
+  if (options.empty()) return;
+  log::write(log::Level::warn, "auth.unused",
+             {{"plugin", plugin},
+              {"options", joined(options)},
+              {"why",
+               "the client on stdio is who started this process, and is asked for no credentials; "
+               "toolFilter holds there"}});
 }
 
 bool AuthScopes::Needs::met_by(const core::Caller* caller) const {

@@ -67,6 +67,9 @@ class AuthScopes {
   static std::vector<config::Option> options();
 
   bool has_rules() const { return !methods_.empty() || !tools_.empty(); }
+  // On stdio nobody is asked for credentials, and these rules are about no one: said once where some stand in
+  // the configuration.
+  void say_if_unused(const std::string& plugin, const plugin::Host& host) const;
   const std::vector<std::string>& required() const { return required_; }
   // For this request, those that every request needs included; nothing where no rule is about it and nobody
   // was recognised, since anonymous callers cannot have what every credential must. What is asked of a task

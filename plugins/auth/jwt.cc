@@ -66,7 +66,9 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
         resource_(host),
         rules_(entry.values),
         source_(
-            host, source_options(entry), [this] { cache_.clear(); }, [this] { settled(); }) {}
+            host, source_options(entry), [this] { cache_.clear(); }, [this] { settled(); }) {
+    rules_.say_if_unused(name_, host);
+  }
 
   Status<> start() {
     for (const std::string& name : algorithms_) {
