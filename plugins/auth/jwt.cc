@@ -220,9 +220,9 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (!is_for(token, path)) return refused(JwtFault::audience, path);
     if (has_all(*token.caller, rules_.required())) return token.caller;
     failures_.add("scope");
-    std::string needed = joined(rules_.required());
-    return denial(EndReason::forbidden, 403, "the access token lacks a scope of " + needed,
-                  Challenge{"insufficient_scope", {}, needed, resource_.metadata_url(path)}.text());
+    const std::string asked = scopes_to_ask(*token.caller, rules_.required());
+    return denial(EndReason::forbidden, 403, "the access token lacks a scope of " + joined(rules_.required()),
+                  Challenge{"insufficient_scope", {}, asked, resource_.metadata_url(path)}.text());
   }
 
   bool is_for(const VerifiedToken& token, std::string_view path) const {
