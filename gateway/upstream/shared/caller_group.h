@@ -39,6 +39,7 @@ class CallerGrouping {
   std::string key_of_modern(const core::Scope& scope) const;
 
  private:
+  static CallerGroup of_all();
   CallerGroup of_modern(const core::Scope& scope);
   Result<CallerGroup, core::Failure> translated(const core::CallRequest& request);
   std::string key_of_next_call();
