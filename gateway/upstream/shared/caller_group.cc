@@ -85,13 +85,14 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRe
     group.key = key_of_next_call();
     return group;
   }
-  // State that is kept for somebody is in one place.
+  // State that is kept for somebody is in one place, whatever each request declares: the first one decides
+  // what its server is told, and whether calls take turns.
   const bool keeps_state =
       server_.isolation == Isolation::principal || server_.isolation == Isolation::session;
   if (group.exclusive && !keeps_state) group.most = server_.instances;
   if (!request.scope.principal.empty()) group.key += ":" + request.scope.principal;
   if (server_.isolation == Isolation::session) group.key += "/" + request.scope.affinity;
-  if (declared.object != "{}") group.key += " " + declared.object;
+  if (declared.object != "{}" && !keeps_state) group.key += " " + declared.object;
   return group;
 }
 
