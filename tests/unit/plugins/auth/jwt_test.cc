@@ -151,7 +151,7 @@ TEST_CASE("a token without a scope that every request needs is 403 with all of t
   CHECK(gate.outcome(good()) == "scope");
   CHECK(gate.denial.status == 403);
   CHECK(gate.denial.headers[0].second ==
-        "Bearer error=\"insufficient_scope\", scope=\"mcp.tools mcp.admin\", "
+        "Bearer error=\"insufficient_scope\", scope=\"mcp.tools mcp.read mcp.admin\", "
         "resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource/mcp\"");
   CHECK(gate.outcome(good({{"scope", "\"mcp.admin mcp.tools\""}})) == "ok");
 }
