@@ -36,6 +36,12 @@ bool is_private(std::string_view name) {
   return is_one_of(kNames, name);
 }
 
+bool is_state_header(std::string_view name) {
+  return name.size() == kStateHeader.size() &&
+         std::equal(name.begin(), name.end(), kStateHeader.begin(),
+                    [](char a, char b) { return lower(a) == lower(b); });
+}
+
 bool is_token(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("!#$%&'+-.^_`|~").find(c) != std::string_view::npos;
@@ -49,6 +55,7 @@ std::string_view fault_of(std::string_view pattern) {
   if (is_own_header(pattern)) {
     return "this header belongs to one connection or to the message itself and is never passed on";
   }
+  if (is_state_header(pattern)) return "this header names state of Lineward's own and is never passed on";
   return {};
 }
 
@@ -112,8 +119,9 @@ ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
 bool ForwardRules::passes(std::string_view name) const {
   bool named =
       std::any_of(names_.begin(), names_.end(), [&](const std::string& one) { return same(name, one); });
-  if (named) return !is_own_header(name);
-  if (globs_.empty() || is_own_header(name) || is_private(name)) return false;
+  if ((!named && globs_.empty()) || is_own_header(name) || is_state_header(name)) return false;
+  if (named) return true;
+  if (is_private(name)) return false;
   std::string text = lower(name);
   return std::any_of(globs_.begin(), globs_.end(),
                      [&](const std::string& glob) { return glob_match(glob, text); });

@@ -13,6 +13,11 @@ namespace lineward::config {
 // forwarded, whoever asks for it.
 bool is_own_header(std::string_view name);
 
+// By which a modern client names state that Lineward keeps for it (docs/isolation.md). They are a secret
+// between the two, and are never forwarded.
+inline constexpr std::string_view kStateHeader = "Lineward-Session";
+inline constexpr std::string_view kStateCookie = "lineward-session";
+
 // The one HTTP server of a configuration that has no other and does not authenticate its clients itself;
 // null where there is none. It is the client's counterpart for authorization too.
 const Server* plain_sidecar(const Config& config);

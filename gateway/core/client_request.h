@@ -29,7 +29,7 @@ struct ClientRequest {
   std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N or its message
   uint64_t bytes_in = 0;
-  bool on_stdio = false;     // the client is at the other end of a pipe: it may speak 2024-11-05
+  mcp::Wire wire = mcp::Wire::http;
   bool sees_status = true;   // as in CallRequest
   size_t authorization = 0;  // a digest of the credentials that go up to its server; 0: none do
   CallerPtr caller;          // null: nobody asked who it is
@@ -43,7 +43,7 @@ struct ClientRequest {
   std::string target = {};        // tool, prompt or URI
   std::string capabilities = {};  // of a modern client, during whose call a server may ask
 
-  mcp::Wire wire() const { return on_stdio ? mcp::Wire::stdio : mcp::Wire::http; }
+  bool on_stdio() const { return wire == mcp::Wire::stdio; }
 };
 using ClientRequestPtr = std::shared_ptr<const ClientRequest>;
 

@@ -164,8 +164,8 @@ struct CallRequest {
   bool takes_late_grants = false;
   uint64_t bytes_in = 0;  // as the client sent it; 0: it sent no such request
 
-  bool on_stdio() const { return from && from->on_stdio; }
-  mcp::Wire wire() const { return from ? from->wire() : mcp::Wire::http; }
+  bool on_stdio() const { return from && from->on_stdio(); }
+  mcp::Wire wire() const { return from ? from->wire : mcp::Wire::http; }
   const AccountPtr& account() const {
     static const AccountPtr kNobody;
     return from ? from->account : kNobody;

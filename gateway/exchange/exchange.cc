@@ -259,12 +259,12 @@ void Exchange::final_message(mcp::Message&& message) {
     auto cut = mcp::Message::parse(mcp::with_versions(
         message, Field::result_supported_versions,
         mcp::served_versions(mcp::spoken_versions(message.raw(Field::result_supported_versions)),
-                             from_->wire())));
+                             from_->wire)));
     if (cut) message = std::move(*cut);
   } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
     auto cut = mcp::Message::parse(mcp::with_versions(
         message, Field::error_data_supported,
-        mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)), from_->wire())));
+        mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)), from_->wire)));
     if (cut) message = std::move(*cut);
   }
   Answer answer{is_listen() ? mcp::listen_response_for_client(message, from_->raw_id)

@@ -173,7 +173,7 @@ bool ExchangeQuestions::refused_at_aggregate(const mcp::Message& retry) {
   if (parked == nullptr || !parked->routed) return false;
   core::RoutedPtr to = parked->routed;
   std::optional<core::Failure> refusal;
-  if (!from.on_stdio) refusal = core::too_large(*to->server, from.bytes_in);
+  if (!from.on_stdio()) refusal = core::too_large(*to->server, from.bytes_in);
   if (!has_scopes_of(parked->from->caller, from.caller)) {
     refusal = core::Failure{EndReason::forbidden,
                             "the call of this requestState was made with scopes that this token has not"};

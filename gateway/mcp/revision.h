@@ -11,8 +11,9 @@
 namespace lineward::mcp {
 
 enum class Era : uint8_t { legacy, modern };
-// How a client is connected: over HTTP, or at the other end of a pipe.
-enum class Wire : bool { http, stdio };
+// How a client is connected: over Streamable HTTP, over the HTTP+SSE before it, or at the other end of a
+// pipe.
+enum class Wire : uint8_t { http, sse, stdio };
 
 struct Revision {
   std::string_view name;
@@ -42,7 +43,7 @@ inline const Revision* find_revision(std::string_view name) {
 
 // Does a client that is connected like that get it from Lineward?
 inline constexpr bool is_served(const Revision& revision, Wire wire) {
-  return revision.streamable_http || wire == Wire::stdio;
+  return revision.streamable_http || wire != Wire::http;
 }
 
 // What a client is told that asked for `wanted` of a server which has agreed on `agreed` with Lineward

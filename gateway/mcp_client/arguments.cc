@@ -8,6 +8,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
+#include "config/options/text_check.h"
 #include "json/json_document.h"
 
 namespace lineward::mcp_client {
@@ -118,12 +119,25 @@ Unexpected<Error> misfit(const json& schema, const json& root, std::string_view 
                           types, hint));
 }
 
+// What is sent is JSON, which has no other bytes: the server would get others than those that were given.
+Status<> check_utf8(std::string_view text, std::string_view what) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = config::utf8_length(text.substr(at, 4));
+    if (length == 0)
+      return fail(fmt::format("byte {} of {} is no UTF-8; encode it (as base64, for one)", at + 1, what));
+    at += length;
+  }
+  return Done{};
+}
+
 // The text of k=@file. "@@v" is "@v".
 Result<std::string> given_text(std::string_view value, const ReadFile& read) {
   if (value.empty() || value[0] != '@') return std::string(value);
   if (value.size() > 1 && value[1] == '@') return std::string(value.substr(1));
   auto text = read(std::string(value.substr(1)));
   if (!text) return fail(text.error().text);
+  if (auto good = check_utf8(*text, value == "@-" ? "stdin" : clip(value.substr(1))); !good)
+    return fail(good.error().text);
   return *text;
 }
 
@@ -241,6 +255,7 @@ Result<json> with_words(json arguments, const std::vector<std::string>& words, c
     if (equals == std::string::npos || equals == 0)
       return fail(fmt::format("'{}' is no argument: write name=value", clip(word)));
     const std::string name = word.substr(0, equals);
+    if (auto good = check_utf8(word, fmt::format("'{}'", clip(word))); !good) return fail(good.error().text);
     if (auto known = check_name(name, schema); !known) return fail(known.error().text);
     auto text = given_text(std::string_view(word).substr(equals + 1), read);
     if (!text) return fail(fmt::format("{}: {}", clip(name), text.error().text));

@@ -22,7 +22,7 @@ inline RequestFacts facts_of(const core::ClientRequest& from) {
   facts.principal = from.principal;
   facts.caller = from.caller.get();
   facts.bytes_in = from.bytes_in;
-  facts.on_stdio = from.on_stdio;
+  facts.on_stdio = from.on_stdio();
   return facts;
 }
 

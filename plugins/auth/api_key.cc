@@ -31,7 +31,9 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
         place_(static_cast<Place>(entry.values.number("header"))),
         host_(host),
         resource_(host),
-        rules_(entry.values) {}
+        rules_(entry.values) {
+    rules_.say_if_unused(name_, host);
+  }
 
   Status<> load(const std::vector<std::string>& lines) {
     std::string text;

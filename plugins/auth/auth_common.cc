@@ -6,12 +6,16 @@
 
 #include "base/glob.h"
 #include "config/aggregate.h"
+#include "log/log.h"
 #include "plugins/common/task_book.h"
 
 namespace lineward::plugins {
 namespace {
 
 constexpr size_t kMaxName = 64;
+// Of what a caller has, in a challenge.
+constexpr size_t kMaxHeld = 64;
+constexpr size_t kMaxHeldBytes = 1024;
 
 bool is_token68(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -172,6 +176,21 @@ std::vector<config::Option> AuthScopes::options() {
                         "Glob of tools: the scopes that a call of them needs too.", check_map)};
 }
 
+void AuthScopes::say_if_unused(const std::string& plugin, const plugin::Host& host) const {
+  if (host.config().listen.address != "stdio") return;
+  std::vector<std::string> options;
+  if (!required_.empty()) options.emplace_back("requiredScopes");
+  if (!methods_.empty()) options.emplace_back("methodScopes");
+  if (!tools_.empty()) options.emplace_back("toolScopes");
+  if (options.empty()) return;
+  log::write(log::Level::warn, "auth.unused",
+             {{"plugin", plugin},
+              {"options", joined(options)},
+              {"why",
+               "the client on stdio is who started this process, and is asked for no credentials; "
+               "toolFilter holds there"}});
+}
+
 bool AuthScopes::Needs::met_by(const core::Caller* caller) const {
   return caller != nullptr ? has_all(*caller, scopes) : !matched;
 }
@@ -237,6 +256,20 @@ std::string joined(const std::vector<std::string>& scopes) {
   return fmt::format("{}", fmt::join(scopes, " "));
 }
 
+std::string scopes_to_ask(const core::Caller& caller, const std::vector<std::string>& needed) {
+  std::vector<std::string> asked;
+  size_t bytes = 0;
+  for (const std::string& one : caller.scopes) {
+    // What is no scope of OAuth cannot be asked for, and could read as several (RFC 6749 3.3).
+    if (one.empty() || one.find(' ') != std::string::npos || !check_scopes(one).empty()) continue;
+    if (asked.size() == kMaxHeld || bytes + one.size() > kMaxHeldBytes) break;
+    bytes += one.size() + 1;
+    add_all(asked, {one});
+  }
+  add_all(asked, needed);
+  return joined(asked);
+}
+
 plugin::Verdict ScopeCheck::on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) {
   tasks::note(exchange.facts(), message);
   return plugin::Verdict::proceed;
@@ -251,12 +284,12 @@ plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mc
   plugin::Refusal refusal;
   refusal.parts = rules_.refused_tasks(facts, message);
   Challenge challenge;
-  challenge.scope = joined(needed);
+  challenge.scope = facts.caller != nullptr ? scopes_to_ask(*facts.caller, needed) : joined(needed);
   challenge.metadata = resource_.metadata_url(resource_.path_of(facts.endpoint));
   if (facts.caller != nullptr) {
     refusal.reason = mcp::EndReason::forbidden;
     refusal.text =
-        fmt::format("this request needs the scope{} {}", needed.size() == 1 ? "" : "s", challenge.scope);
+        fmt::format("this request needs the scope{} {}", needed.size() == 1 ? "" : "s", joined(needed));
     challenge.error = "insufficient_scope";
   } else {
     refusal.reason = mcp::EndReason::unauthorized;

@@ -67,6 +67,9 @@ class AuthScopes {
   static std::vector<config::Option> options();
 
   bool has_rules() const { return !methods_.empty() || !tools_.empty(); }
+  // On stdio nobody is asked for credentials, and these rules are about no one: said once where some stand in
+  // the configuration.
+  void say_if_unused(const std::string& plugin, const plugin::Host& host) const;
   const std::vector<std::string>& required() const { return required_; }
   // For this request, those that every request needs included; nothing where no rule is about it and nobody
   // was recognised, since anonymous callers cannot have what every credential must. What is asked of a task
@@ -92,6 +95,12 @@ class AuthScopes {
 };
 bool has_all(const core::Caller& caller, const std::vector<std::string>& scopes);
 std::string joined(const std::vector<std::string>& scopes);
+// What a challenge asks for from a caller who lacks some of what is needed: that, and as much of what it has
+// as a header has room for. A client that takes a challenge literally would else lose what it was granted,
+// and where several policies want something go from one to the other for ever (2025-11-25 authorization,
+// "Runtime Insufficient Scope Errors"; 2026-07-28 leaves it to the server, and has clients keep what they
+// have).
+std::string scopes_to_ask(const core::Caller& caller, const std::vector<std::string>& needed);
 
 // Refuses a JSON-RPC request whose caller lacks a scope (403, step-up) or is nobody (401). For callers that
 // this plugin vouches for, and for anonymous ones, who have no scopes: leaving a credential away must not

@@ -66,7 +66,9 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
         resource_(host),
         rules_(entry.values),
         source_(
-            host, source_options(entry), [this] { cache_.clear(); }, [this] { settled(); }) {}
+            host, source_options(entry), [this] { cache_.clear(); }, [this] { settled(); }) {
+    rules_.say_if_unused(name_, host);
+  }
 
   Status<> start() {
     for (const std::string& name : algorithms_) {
@@ -218,9 +220,9 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (!is_for(token, path)) return refused(JwtFault::audience, path);
     if (has_all(*token.caller, rules_.required())) return token.caller;
     failures_.add("scope");
-    std::string needed = joined(rules_.required());
-    return denial(EndReason::forbidden, 403, "the access token lacks a scope of " + needed,
-                  Challenge{"insufficient_scope", {}, needed, resource_.metadata_url(path)}.text());
+    const std::string asked = scopes_to_ask(*token.caller, rules_.required());
+    return denial(EndReason::forbidden, 403, "the access token lacks a scope of " + joined(rules_.required()),
+                  Challenge{"insufficient_scope", {}, asked, resource_.metadata_url(path)}.text());
   }
 
   bool is_for(const VerifiedToken& token, std::string_view path) const {

@@ -239,12 +239,13 @@ ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestFacts& facts, 
   ++lacking_;
   plugin::Refusal refusal;
   refusal.reason = EndReason::forbidden;
-  std::string scopes = fmt::format("{}", fmt::join(needed, " "));
-  refusal.text = fmt::format("{} needs the scopes {}", what, scopes);
+  refusal.text = fmt::format("{} needs the scopes {}", what, joined(needed));
   // How an OAuth client gets more (RFC 6750 3.1; MCP authorization, "Step-Up Authorization Flow").
   if (facts.caller != nullptr && is_oauth(*facts.caller)) {
-    Challenge challenge{
-        "insufficient_scope", {}, scopes, resource_.metadata_url(resource_.path_of(facts.endpoint))};
+    Challenge challenge{"insufficient_scope",
+                        {},
+                        scopes_to_ask(*facts.caller, needed),
+                        resource_.metadata_url(resource_.path_of(facts.endpoint))};
     refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
   }
   return refusal;

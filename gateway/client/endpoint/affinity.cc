@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "client/http/cookies.h"
 #include "mcp/errors.h"
 
 namespace lineward::client {
@@ -20,27 +21,6 @@ bool well_formed(std::string_view name) {
   });
 }
 
-// Every value of our cookie; a browser sends one Cookie field, others may send several (RFC 6265, 5.4).
-std::vector<std::string_view> cookies(const http::HeaderList& headers) {
-  std::vector<std::string_view> found;
-  for (const auto& header : headers.all()) {
-    if (!http::equals_ignoring_case(header.name, "Cookie")) continue;
-    std::string_view rest = header.value;
-    while (!rest.empty()) {
-      size_t end = rest.find(';');
-      std::string_view pair = http::trim_white_space(rest.substr(0, end));
-      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-      size_t equals = pair.find('=');
-      if (equals == std::string_view::npos || pair.substr(0, equals) != kAffinityCookie) continue;
-      std::string_view value = pair.substr(equals + 1);
-      if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
-        value = value.substr(1, value.size() - 2);
-      found.push_back(value);
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers) {
@@ -51,7 +31,7 @@ Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers) {
       return refuse(fmt::format("the {} header stands there more than once", kAffinityHeader));
     names.push_back(headers.get(kAffinityHeader));
   } else {
-    names = cookies(headers);
+    names = state_cookies(headers);
   }
   if (names.empty()) return std::string();
   if (std::any_of(names.begin(), names.end(), [&](auto name) { return name != names.front(); }))

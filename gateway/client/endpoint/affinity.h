@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "client/http/admission.h"
+#include "config/forward_rules.h"
 #include "http/header_list.h"
 #include "http/writer.h"
 
 namespace lineward::client {
 
-inline constexpr std::string_view kAffinityHeader = "Lineward-Session";
-inline constexpr std::string_view kAffinityCookie = "lineward-session";
+inline constexpr std::string_view kAffinityHeader = config::kStateHeader;
+inline constexpr std::string_view kAffinityCookie = config::kStateCookie;
 
 // What the request names; empty: it names nothing. Refused: more than one, or no name that we would have
 // given (16 to 128 characters of A-Z a-z 0-9 - . _ ~; shorter ones meet by accident).

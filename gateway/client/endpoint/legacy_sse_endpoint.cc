@@ -107,6 +107,7 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
     return parts_.refusals.refuse(connection, parts_.router.nothing_here(), parsed->raw(Field::id));
   parts_.sessions.table().touch(*session);
   core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(*parsed), bytes);
+  arrival.from->wire = mcp::Wire::sse;
   arrival.from->sees_status = false;
   place_in(*session, arrival);
   if (kind != mcp::MessageKind::request) {

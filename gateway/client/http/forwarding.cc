@@ -1,8 +1,10 @@
 #include "client/http/forwarding.h"
 
 #include <functional>
+#include <utility>
 
 #include "client/http/admission.h"
+#include "client/http/cookies.h"
 
 namespace lineward::client {
 
@@ -15,6 +17,11 @@ core::HeaderFields headers_to_forward(const http::HeaderList& headers, const con
     // Two credentials: the server could take the one that somebody in between did not check.
     if (!repeats && http::equals_ignoring_case(header.name, "Authorization") &&
         headers.count("Authorization") > 1) {
+      continue;
+    }
+    if (http::equals_ignoring_case(header.name, "Cookie")) {
+      if (std::string cookies = without_state_cookie(header.value); !cookies.empty())
+        out.emplace_back(header.name, std::move(cookies));
       continue;
     }
     out.emplace_back(header.name, header.value);

@@ -10,8 +10,8 @@ namespace lineward::client {
 // Do the headers go on by which a modern client repeats its message (Mcp-Name, Mcp-Param-*)?
 enum class Mirrored : bool { no, yes };
 
-// What the rules pass and `Connection` does not name; those that mirror the message whatever `Connection`
-// says.
+// What the rules pass and `Connection` does not name, without the cookie that names state; those that mirror
+// the message whatever `Connection` says.
 core::HeaderFields headers_to_forward(const http::HeaderList& headers, const config::ForwardRules& rules,
                                       Mirrored mirrored);
 

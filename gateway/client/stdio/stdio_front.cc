@@ -182,7 +182,7 @@ core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
   arrival.from->upstream = server_;
   arrival.from->principal = kPrincipal;
   arrival.from->peer = "stdio";
-  arrival.from->on_stdio = true;
+  arrival.from->wire = mcp::Wire::stdio;
   arrival.from->sees_status = false;
   arrival.from->bytes_in = message.bytes().size() + 1;
   if (era == Era::legacy) arrival.from->session = session_id_;

@@ -14,6 +14,13 @@ Unexpected<Misfit> misfit(std::string code, std::string message, std::string hin
   return {Misfit{std::move(code), std::move(message), std::move(hint), std::move(note)}};
 }
 
+// What an option's own check says is a sentence about the rule.
+Unexpected<Misfit> broken_rule(const Option& option, std::string_view fault) {
+  auto broken = misfit("bad-value", fmt::format("{}: {}", option.key(), fault));
+  broken.error.shows_text = false;
+  return broken;
+}
+
 std::vector<std::string_view> split_choices(std::string_view choices) {
   std::vector<std::string_view> words;
   while (!choices.empty()) {
@@ -145,7 +152,7 @@ Result<Done, Misfit> check_value(const Option& option, const Value& value, std::
                               spell_bound(option.kind, option.most)));
   }
   std::string_view fault = option.check == nullptr ? std::string_view() : option.check(value);
-  if (!fault.empty()) return misfit("bad-value", fmt::format("{}: {}", option.key(), fault));
+  if (!fault.empty()) return broken_rule(option, fault);
   return Done{};
 }
 

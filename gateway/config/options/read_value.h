@@ -17,6 +17,7 @@ struct Misfit {
   std::string message;
   std::string hint;
   std::string note;
+  bool shows_text = true;  // the message repeats some of it, which may have come from a variable
 };
 
 // Types a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option says

@@ -104,8 +104,8 @@ bool ValueReader::read_scalar(const Option& option, const Node& node, Value& val
     value = std::move(*read);
     return true;
   }
-  if (expansion.replaced) {
-    // What a variable holds is nobody's business here.
+  if (expansion.replaced && misfit.shows_text) {
+    // What a variable holds is nobody's business here; which rule it breaks is.
     misfit.message = fmt::format("what the variables give does not fit '{}': a {} is needed", option.leaf(),
                                  kind_name(option.kind));
     if (misfit.code != "out-of-range") misfit.hint.clear();

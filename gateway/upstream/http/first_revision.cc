@@ -11,7 +11,7 @@ using mcp::Field;
 using mcp::Method;
 
 bool asks_for_first_revision(const HttpCall& call) {
-  return call.request.on_stdio() && call.request.method == Method::initialize &&
+  return call.request.wire() != mcp::Wire::http && call.request.method == Method::initialize &&
          call.request.message.text(Field::params_protocol_version) == mcp::kFirstOfAll;
 }
 

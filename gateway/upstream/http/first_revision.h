@@ -1,6 +1,6 @@
-// 2024-11-05 ends with HTTP+SSE. Over Streamable HTTP a client of it, which can only be on stdio, is served
-// in its successor, which takes nothing away: its `initialize` asks for that, and is answered as if it had
-// not. Any other request of a legacy client, and any other answer, passes with its id alone changed.
+// 2024-11-05 ends with HTTP+SSE. Over Streamable HTTP a client of it, which is on stdio or on HTTP+SSE, is
+// served in its successor, which takes nothing away: its `initialize` asks for that, and is answered as if it
+// had not. Any other request of a legacy client, and any other answer, passes with its id alone changed.
 //
 // Functions without state. What cannot be parsed again passes as it is.
 #pragma once

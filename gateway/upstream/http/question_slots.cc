@@ -16,7 +16,7 @@ using mcp::Method;
 
 void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   const bool asks = mcp::may_ask(call.request.method);
-  const bool behind_others = plan.slots() > 0 && asks && !waiting_.empty();
+  const bool behind_others = asks && !waiting_.empty() && takes_turns(plan);
   SessionGroup* group = behind_others ? nullptr : free_group(std::move(plan), asks);
   if (group == nullptr) {
     waiting_.push_back(&call);
@@ -25,9 +25,20 @@ void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   }
 }
 
+// One that is there has decided, whatever this caller declares.
+bool QuestionSlots::takes_turns(const SessionPlan& plan) {
+  if (plan.slots() > 0) return true;
+  const SessionGroup* group = groups_.find(plan.key);
+  return group != nullptr ? group->exclusive : plan.exclusive;
+}
+
 // The group for a call; where calls take turns the first free one, or none. Other methods share the first.
 SessionGroup* QuestionSlots::free_group(SessionPlan plan, bool asks) {
-  if (plan.slots() == 0) return &groups_.get(plan);
+  if (plan.slots() == 0) {
+    const SessionGroup* group = groups_.find(plan.key);
+    const bool taken = group != nullptr && group->exclusive && asks && !group->takes_question();
+    return taken ? nullptr : &groups_.get(plan);
+  }
   std::string name = plan.key;
   plan.family = name;
   for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {

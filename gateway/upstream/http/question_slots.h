@@ -42,6 +42,7 @@ class QuestionSlots {
   void question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
 
  private:
+  bool takes_turns(const SessionPlan& plan);
   SessionGroup* free_group(SessionPlan plan, bool asks);
   void pump_after(std::chrono::milliseconds pause);
 

@@ -98,7 +98,10 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
   if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
     session.waits().want_level(call.request.message);
   if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;
-  return session.takes(call);
+  if (!session.takes(call)) return false;
+  if (call.request.method == mcp::Method::logging_set_level)
+    session.waits().level_is_set(call.request.message);
+  return true;
 }
 
 bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
@@ -110,7 +113,7 @@ bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
     return true;
   }
   auto answer = group.facade.answer(call.request, group.session()->legacy_server(),
-                                    group.session()->initialize_result());
+                                    group.session()->initialize_result(), group.listens);
   if (!answer) return false;
   group.queue().take_first();
   *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());

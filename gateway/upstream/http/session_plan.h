@@ -18,8 +18,9 @@ struct SessionPlan : CallerGroup {
   std::string family;        // where several groups take turns; empty: it is alone
   bool listens_here = true;  // the first of them
   bool plain = false;
-  // So many groups take turns with calls that may ask; 0: no matter.
-  uint32_t slots() const { return exclusive ? most : 0; }
+  // So many groups take turns with calls that may ask, each under a key of its own; 0: there is one, and its
+  // first caller has decided whether such calls take turns there.
+  uint32_t slots() const { return exclusive && most > 1 ? most : 0; }
 };
 
 class SessionPlanner {

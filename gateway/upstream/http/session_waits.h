@@ -39,6 +39,8 @@ class SessionWaits {
   bool takes(const core::CallRequest& request) const;
   // A modern call's log level: a legacy server has one for all, the lowest that anyone wanted.
   void want_level(const mcp::Message& request);
+  // A legacy client of the same session sets it itself.
+  void level_is_set(const mcp::Message& set_level) { level_.is_set(set_level); }
 
   // What the server asks as soon as it is initialised belongs to no call: it gets none that it may ask about
   // before it has answered a ping, once its stream stands.

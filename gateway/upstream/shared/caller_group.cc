@@ -17,17 +17,26 @@ std::string CallerGrouping::key_of_next_call() {
   return fmt::format("call:{}", next_call_++);
 }
 
+// `isolation: shared` on a legacy server: one for all, whatever their era. It is told of no capabilities, so
+// that nobody can be asked there.
+CallerGroup CallerGrouping::of_all() {
+  CallerGroup group;
+  group.key = "shared";
+  group.era = mcp::Era::legacy;
+  group.initialize_params = mcp::bare_initialize_params();
+  return group;
+}
+
 CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
+  if (server_.isolation == Isolation::shared) return of_all();
   CallerGroup group;
   group.era = mcp::Era::legacy;
   if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
     group.key = "session:" + scope.session;
     return group;  // initialised by its own client
   }
-  group.key = "legacy";
-  if (server_.isolation == Isolation::principal) group.key += ":" + scope.principal;
   group.per_call = server_.isolation == Isolation::call;
-  if (group.per_call) group.key = key_of_next_call();
+  group.key = group.per_call ? key_of_next_call() : "legacy:" + scope.principal;
   group.initialize_params = mcp::bare_initialize_params();
   return group;
 }
@@ -59,13 +68,10 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRe
   if (mcp::may_ask(request.method) && request.message.has(Field::params_request_state)) {
     return Refused{{EndReason::invalid_request, "the call of this requestState is gone"}};
   }
+  if (server_.isolation == Isolation::shared) return of_all();
   CallerGroup group;
   group.key = "translated";
   group.era = mcp::Era::legacy;
-  if (server_.isolation == Isolation::shared) {
-    group.initialize_params = mcp::bare_initialize_params();
-    return group;
-  }
   auto declared = mcp::legacy_capabilities(request.message.raw(Field::meta_client_capabilities));
   if (declared.object.size() > mcp::kMaxCapabilityBytes) {
     return Refused{
@@ -79,13 +85,14 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRe
     group.key = key_of_next_call();
     return group;
   }
-  // State that is kept for somebody is in one place.
+  // State that is kept for somebody is in one place, whatever each request declares: the first one decides
+  // what its server is told, and whether calls take turns.
   const bool keeps_state =
       server_.isolation == Isolation::principal || server_.isolation == Isolation::session;
   if (group.exclusive && !keeps_state) group.most = server_.instances;
   if (!request.scope.principal.empty()) group.key += ":" + request.scope.principal;
   if (server_.isolation == Isolation::session) group.key += "/" + request.scope.affinity;
-  if (declared.object != "{}") group.key += " " + declared.object;
+  if (declared.object != "{}" && !keeps_state) group.key += " " + declared.object;
   return group;
 }
 

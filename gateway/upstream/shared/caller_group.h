@@ -1,6 +1,6 @@
 // Whose calls share a process, or a session, of a server (behaviour.md 5): a legacy client has its own, or
 // one is for all of them or for all of a principal; modern callers share one by what they declare where the
-// server is a legacy one, and by what the configuration says where it is modern.
+// server is a legacy one and keeps nothing for them, and else by what the configuration says.
 //
 // Depends on what is asked and on the configuration alone, over whatever transport; keeps no more than the
 // number of the last call that got a group for itself.
@@ -39,6 +39,7 @@ class CallerGrouping {
   std::string key_of_modern(const core::Scope& scope) const;
 
  private:
+  static CallerGroup of_all();
   CallerGroup of_modern(const core::Scope& scope);
   Result<CallerGroup, core::Failure> translated(const core::CallRequest& request);
   std::string key_of_next_call();

@@ -16,20 +16,23 @@ using mcp::Method;
 
 LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
                                                const mcp::LegacyServer& server,
-                                               const std::string& initialize_result) const {
+                                               const std::string& initialize_result,
+                                               const LegacyListens& listens) const {
   std::string text;
   if (request.client_era == mcp::Era::modern) {
     text = mcp::answer_in_its_place(request.method, server);
   } else if (request.method == Method::initialize) {
     text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", initialize_result);
+  } else if (request.method == Method::resources_unsubscribe &&
+             listens.wants(request.message.text(Field::params_uri))) {
+    text = R"({"jsonrpc":"2.0","id":0,"result":{}})";
   }
   if (text.empty()) return std::nullopt;
   if (auto answer = mcp::Message::parse(std::move(text))) {
     if (!answer->is_string(Field::result_protocol_version)) return std::move(*answer);
     const std::string agreed = answer->text(Field::result_protocol_version);
     const std::string wanted = request.message.text(Field::params_protocol_version);
-    const std::string_view told =
-        mcp::told_revision(wanted, agreed, request.on_stdio() ? mcp::Wire::stdio : mcp::Wire::http);
+    const std::string_view told = mcp::told_revision(wanted, agreed, request.wire());
     if (told == agreed) return std::move(*answer);
     json::Splice splice = answer->splice();
     splice.replace(answer->at(Field::result_protocol_version), json::quote(told));
@@ -92,6 +95,10 @@ std::string LowestLogLevel::lower_for(const mcp::Message& request, const mcp::Le
   if (!wanted || *wanted >= level_ || !server.logging) return {};
   level_ = *wanted;
   return fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level));
+}
+
+void LowestLogLevel::is_set(const mcp::Message& set_level) {
+  if (auto level = mcp::log_level(set_level.text(Field::params_level))) level_ = *level;
 }
 
 }  // namespace lineward::upstream

@@ -22,11 +22,12 @@ class LegacyFacade {
 
   // ---- in the server's place ----
 
-  // How a call ends that a server which Lineward has initialised need not be asked: who it is, or a repeated
-  // `initialize`. Nothing: it has to be asked.
+  // How a call ends that a server which Lineward has initialised need not be asked: who it is, a repeated
+  // `initialize`, or a subscription given up that others there still have (`listens`). Nothing: it has to be
+  // asked.
   using LocalAnswer = std::optional<Result<mcp::Message, core::Failure>>;
   LocalAnswer answer(const core::CallRequest& request, const mcp::LegacyServer& server,
-                     const std::string& initialize_result) const;
+                     const std::string& initialize_result, const LegacyListens& listens) const;
   // Whether this log line of the server's is for this call, which wants lines of a level or none.
   static bool wants_log_line(const core::CallRequest& request, const mcp::Message& line);
 
@@ -68,6 +69,8 @@ class LowestLogLevel {
  public:
   // The parameters of the logging/setLevel that this request needs; empty: none.
   std::string lower_for(const mcp::Message& request, const mcp::LegacyServer& server);
+  // A legacy client of the same server sets it itself: the next call that wants a lower one lowers it again.
+  void is_set(const mcp::Message& set_level);
   int value() const { return level_; }
 
  private:

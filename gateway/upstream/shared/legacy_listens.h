@@ -65,6 +65,8 @@ class LegacyListens {
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
+  // Does some listen want to hear of this URI?
+  bool wants(std::string_view uri) const { return wishes_.contains(uri); }
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
   // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they

@@ -178,7 +178,8 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
     listens_.open(call, instance);
     return true;
   }
-  auto answer = facade_.answer(call.request, instance.legacy_server(), instance.initialize_result());
+  auto answer =
+      facade_.answer(call.request, instance.legacy_server(), instance.initialize_result(), listens_);
   if (!answer) return false;
   *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
   return true;

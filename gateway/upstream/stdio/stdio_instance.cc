@@ -90,6 +90,7 @@ void StdioInstance::send(StdioCall& call) {
     want_level(call);
     write(mcp::modern_request_for_legacy(call.request.message, id));
   } else {
+    if (call.request.method == mcp::Method::logging_set_level) level_.is_set(call.request.message);
     write(mcp::request_for_upstream(call.request.message, id));
   }
   // Until a process has answered its handshake it is being started, whoever's handshake it is.

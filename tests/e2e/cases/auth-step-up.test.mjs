@@ -30,10 +30,10 @@ describe('the way to more scopes', { skip: DIRECT }, () => {
           {
             listen: { address: `127.0.0.1:${port}`, path },
             auth: {
-              jwt: { issuer: issuer.url, jwks: { url: `${issuer.url}/jwks` }, toolScopes: { drop: 'admin' } },
+              jwt: { issuer: issuer.url, jwks: { url: `${issuer.url}/jwks` }, requiredScopes: ['mcp.base'], toolScopes: { drop: 'admin', erase: 'erase' } },
               resourceMetadata: { resource: base + end },
             },
-            plugins: [{ toolFilter: { scopes: { wipe: 'admin' } } }],
+            plugins: [{ toolFilter: { scopes: { wipe: 'admin', erase: 'admin' } } }],
             mcpServers: servers === 1 ? { up } : { up, other: up },
           },
           { args: ['--ops', 'off', '--admin', 'off'] },
@@ -42,7 +42,7 @@ describe('the way to more scopes', { skip: DIRECT }, () => {
         const alone = { endpoint: `${base}/up`, prefix: '' };
         for (const { endpoint, prefix } of servers === 1 ? [together] : [together, alone]) {
           const audience = endpoint === base ? base + end : endpoint;
-          const token = issuer.token({ aud: audience, scope: 'mcp.tools' });
+          const token = issuer.token({ aud: audience, scope: 'mcp.base mcp.tools' });
           const nobody = await call(endpoint, 'tools/call', { name: `${prefix}get` });
           assert.equal(nobody.status, 401);
           const url = told(nobody);
@@ -51,10 +51,19 @@ describe('the way to more scopes', { skip: DIRECT }, () => {
           for (const name of ['drop', 'wipe']) {
             const refused = await call(endpoint, 'tools/call', { name: prefix + name }, bearer(token));
             assert.equal(refused.status, 403, JSON.stringify(refused.message));
-            assert.match(refused.headers.get('www-authenticate'), /^Bearer error="insufficient_scope".*scope="admin"/);
+            assert.match(refused.headers.get('www-authenticate'), /^Bearer error="insufficient_scope".*scope="mcp.base mcp.tools admin"/);
             assert.equal(told(refused), url);
           }
           assert.equal((await call(endpoint, 'tools/call', { name: `${prefix}get` }, bearer(token))).status, 200);
+          // A client that takes each challenge literally comes through all policies.
+          const asked = [];
+          for (let scope = ''; asked.length < 5; ) {
+            const step = await call(endpoint, 'tools/call', { name: `${prefix}erase` }, bearer(issuer.token({ aud: audience, scope })));
+            if (step.status === 200) break;
+            scope = / scope="([^"]*)"/.exec(step.headers.get('www-authenticate'))[1];
+            asked.push(scope);
+          }
+          assert.deepEqual(asked, ['mcp.base', 'mcp.base erase', 'mcp.base erase admin']);
         }
       });
 });

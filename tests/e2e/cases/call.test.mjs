@@ -94,7 +94,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.equal(JSON.parse(graph.out).structuredContent.entities[0].name, 'a');
   });
 
-  test('arguments are typed by the schema', async () => {
+  test('arguments are typed by the schema', async (t) => {
     const words = ['count=3', 'share=1.5', 'on=true', 'name=12', 'tags=a', 'tags=b', 'where={"x":1}', 'maybe=null', 'colour=red'];
     const { out, err, code } = await call(['types', ...words], toolsFixture());
     assert.equal(code, 0, err);
@@ -123,6 +123,11 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
       assert.equal(wrong.code, 2, wrong.err);
       assert.match(wrong.err, said);
     }
+    const latin1 = join(temporaryFolder(t), 'latin1');
+    writeFileSync(latin1, Buffer.from([0x63, 0x61, 0x66, 0xe9]));
+    const bytes = await call(['types', 'count=1', `name=@${latin1}`], toolsFixture());
+    assert.equal(bytes.code, 2, bytes.err);
+    assert.match(bytes.err, /name: byte 4 of .*latin1 is no UTF-8/);
     const none = await call(['tipes'], toolsFixture());
     assert.equal(none.code, 1);
     assert.match(none.err, /there is no tool 'tipes'; did you mean 'types'\?/);

@@ -39,7 +39,7 @@ TEST_CASE("names and globs add headers; a glob never adds what says who the clie
   for (const char* name :
        {"Cookie", "Origin", "Referer", "Authorization", "Connection", "Transfer-Encoding", "Host",
         "Content-Type", "Accept", "Mcp-Method", "Mcp-Param-Region", "MCP-Protocol-Version",
-        "Proxy-Authorization", "Last-Event-ID", "TE", "Trailer", "Upgrade", "Keep-Alive"})
+        "Proxy-Authorization", "Last-Event-ID", "TE", "Trailer", "Upgrade", "Keep-Alive", "Lineward-Session"})
     CHECK_FALSE(all.passes(name));
 }
 
@@ -70,9 +70,9 @@ TEST_CASE("forwardHeaders is checked") {
   CHECK(forward_fault({"X-*", "Cookie", "Authorization", "x_y"}).empty());
   CHECK(forward_fault(std::vector<std::string>(64, "X")).empty());
   CHECK_FALSE(forward_fault(std::vector<std::string>(65, "X")).empty());
-  for (const char* bad :
-       {"", "a b", "a:b", "größe", "Connection", "keep-alive", "Transfer-Encoding", "Host", "TE", "Upgrade",
-        "Trailer", "Content-Length", "Proxy-Authorization", "mcp-session-id", "Mcp-Param-X"})
+  for (const char* bad : {"", "a b", "a:b", "größe", "Connection", "keep-alive", "Transfer-Encoding", "Host",
+                          "TE", "Upgrade", "Trailer", "Content-Length", "Proxy-Authorization",
+                          "mcp-session-id", "Mcp-Param-X", "lineward-session"})
     CHECK_FALSE(forward_fault({bad}).empty());
   CHECK_FALSE(forward_fault({std::string(101, 'x')}).empty());
 }

@@ -30,6 +30,8 @@ const json kSchema = json::parse(R"({
 
 Result<std::string> no_file(const std::string& path) {
   if (path == "there") return std::string("text\n");
+  if (path == "latin1" || path == "-") return std::string("caf\xE9\n");
+  if (path == "cut") return std::string("\xE2\x82");
   return fail("cannot read " + path);
 }
 
@@ -80,6 +82,12 @@ TEST_CASE("files, names that are not there, and what is given twice") {
   CHECK(made({"s=@there"}) == R"({"s":"text\n"})");
   CHECK(made({"s=@gone"}) == "s: cannot read gone");
   CHECK(made({"s=@@there"}) == R"({"s":"@there"})");
+  // The server would get other bytes than those of the file.
+  CHECK(made({"s=@latin1"}) == "s: byte 4 of latin1 is no UTF-8; encode it (as base64, for one)");
+  CHECK(made({"s=@-"}) == "s: byte 4 of stdin is no UTF-8; encode it (as base64, for one)");
+  CHECK(made({"s=@cut"}) == "s: byte 1 of cut is no UTF-8; encode it (as base64, for one)");
+  CHECK(made({"s=\xFF"}).rfind("byte 3 of 's=", 0) == 0);
+  CHECK(made({"s=\xE2\x82\xAC"}) == "{\"s\":\"\xE2\x82\xAC\"}");
   CHECK(made({"m=1"}) == "the tool has no argument 'm'; did you mean 'n'?");
   CHECK(made({"colours=red"}) == "the tool has no argument 'colours'; did you mean 'colour'?");
   CHECK(made({"n=1", "n=2"}) == "n is given twice");

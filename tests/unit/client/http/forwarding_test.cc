@@ -49,6 +49,18 @@ TEST_CASE("Connection has no say over Mcp headers") {
   CHECK(names(headers_to_forward(headers, rules({}), Mirrored::no)).empty());
 }
 
+TEST_CASE("the cookie that names state stays, and the others go on") {
+  const auto passed = [](const char* cookie) {
+    return names(headers_to_forward(list({{"Cookie", cookie}}), rules({"Cookie"}), Mirrored::yes));
+  };
+  CHECK(passed("lineward-session=build-4711.5d2b9c0e").empty());
+  CHECK(passed("theme=dark;lineward-session=\"x\" ; a=b=c") == "Cookie=theme=dark; a=b=c");
+  CHECK(passed("lineward-session=1; lineward-session=2;").empty());
+  // Others stay as they are.
+  CHECK(passed("a=1;;b ;Lineward-Session=2; x-lineward-session=3") ==
+        "Cookie=a=1;;b ;Lineward-Session=2; x-lineward-session=3");
+}
+
 TEST_CASE("two credentials are none") {
   CHECK(names(headers_to_forward(list({{"Authorization", "a"}}), rules({}, true), Mirrored::yes)) ==
         "Authorization=a");

@@ -299,6 +299,18 @@ TEST_CASE("what a variable holds never shows in a message") {
   CHECK(result.report(false).find("999999") == std::string::npos);
 }
 
+TEST_CASE("of a value with a variable the rule that it breaks is told, and nothing of the variable") {
+  const char* bad[][2] = {
+      {"http://${T}@host/p", "url: a url holds no user; put credentials into headers: Authorization"},
+      {"ftp://${T}/p", "url: a url begins with http://, https:// or unix:/"},
+  };
+  for (const auto& [url, message] : bad) {
+    LoadResult result = load(fmt::format("mcpServers:\n  a: {{ url: \"{}\" }}\n", url), {{"T", "hunter2"}});
+    CHECK(only(result).message == message);
+    CHECK(result.report(false).find("hunter2") == std::string::npos);
+  }
+}
+
 TEST_CASE("files as values and as environment") {
   std::string base = "lineward_load_test_" + std::to_string(static_cast<unsigned>(Catch::rngSeed()));
   std::string secret = base + ".secret", env_file = base + ".env", bad_env = base + ".bad";

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "plugins/auth/auth_common.h"
 #include "unit/plugins/auth/jwt_gate.h"
 
 using namespace lineward;
@@ -148,9 +151,34 @@ TEST_CASE("a token without a scope that every request needs is 403 with all of t
   CHECK(gate.outcome(good()) == "scope");
   CHECK(gate.denial.status == 403);
   CHECK(gate.denial.headers[0].second ==
-        "Bearer error=\"insufficient_scope\", scope=\"mcp.tools mcp.admin\", "
+        "Bearer error=\"insufficient_scope\", scope=\"mcp.tools mcp.read mcp.admin\", "
         "resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource/mcp\"");
   CHECK(gate.outcome(good({{"scope", "\"mcp.admin mcp.tools\""}})) == "ok");
+}
+
+TEST_CASE("a challenge asks for what the caller has too, so that nobody loses one scope for another") {
+  Gate gate({{"requiredScopes", {"mcp.tools", "mcp.admin"}}});
+  const auto asked = [&gate](const std::string& scopes) {
+    CHECK(gate.outcome(good({{"scope", "\"" + scopes + "\""}})) == "scope");
+    const std::string& said = gate.denial.headers[0].second;
+    const size_t at = said.find("scope=\"") + 7;
+    return said.substr(at, said.find('"', at) - at);
+  };
+  CHECK(asked("notes.read mcp.admin notes.read") == "notes.read mcp.admin mcp.tools");
+  // What is needed is always there, of what it has as much as a header has room for.
+  std::string many, kept;
+  for (int i = 0; i < 100; ++i) {
+    many += (i == 0 ? "" : " ") + fmt::format("s{}", i);
+    if (i < 64) kept += fmt::format("s{} ", i);
+  }
+  CHECK(asked(many) == kept + "mcp.tools mcp.admin");
+  const std::string longest(1024, 'x');
+  CHECK(asked(longest) == longest + " mcp.tools mcp.admin");
+  CHECK(asked(longest + "x") == "mcp.tools mcp.admin");
+  // What OAuth knows as no scope could read as several, or as the end of the parameter.
+  core::Caller caller;
+  caller.scopes = {"two words", "qu\"ote", "back\\slash", "", "gr\xC3\xBC\xC3\x9F", "plain"};
+  CHECK(plugins::scopes_to_ask(caller, {"more"}) == "plain more");
 }
 
 TEST_CASE("algorithms and types can be narrowed") {

@@ -39,21 +39,23 @@ TEST_CASE("a server that Lineward has initialised is not asked who it is") {
   config::Server server;
   server.name = "files";
   LegacyFacade facade(server);
+  LegacyListens listens;
   Server behind;
   auto again = legacy(R"({"jsonrpc":"2.0","id":7,"method":"initialize","params":{}})");
-  auto answer = facade.answer(again, behind.told, R"({"protocolVersion":"2025-11-25"})");
+  auto answer = facade.answer(again, behind.told, R"({"protocolVersion":"2025-11-25"})", listens);
   REQUIRE(answer);
   REQUIRE(*answer);
   CHECK((*answer)->text(mcp::Field::result_protocol_version) == "2025-11-25");
-  auto nonsense = facade.answer(again, behind.told, "");
+  auto nonsense = facade.answer(again, behind.told, "", listens);
   REQUIRE(nonsense);
   CHECK_FALSE(*nonsense);  // what it said of itself is nothing
 
   CHECK(facade.answer(request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":"server/discover"})"),
-                      behind.told, "{}"));
+                      behind.told, "{}", listens));
   CHECK_FALSE(facade.answer(request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"),
-                            behind.told, "{}"));
-  CHECK_FALSE(facade.answer(legacy(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"), behind.told, "{}"));
+                            behind.told, "{}", listens));
+  CHECK_FALSE(
+      facade.answer(legacy(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"), behind.told, "{}", listens));
 }
 
 TEST_CASE("a new process is told the level and the subscriptions that the last one knew") {
