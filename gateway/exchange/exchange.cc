@@ -361,8 +361,9 @@ void Exchange::choose_limits() {
     // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
     limits.request = limits.max_duration = std::max(limits.max_duration, kMaxPart);
   } else if (from_->wait) {
-    // The client's own wish for this request, never above the hard limit.
-    limits.request = std::min(*from_->wait, limits.max_duration);
+    // The client's own wish for this request; the hard limit holds all the same, and is named where it is
+    // what ends the call.
+    limits.request = *from_->wait;
   }
   clock_.use_limits(limits, *server_);
 }
