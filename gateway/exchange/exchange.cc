@@ -296,7 +296,8 @@ void Exchange::failed(const core::Failure& given) {
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
   fail(failure.reason, failure.text,
        {.limit_ms = of_start ? clock_.limits().startup.count() : failure.limit_ms,
-        .status = failure.session_over ? 404 : refusal_status(failure.reason)});
+        .status = failure.session_over ? 404 : refusal_status(failure.reason),
+        .untaken = failure.server_status == 401 || failure.server_status == 429});
 }
 
 // ---- from the client and from operators ----
@@ -443,6 +444,7 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
   error.upstream = server_name();
   error.route = route();
   error.call_id = from_->call_id;
+  error.sent = clock_.was_written();
   return error;
 }
 
@@ -455,6 +457,7 @@ void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
   error.limit_ms = as.limit_ms;
   error.elapsed_ms = clock_.elapsed().count();
   error.retry_after_ms = retry_after_ms_;
+  if (as.untaken) error.sent = false;
   record_.failed(error.text);
   if (reason == EndReason::invalid_request) {
     return end(

@@ -46,6 +46,7 @@ int refusal_status(mcp::EndReason reason);
 struct FailedAs {
   int64_t limit_ms = -1;  // the limit that was broken, where there was one
   int status = 200;       // of the HTTP answer
+  bool untaken = false;   // its server was sent it, and says that it did not take it
 };
 
 // What an exchange needs from the table it lives in.

@@ -134,6 +134,7 @@ void PeerPass::break_off(std::string_view why) {
   } else {
     reply_->cut();
   }
+        .sent = true,
   finish();
 }
 
@@ -215,6 +216,7 @@ PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const 
       peer_(peer),
       caller_(std::move(caller)),
       over_(std::move(over)),
+        .sent = true,
       limit_(loop) {
   held_.charge(caller_);
   held_.set(request.body.size());

@@ -185,6 +185,15 @@ TEST_CASE("a longest duration that is shorter than a request may take is what is
   }
 }
 
+TEST_CASE("what a server was sent once it was sent, also while it is waited for again") {
+  World world;
+  CHECK_FALSE(world.clock.was_written());
+  world.write();
+  world.clock.enter(CallPhase::starting);
+  CHECK_FALSE(world.clock.is_written());
+  CHECK(world.clock.was_written());
+}
+
 TEST_CASE("progress is told of since it came, also where it restarts nothing") {
   World world;
   world.limits.progress_resets = false;
