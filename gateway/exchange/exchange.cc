@@ -483,7 +483,11 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   step_ = Step::ending;
   clock_.stop();
   if (questions_) questions_->stop();
-  cancel_call(reason, why.empty() ? "the exchange ended" : why);
+  if (call_ && call_->live()) {
+    clock_.mark(CallStep::cancelling);
+    owner_.cancelling(*this, core::initiator_of(reason));
+    call_->cancel({why.empty() ? "the exchange ended" : why, reason});
+  }
   owner_.ending(*this);
   if (from_->method == Method::initialize && !session_told_) {
     reply_->refuse_session();
@@ -509,13 +513,6 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   report.record_end(reason, code);
   owner_.ended(*this, reason, code);
   owner_.retire(*this);
-}
-
-void Exchange::cancel_call(EndReason reason, std::string_view why) {
-  if (!call_ || !call_->live()) return;
-  clock_.mark(CallStep::cancelling);
-  owner_.cancelling(*this, core::initiator_of(reason));
-  call_->cancel({why, reason});
 }
 
 }  // namespace lineward::exchange

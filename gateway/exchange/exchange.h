@@ -97,6 +97,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
   void on_call_repeated() override;
+  void on_call_request(core::Whose whose) override { record_.request_is(whose); }
   void client_gone(mcp::EndReason why);
   // An order to end: an operator, draining, the client's own cancel on another request.
   void tell(mcp::EndReason reason, std::string_view why);
@@ -149,7 +150,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   using Goodbye = std::variant<Nobody, NoAnswer, Answer>;
 
   void advance();
-  void cancel_call(mcp::EndReason reason, std::string_view why);
   // A server's message that every plugin has let pass.
   void received(mcp::Message&& message);
   void failed(const core::Failure& failure);
