@@ -76,7 +76,13 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   return true;
 }
 
+bool HttpFront::on_head(ClientConnection& connection) {
+  peers_.recognise_head(connection);
+  return gatekeeper_.refuses_head(connection);
+}
+
 void HttpFront::on_request(ClientConnection& connection, std::string body) {
+  peers_.recognise(connection, body);
   if (!metadata_->serve_own(connection)) gatekeeper_.admit(connection, std::move(body));
 }
 

@@ -58,6 +58,23 @@ bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view 
                                     Replicas::now());
 }
 
+// Whoever asks is refused by the client's shares, not by those of the replica that passes for everybody.
+void PeerRouter::recognise_head(ClientConnection& connection) const {
+  std::string_view client;
+  const http::HeaderList& headers = connection.head().headers;
+  if (links_.replicas && headers.count(kPassedHeader) == 1 && headers.count(kPassedForHeader) == 1) {
+    client = links_.replicas->client_of(headers.get(kPassedForHeader), headers.get(kPassedHeader),
+                                        Replicas::now());
+  }
+  connection.use_client(client);
+}
+
+void PeerRouter::recognise(ClientConnection& connection, std::string_view body) const {
+  const bool passed = links_.replicas && is_marked(connection, body);
+  connection.facts().passed_by_peer = passed;
+  passed ? recognise_head(connection) : connection.use_client({});
+}
+
 core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   core::PeerRequest request;
@@ -65,20 +82,22 @@ core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) 
   request.target = std::string(head.target);
   request.host = std::string(head.headers.get("Host"));
   request.headers = headers_for_peer(head.headers);
+  request.client = connection.client();
   return request;
 }
 
 void PeerRouter::give(core::PeerRequest& request, std::string body) const {
-  request.headers.push_back({std::string(kPassedHeader),
-                             links_.replicas->mark(request.method, request.target, body, Replicas::now())});
+  std::string mark = links_.replicas->mark(request.method, request.target, body, Replicas::now());
+  request.headers.push_back(
+      {std::string(kPassedForHeader), links_.replicas->client_mark(mark, request.client)});
+  request.headers.push_back({std::string(kPassedHeader), std::move(mark)});
   request.body = std::move(body);
 }
 
 bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
   if (!links_.replicas) return false;
   const http::RequestHead& head = connection.head();
-  const bool passed = is_marked(connection, body);
-  connection.facts().passed_by_peer = passed;
+  const bool passed = connection.facts().passed_by_peer;
   if (passed) core::stats().count(core::Passed::in);
   if (!links_.peers || passed || literal(head.method).empty()) return false;
   std::string_view shown = head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id")
@@ -168,7 +187,7 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
   }
   plan.request = head_for_peer(connection);
   give(plan.request, std::move(body));
-  log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.peer()}});
+  log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.client()}});
   auto reply =
       std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
   passes_.push_back(std::make_unique<PeerPass>(loop_, links_.peers, std::move(plan), std::move(reply),

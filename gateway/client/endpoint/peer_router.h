@@ -38,6 +38,10 @@ class PeerRouter {
   PeerRouter& operator=(const PeerRouter&) = delete;
 
   // True: another replica answers this request, by what its head says; `body` is taken then.
+  // Of each request, before anybody is asked about it: did another replica pass it, and for whom? At first by
+  // its head alone, while its body is not there; what counts for that request is said with its body.
+  void recognise_head(ClientConnection& connection) const;
+  void recognise(ClientConnection& connection, std::string_view body) const;
   bool pass_on(ClientConnection& connection, std::string& body);
   // Likewise the retry of a call that is parked elsewhere, by what its message says.
   bool pass_retry(ClientConnection& connection, const mcp::Message& message);

@@ -37,7 +37,7 @@ bool of_the_hop(std::string_view name, const http::HeaderList& headers) {
       "TE",         "Trailer",    "Upgrade",          "Transfer-Encoding",   "Content-Length",
       "Expect",     "Host"};
   auto same = [name](std::string_view one) { return http::equals_ignoring_case(one, name); };
-  return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) ||
+  return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) || same(kPassedForHeader) ||
          (!is_for_us(name) && http::named_by_connection(headers, name));
 }
 
