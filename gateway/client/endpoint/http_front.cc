@@ -20,7 +20,7 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
           },
           [this] { connections_.turned_away(core::Overload::descriptors); }),
       gatekeeper_(config, listener_, router_, gate_, refusals_, *this),
-      peers_(loop, config, router_, links_,
+      peers_(loop, config, router_, links_, refusals_,
              [this](ClientConnection& connection, std::string body) { serve(connection, std::move(body)); }),
       starter_(loop, config, router_, exchanges, sessions_, gate_),
       metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),

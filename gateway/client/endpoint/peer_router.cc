@@ -47,8 +47,13 @@ void retire_from(std::vector<std::unique_ptr<T>>& all, T& over, net::Loop& loop)
 }  // namespace
 
 PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                       const ReplicaLinks& links, ServeHere serve_here)
-    : loop_(loop), config_(config), router_(router), links_(links), serve_here_(std::move(serve_here)) {}
+                       const ReplicaLinks& links, const RefusalWriter& refusals, ServeHere serve_here)
+    : loop_(loop),
+      config_(config),
+      router_(router),
+      links_(links),
+      refusals_(refusals),
+      serve_here_(std::move(serve_here)) {}
 
 // Two replicas that take each other for a third would go on for ever.
 bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view body) const {
@@ -166,6 +171,7 @@ bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& me
   };
   std::string data = R"({"reason":"lost",)" + mcp::gateway_data(error).substr(1);
   PeerPassPlan plan;
+  plan.lost_why = error.text;
   plan.lost = mcp::error_message(message.raw(Field::id), mcp::kInvalidParams, error.text, data);
   pass(connection, peer, message.bytes(), std::move(plan));
   return true;
@@ -181,10 +187,18 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
   plan.is_stream = head.method == "GET" ||
                    mcp::method_of(head.headers.get("Mcp-Method")) == mcp::Method::subscriptions_listen;
   plan.quiet_limit = kMissing * config_.keep_alive;
+  plan.awaits_answer = head.method == "POST";
+  std::string method(head.headers.get("Mcp-Method"));
   if (head.method == "POST" && body.size() <= kSmall) {
     auto parsed = mcp::Message::parse(body, static_cast<int>(config_.max_depth));
     if (parsed && parsed->kind() == mcp::MessageKind::request) plan.raw_id = parsed->raw(Field::id);
+    if (parsed) method = parsed->method();
   }
+  // Its answer is the peer's, and so is the record of it; what is answered here in its place is ours.
+  plan.unanswered = [this, asker = &connection, method = std::move(method)](UnansweredRequest request) {
+    request.method = method;
+    refusals_.note_unanswered(*asker, request);
+  };
   plan.request = head_for_peer(connection);
   give(plan.request, std::move(body));
   log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.client()}});

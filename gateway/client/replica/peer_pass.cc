@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kShort = 64 * 1024;
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::chrono::milliseconds kNoteLimit{10000};
+constexpr int kPeerLost = mcp::row(mcp::EndReason::upstream_unreachable).code;
 
 // By these a replica knows whose request it is and what it means: no client says that they end here.
 bool is_for_us(std::string_view name) {
@@ -121,21 +122,30 @@ void PeerPass::watch_silence(Half half) {
 // A call is told that its answer will not come, where its stream still takes that; else only the end of the
 // connection says so.
 void PeerPass::break_off(std::string_view why) {
-  if (events_ && events_->wants_answer()) {
+  std::string text = fmt::format(
+      "replica '{}', which holds this call, {} before it answered: it may have done what was asked",
+      plan_.peer, why);
+  const bool can_tell = events_ && events_->wants_answer();
+  // A session's stream that is lost is no request without an answer.
+  if (plan_.awaits_answer)
+    tell_unanswered(status_, can_tell ? kPeerLost : 0, mcp::EndReason::upstream_unreachable, text);
+  if (can_tell) {
     mcp::GatewayError error{
         .reason = mcp::EndReason::upstream_unreachable,
-        .text = fmt::format(
-            "replica '{}', which holds this call, {} before it answered: it may have done what was asked",
-            plan_.peer, why),
+        .text = std::move(text),
         .upstream = plan_.server,
+        .sent = true,
     };
     reply_->piece(fmt::format("data: {}\n\n", mcp::gateway_error(plan_.raw_id, error)));
     reply_->end();
   } else {
     reply_->cut();
   }
-        .sent = true,
   finish();
+}
+
+void PeerPass::tell_unanswered(int status, int code, mcp::EndReason reason, std::string_view why) {
+  if (plan_.unanswered && reply_->has_client()) plan_.unanswered({status, code, reason, why, {}});
 }
 
 void PeerPass::count_held() {
@@ -191,6 +201,7 @@ void PeerPass::failed(Sent sent, const std::string& why) {
     return serve_here();
   }
   if (nothing_sent && !plan_.lost.empty()) {
+    tell_unanswered(200, mcp::kInvalidParams, mcp::EndReason::invalid_request, plan_.lost_why);
     reply_->answer(plan_.lost, 200);
     return finish();
   }
@@ -198,13 +209,16 @@ void PeerPass::failed(Sent sent, const std::string& why) {
   if (nothing_sent || plan_.raw_id.empty()) {
     text += nothing_sent ? "cannot be reached: initialize anew" : "went away: try again, or initialize anew";
     int status = nothing_sent ? 404 : 502;
+    tell_unanswered(status, status, mcp::EndReason::upstream_unreachable, text);
     reply_->answer(mcp::error_message(plan_.raw_id, status, "Session not found: " + text), status);
   } else {
     mcp::GatewayError error{
         .reason = mcp::EndReason::upstream_unreachable,
         .text = text + "went away before it answered: it may have done what was asked",
         .upstream = plan_.server,
+        .sent = true,
     };
+    tell_unanswered(200, kPeerLost, mcp::EndReason::upstream_unreachable, error.text);
     reply_->answer(mcp::gateway_error(plan_.raw_id, error), 200);
   }
   finish();
@@ -216,7 +230,6 @@ PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const 
       peer_(peer),
       caller_(std::move(caller)),
       over_(std::move(over)),
-        .sent = true,
       limit_(loop) {
   held_.charge(caller_);
   held_.set(request.body.size());
