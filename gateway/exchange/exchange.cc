@@ -444,7 +444,9 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
   error.upstream = server_name();
   error.route = route();
   error.call_id = from_->call_id;
-  error.sent = clock_.was_written();
+  // What goes to many servers as one (lists, listens) is under way before any of them has it, and does
+  // nothing there: asked for twice it is the same.
+  error.sent = clock_.was_written() && !config::is_aggregate(server_name());
   return error;
 }
 
