@@ -36,6 +36,7 @@ std::string_view told_name(core::CancelTold told) {
     case core::CancelTold::stream_closed: return "stream_closed";
     case core::CancelTold::nothing: return "nothing";
     case core::CancelTold::process_ended: return "process_ended";
+    case core::CancelTold::others_wait: return "others_wait";
   }
   return "";
 }
@@ -150,7 +151,7 @@ json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now) 
   if (!call.cancelled) return out;
   out["cancel"] = nullptr;
   if (call.cancel) {
-    out["cancel"] = {{"outcome", core::label(call.cancel->outcome)},
+    out["cancel"] = {{"outcome", call.cancel->has_outcome() ? core::label(call.cancel->outcome) : "none"},
                      {"told", told_name(call.cancel->told)},
                      {"after_ms", call.cancel->after.count()}};
   }

@@ -180,8 +180,9 @@ over OTLP; for at most 200 series of each server.
 
 What became of a cancel (`outcome`): `stopped`: the request had not been sent yet, its HTTP stream was closed, its process
 ended, or the server answered with an error; `raced`: the server answered with a result after all; `ignored`: it said
-nothing more within `cancelGrace`. The specification asks servers to be silent after a cancel, so `ignored` on stdio does
-not say that the work went on; see `cancel: kill`.
+nothing more within `cancelGrace`. Where other callers wait for the same request it goes on, its server is told nothing, and
+no outcome is counted. The specification asks servers to be silent after a cancel, so `ignored` on stdio does not say that the
+work went on; see `cancel: kill`.
 
 )";
 

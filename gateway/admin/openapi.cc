@@ -52,7 +52,7 @@ json ended_fields() {
                    {"additionalProperties", false},
                    {"required", {"outcome", "told", "after_ms"}},
                    {"properties",
-                    {{"outcome", {{"enum", {"stopped", "raced", "ignored"}}}},
+                    {{"outcome", {{"enum", {"stopped", "raced", "ignored", "none"}}}},
                      {"told", {{"type", "string"}}},
                      {"after_ms", {{"type", "integer"}}}}}};
   return out;

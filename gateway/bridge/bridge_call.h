@@ -66,6 +66,9 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void on_call_repeated() override {
     if (live()) owner_->on_call_repeated();
   }
+  void on_call_request(core::Whose whose) override {
+    if (live()) owner_->on_call_request(whose);
+  }
 
   std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,
                                     mcp::Era era);

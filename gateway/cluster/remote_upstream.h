@@ -34,6 +34,7 @@ class RemoteCallTable {
 
   void on_phase(uint64_t number, core::CallPhase phase);
   void on_repeated(uint64_t number);
+  void on_request(uint64_t number, core::Whose whose);
   void on_message(uint64_t number, RemoteMessage told);
   void on_failed(uint64_t number, const core::Failure& failure, std::optional<mcp::Era> era);
   void on_state(RemoteState state) { state_ = std::move(state); }

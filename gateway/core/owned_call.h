@@ -68,6 +68,9 @@ class PassingCall : public OwnedCall, public CallOwner {
   void on_call_repeated() override {
     if (live()) owner_->on_call_repeated();
   }
+  void on_call_request(Whose whose) override {
+    if (live()) owner_->on_call_request(whose);
+  }
 
  protected:
   PassingCall(CallRequest request, CallOwner* owner) : OwnedCall(owner), request_(std::move(request)) {}

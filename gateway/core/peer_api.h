@@ -14,7 +14,8 @@ namespace lineward::core {
 struct PeerRequest {
   std::string_view method;  // a literal
   std::string target;
-  std::string host;  // what the client wrote as Host
+  std::string host;    // what the client wrote as Host
+  std::string client;  // its address
   std::vector<http::OutHeader> headers;
   std::string body;
 };

@@ -65,6 +65,8 @@ struct RoutedTo {
 };
 using RoutedPtr = std::shared_ptr<const RoutedTo>;
 
+enum class Whose : uint8_t { own, anothers };
+
 // Who awaits a call. Never called from inside Upstream::start() or any method of Call.
 class CallOwner {
  public:
@@ -78,6 +80,9 @@ class CallOwner {
   virtual void on_call_routed(const RoutedPtr&) {}
   // It is made once more, since what came of it was nothing that its owner has heard of (`retry`).
   virtual void on_call_repeated() {}
+  // From here on what the server has been sent, or is about to be, is this call's own request, as it is until
+  // it is told otherwise, or another's, whose answer this call gets too. It is noted: no call ends in here.
+  virtual void on_call_request(Whose) {}
 
  protected:
   ~CallOwner() = default;

@@ -187,8 +187,12 @@ void CallClock::arm_written() {
   const milliseconds request = std::min(t.request, t.max_duration);
   const milliseconds left = since(request_since_, request);
   const milliseconds left_total = since(written_at_ + waited_, t.max_duration);
+  // Of two that run out together it is the shorter one that says so; of equal ones the request's own, where
+  // nothing has begun it anew.
   const bool total_first =
-      left_total < left || (left_total == left && t.max_duration <= request && request_since_ != written_at_);
+      left_total < left ||
+      (left_total == left &&
+       (t.max_duration < t.request || (t.max_duration == t.request && request_since_ != written_at_)));
   if (held_ || server_done_ || total_first) {
     return arm(left_total, {EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration"});
   }

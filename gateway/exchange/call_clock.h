@@ -72,6 +72,8 @@ class CallClock {
   milliseconds queued_for() const { return queued_for_; }  // in all, before this phase
   bool is_held() const { return held_; }
   bool is_written() const { return phase_ == core::CallPhase::written; }
+  // Or was, before it began to wait for its server once more.
+  bool was_written() const { return written_at_.count() != 0; }
   bool is_queued() const { return core::waits_in_line(phase_) && open_questions_ == 0; }
   // Since its server has it; nothing before that.
   std::optional<milliseconds> at_server() const;

@@ -89,7 +89,8 @@ void CallLog::on_cancel_settled(uint64_t tag, const core::CancelReport& report) 
   auto cancel = cancels_.find(tag);
   if (cancel == cancels_.end() || cancel->second.report) return;
   Cancel& one = cancel->second;
-  ++one.stats->cancellations[static_cast<size_t>(one.initiator)][static_cast<size_t>(report.outcome)];
+  if (report.has_outcome())
+    ++one.stats->cancellations[static_cast<size_t>(one.initiator)][static_cast<size_t>(report.outcome)];
   if (!one.ended) {  // it is being cancelled right now
     one.report = report;
     return;

@@ -42,6 +42,8 @@ class CallRecord {
   void failed(std::string_view text);
   // Its server is asked once more.
   void repeated() { ++attempts_; }
+  // The request that its server has is its own, or another call's: that is counted once.
+  void request_is(core::Whose whose) { whose_ = whose; }
   // A plugin has decided how it ends, under its configured name.
   void judged(std::string_view policy) { policy_ = policy; }
   // The server has its request. `at_once`: in the turn of the loop in which it came, so that no wait is in
@@ -85,6 +87,7 @@ class CallRecord {
   std::string arguments_;    // as they are recorded
   uint64_t events_ = 0;      // that went to the client before the answer
   uint32_t attempts_ = 1;
+  core::Whose whose_ = core::Whose::own;
 };
 
 }  // namespace lineward::exchange

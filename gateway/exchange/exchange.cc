@@ -294,7 +294,8 @@ void Exchange::failed(const core::Failure& given) {
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
   fail(failure.reason, failure.text,
        {.limit_ms = of_start ? clock_.limits().startup.count() : failure.limit_ms,
-        .status = failure.session_over ? 404 : refusal_status(failure.reason)});
+        .status = failure.session_over ? 404 : refusal_status(failure.reason),
+        .untaken = failure.server_status == 401 || failure.server_status == 429});
 }
 
 // ---- from the client and from operators ----
@@ -359,8 +360,9 @@ void Exchange::choose_limits() {
     // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
     limits.request = limits.max_duration = std::max(limits.max_duration, kMaxPart);
   } else if (from_->wait) {
-    // The client's own wish for this request, never above the hard limit.
-    limits.request = std::min(*from_->wait, limits.max_duration);
+    // The client's own wish for this request; the hard limit holds all the same, and is named where it is
+    // what ends the call.
+    limits.request = *from_->wait;
   }
   clock_.use_limits(limits, *server_);
 }
@@ -440,6 +442,9 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
   error.upstream = server_name();
   error.route = route();
   error.call_id = from_->call_id;
+  // What goes to many servers as one (lists, listens) is under way before any of them has it, and does
+  // nothing there: asked for twice it is the same.
+  error.sent = clock_.was_written() && !config::is_aggregate(server_name());
   return error;
 }
 
@@ -452,6 +457,7 @@ void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
   error.limit_ms = as.limit_ms;
   error.elapsed_ms = clock_.elapsed().count();
   error.retry_after_ms = retry_after_ms_;
+  if (as.untaken) error.sent = false;
   record_.failed(error.text);
   if (reason == EndReason::invalid_request) {
     return end(
@@ -478,7 +484,11 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   step_ = Step::ending;
   clock_.stop();
   if (questions_) questions_->stop();
-  cancel_call(reason, why.empty() ? "the exchange ended" : why);
+  if (call_ && call_->live()) {
+    clock_.mark(CallStep::cancelling);
+    owner_.cancelling(*this, core::initiator_of(reason));
+    call_->cancel({why.empty() ? "the exchange ended" : why, reason});
+  }
   owner_.ending(*this);
   if (from_->method == Method::initialize && !session_told_) {
     reply_->refuse_session();
@@ -504,13 +514,6 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   report.record_end(reason, code);
   owner_.ended(*this, reason, code);
   owner_.retire(*this);
-}
-
-void Exchange::cancel_call(EndReason reason, std::string_view why) {
-  if (!call_ || !call_->live()) return;
-  clock_.mark(CallStep::cancelling);
-  owner_.cancelling(*this, core::initiator_of(reason));
-  call_->cancel({why, reason});
 }
 
 }  // namespace lineward::exchange

@@ -46,6 +46,7 @@ int refusal_status(mcp::EndReason reason);
 struct FailedAs {
   int64_t limit_ms = -1;  // the limit that was broken, where there was one
   int status = 200;       // of the HTTP answer
+  bool untaken = false;   // its server was sent it, and says that it did not take it
 };
 
 // What an exchange needs from the table it lives in.
@@ -96,6 +97,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
   void on_call_repeated() override;
+  void on_call_request(core::Whose whose) override { record_.request_is(whose); }
   void client_gone(mcp::EndReason why);
   // An order to end: an operator, draining, the client's own cancel on another request.
   void tell(mcp::EndReason reason, std::string_view why);
@@ -148,7 +150,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   using Goodbye = std::variant<Nobody, NoAnswer, Answer>;
 
   void advance();
-  void cancel_call(mcp::EndReason reason, std::string_view why);
   // A server's message that every plugin has let pass.
   void received(mcp::Message&& message);
   void failed(const core::Failure& failure);

@@ -74,7 +74,6 @@ void ExchangeReport::record_end(EndReason reason, int code) const {
   if (!audit::active()) return;
   const core::ClientRequest& from = exchange_.from();
   const CallRecord& record = exchange_.record_;
-  const auto at_server = exchange_.clock_.at_server();
   audit::record(audit::Kind::call,
                 {{"call", from.call_id},
                  {"who", from.caller ? std::string_view(from.caller->name) : core::kAnonymous},
@@ -91,7 +90,7 @@ void ExchangeReport::record_end(EndReason reason, int code) const {
                  {"code", code == 0 ? std::string() : std::to_string(code)},
                  {"policy", record.policy()},
                  {"why", record.error_text()},
-                 {"sent", at_server ? "yes" : "no"},
+                 {"sent", exchange_.clock_.was_written() ? "yes" : "no"},
                  {"attempts", repeats(record)},
                  {"dur_ms", exchange_.clock_.elapsed().count()},
                  {"bytes_in", from.bytes_in},

@@ -13,14 +13,21 @@ SharedCallHandle::~SharedCallHandle() {
 
 void SharedCallHandle::cancel(core::CancelCause why) {
   if (take_owner() == nullptr) return;
-  core::CancelReport report;  // others still want it, or it came from memory: nothing had to be sent
-  if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr && shared->leave(*this)) {
-    // Of the first one's call the transport tells itself what became of it.
-    report.told = server_.url.empty() ? core::CancelTold::notification : core::CancelTold::stream_closed;
-    bool first = shared->like().tag == request_.tag;
-    shared->close(why);
-    shared->over();
-    if (first) return;
+  core::CancelReport report;  // from memory: nothing had to be sent
+  if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr) {
+    if (shared->leave(*this)) {
+      // Of the first one's call the transport tells itself what became of it.
+      report.told = server_.url.empty() ? core::CancelTold::notification : core::CancelTold::stream_closed;
+      bool first = shared->like().tag == request_.tag;
+      shared->close(why);
+      shared->over();
+      if (first) return;
+    } else if (shared->closed_) {  // its end is just being told
+      report.outcome = core::CancelOutcome::raced;
+      report.told = core::CancelTold::nothing;
+    } else {
+      report.told = core::CancelTold::others_wait;
+    }
   }
   core::upstream_stats(server_.name).cancel_settled(request_.tag, report);
 }
@@ -55,6 +62,8 @@ void SharedCall::join(SharedCallHandle& lease) {
   lease.place_ = leases_.size();
   leases_.push_back(&lease);
   ++living_;
+  // The one who comes first is the one for whom it is made.
+  lease.is_first_ = !std::exchange(has_first_, true);
   if (phase_ || acknowledgement() != nullptr) catch_up_later_.schedule();
 }
 
@@ -83,6 +92,8 @@ void SharedCall::catch_up() {
 }
 
 void SharedCall::tell_phase(SharedCallHandle& lease) {
+  const core::Whose whose = lease.is_first_ ? whose_ : core::Whose::anothers;
+  if (std::exchange(lease.told_whose_, whose) != whose) lease.owner_->on_call_request(whose);
   lease.told_ = phase_;
   lease.owner_->on_call_phase(*phase_);
 }

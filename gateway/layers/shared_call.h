@@ -38,6 +38,8 @@ class SharedCallHandle : public core::OwnedCall {
   SharedCall* shared_ = nullptr;
   size_t place_ = 0;  // among the leases of shared_
   std::optional<core::CallPhase> told_;
+  bool is_first_ = false;                      // it is this one's request that is sent
+  core::Whose told_whose_ = core::Whose::own;  // what its owner knows of that
   bool acknowledged_ = false;
   // What it was told that it hears; null: whatever is told.
   std::shared_ptr<const mcp::ListenFilter> granted_;
@@ -65,6 +67,7 @@ class SharedCall : public core::CallOwner {
   // Those who came later hear it from catch_up().
   void on_call_phase(core::CallPhase phase) override;
   void on_call_repeated() override;
+  void on_call_request(core::Whose whose) override { whose_ = whose; }
 
  protected:
   // Nobody waits for it any more: its owner lets go of it, which may be on the stack.
@@ -108,6 +111,8 @@ class SharedCall : public core::CallOwner {
   HeldBytes like_bytes_{Held::calls};      // of it, of the copy that is under way, and of the key
   std::vector<SharedCallHandle*> leases_;  // null: left while all were told something
   size_t living_ = 0;
+  bool has_first_ = false;
+  core::Whose whose_ = core::Whose::own;  // the request behind the first one's
   std::optional<core::CallPhase> phase_;
   bool telling_ = false;
   bool closed_ = false;

@@ -40,7 +40,7 @@ struct EndReasonRow {
   EndReason reason;
   std::string_view name;
   int code;        // of the JSON-RPC error the client gets in HTTP 200; 0: the client gets no such error
-  bool retryable;  // nothing was sent to the server
+  bool retryable;  // trying again makes sense, where nothing was sent to the server (GatewayError::sent)
 };
 
 inline constexpr std::array<EndReasonRow, static_cast<size_t>(EndReason::count_)> kEndReasons{{

@@ -26,7 +26,8 @@ std::string gateway_data(const GatewayError& error) {
   if (error.limit_ms >= 0) data += fmt::format(R"(,"limitMs":{})", error.limit_ms);
   if (error.elapsed_ms >= 0) data += fmt::format(R"(,"elapsedMs":{})", error.elapsed_ms);
   if (error.retry_after_ms >= 0) data += fmt::format(R"(,"retryAfterMs":{})", error.retry_after_ms);
-  data += fmt::format(R"(,"retryable":{},"page":"docs/reasons/{}.md"}}}})", r.retryable, r.name);
+  data +=
+      fmt::format(R"(,"retryable":{},"page":"docs/reasons/{}.md"}}}})", r.retryable && !error.sent, r.name);
   return data;
 }
 

@@ -40,6 +40,8 @@ struct GatewayError {
   int64_t limit_ms = -1;
   int64_t elapsed_ms = -1;
   int64_t retry_after_ms = -1;
+  // The server has it, or some of it: it may have done what was asked, and must not be asked again for that.
+  bool sent = false;
 };
 // Its `data`, for errors with a code of the specification.
 std::string gateway_data(const GatewayError& error);

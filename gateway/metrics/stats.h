@@ -34,7 +34,14 @@ enum class CancelInitiator : uint8_t { client, operator_, timeout, drain, count_
 // it may have stopped.
 enum class CancelOutcome : uint8_t { stopped, raced, ignored, count_ };
 // How the server was told.
-enum class CancelTold : uint8_t { not_sent, notification, stream_closed, nothing, process_ended };
+enum class CancelTold : uint8_t {
+  not_sent,
+  notification,
+  stream_closed,
+  nothing,
+  process_ended,
+  others_wait  // nothing: other callers wait for the same request, which goes on for them
+};
 enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
 enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, malformed, count_ };
 enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
@@ -137,6 +144,9 @@ struct CancelReport {
   CancelOutcome outcome = CancelOutcome::stopped;
   CancelTold told = CancelTold::not_sent;
   std::chrono::milliseconds after{0};  // from the cancel to what settled it
+
+  // Did it become of something at the server? What goes on for others has no outcome.
+  bool has_outcome() const { return told != CancelTold::others_wait; }
 };
 
 // Hears once what became of each cancelled call, named by CallRequest::tag; it may come from inside

@@ -24,6 +24,7 @@ export function settledText(one) {
   const { cancel } = one;
   if (!cancel) return '';
   if (cancel.told === 'not_sent') return 'stopped before it was sent';
+  if (cancel.told === 'others_wait') return 'others wait for the same answer';
   if (cancel.told === 'process_ended') return 'its process has ended';
   return `${OUTCOME[cancel.outcome] ?? cancel.outcome} · ${duration(cancel.after_ms)}`;
 }

@@ -14,7 +14,7 @@ const STEPS = {
 const KIND = { sent: 'sent', answer: 'answer', cancelling: 'stop', settled: 'stop', ended: 'end' };
 const TOLD = {
   'notifications/cancelled': 'was told by notifications/cancelled', stream_closed: 'was told by closing its stream',
-  not_sent: 'never had it', nothing: 'was not told', process_ended: 'has ended',
+  not_sent: 'never had it', nothing: 'was not told', others_wait: 'was not told', process_ended: 'has ended',
 };
 
 export class Drawer {

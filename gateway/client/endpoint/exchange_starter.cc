@@ -59,7 +59,7 @@ core::Arrival ExchangeStarter::of_client(const ClientConnection& connection,
   core::Arrival arrival;
   arrival.from->upstream = server;
   arrival.from->principal = connection.principal();
-  arrival.from->peer = connection.peer();
+  arrival.from->peer = connection.client();
   arrival.from->caller = connection.caller();
   return arrival;
 }

@@ -74,7 +74,7 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
   auto route = servers.find(std::string(head.path));
   const bool served = route != servers.end();
   return {head.headers, head.method, served ? std::string_view(route->first) : head.path,
-          served ? std::string_view(route->second) : std::string_view(), connection.peer()};
+          served ? std::string_view(route->second) : std::string_view(), connection.client()};
 }
 
 void Gatekeeper::ask(ClientConnection& connection, std::string body) {

@@ -20,7 +20,7 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
           },
           [this] { connections_.turned_away(core::Overload::descriptors); }),
       gatekeeper_(config, listener_, router_, gate_, refusals_, *this),
-      peers_(loop, config, router_, links_,
+      peers_(loop, config, router_, links_, refusals_,
              [this](ClientConnection& connection, std::string body) { serve(connection, std::move(body)); }),
       starter_(loop, config, router_, exchanges, sessions_, gate_),
       metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),
@@ -76,7 +76,13 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   return true;
 }
 
+bool HttpFront::on_head(ClientConnection& connection) {
+  peers_.recognise_head(connection);
+  return gatekeeper_.refuses_head(connection);
+}
+
 void HttpFront::on_request(ClientConnection& connection, std::string body) {
+  peers_.recognise(connection, body);
   if (!metadata_->serve_own(connection)) gatekeeper_.admit(connection, std::move(body));
 }
 

@@ -77,7 +77,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   EndpointParts parts(net::Loop& loop, core::ExchangeApi& exchanges);
   void on_request(ClientConnection& connection, std::string body) override;
   void on_closed(ClientConnection& connection) override;
-  bool on_head(ClientConnection& connection) override { return gatekeeper_.refuses_head(connection); }
+  bool on_head(ClientConnection& connection) override;
   bool belongs_elsewhere(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override { return gatekeeper_.wants_body(head); }
   bool draining() const override { return draining_; }

@@ -284,7 +284,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, con
     return;
   }
   core::Arrival arrival = arrival_of(*session);
-  arrival.from->peer = connection.peer();
+  arrival.from->peer = connection.client();
   arrival.from->caller = connection.caller();
   arrival.from->bytes_in = message.bytes().size();
   arrival.message = std::move(message);

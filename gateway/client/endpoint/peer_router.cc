@@ -47,8 +47,13 @@ void retire_from(std::vector<std::unique_ptr<T>>& all, T& over, net::Loop& loop)
 }  // namespace
 
 PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                       const ReplicaLinks& links, ServeHere serve_here)
-    : loop_(loop), config_(config), router_(router), links_(links), serve_here_(std::move(serve_here)) {}
+                       const ReplicaLinks& links, const RefusalWriter& refusals, ServeHere serve_here)
+    : loop_(loop),
+      config_(config),
+      router_(router),
+      links_(links),
+      refusals_(refusals),
+      serve_here_(std::move(serve_here)) {}
 
 // Two replicas that take each other for a third would go on for ever.
 bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view body) const {
@@ -58,6 +63,23 @@ bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view 
                                     Replicas::now());
 }
 
+// Whoever asks is refused by the client's shares, not by those of the replica that passes for everybody.
+void PeerRouter::recognise_head(ClientConnection& connection) const {
+  std::string_view client;
+  const http::HeaderList& headers = connection.head().headers;
+  if (links_.replicas && headers.count(kPassedHeader) == 1 && headers.count(kPassedForHeader) == 1) {
+    client = links_.replicas->client_of(headers.get(kPassedForHeader), headers.get(kPassedHeader),
+                                        Replicas::now());
+  }
+  connection.use_client(client);
+}
+
+void PeerRouter::recognise(ClientConnection& connection, std::string_view body) const {
+  const bool passed = links_.replicas && is_marked(connection, body);
+  connection.facts().passed_by_peer = passed;
+  passed ? recognise_head(connection) : connection.use_client({});
+}
+
 core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   core::PeerRequest request;
@@ -65,20 +87,22 @@ core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) 
   request.target = std::string(head.target);
   request.host = std::string(head.headers.get("Host"));
   request.headers = headers_for_peer(head.headers);
+  request.client = connection.client();
   return request;
 }
 
 void PeerRouter::give(core::PeerRequest& request, std::string body) const {
-  request.headers.push_back({std::string(kPassedHeader),
-                             links_.replicas->mark(request.method, request.target, body, Replicas::now())});
+  std::string mark = links_.replicas->mark(request.method, request.target, body, Replicas::now());
+  request.headers.push_back(
+      {std::string(kPassedForHeader), links_.replicas->client_mark(mark, request.client)});
+  request.headers.push_back({std::string(kPassedHeader), std::move(mark)});
   request.body = std::move(body);
 }
 
 bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
   if (!links_.replicas) return false;
   const http::RequestHead& head = connection.head();
-  const bool passed = is_marked(connection, body);
-  connection.facts().passed_by_peer = passed;
+  const bool passed = connection.facts().passed_by_peer;
   if (passed) core::stats().count(core::Passed::in);
   if (!links_.peers || passed || literal(head.method).empty()) return false;
   std::string_view shown = head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id")
@@ -147,6 +171,7 @@ bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& me
   };
   std::string data = R"({"reason":"lost",)" + mcp::gateway_data(error).substr(1);
   PeerPassPlan plan;
+  plan.lost_why = error.text;
   plan.lost = mcp::error_message(message.raw(Field::id), mcp::kInvalidParams, error.text, data);
   pass(connection, peer, message.bytes(), std::move(plan));
   return true;
@@ -162,13 +187,21 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
   plan.is_stream = head.method == "GET" ||
                    mcp::method_of(head.headers.get("Mcp-Method")) == mcp::Method::subscriptions_listen;
   plan.quiet_limit = kMissing * config_.keep_alive;
+  plan.awaits_answer = head.method == "POST";
+  std::string method(head.headers.get("Mcp-Method"));
   if (head.method == "POST" && body.size() <= kSmall) {
     auto parsed = mcp::Message::parse(body, static_cast<int>(config_.max_depth));
     if (parsed && parsed->kind() == mcp::MessageKind::request) plan.raw_id = parsed->raw(Field::id);
+    if (parsed) method = parsed->method();
   }
+  // Its answer is the peer's, and so is the record of it; what is answered here in its place is ours.
+  plan.unanswered = [this, asker = &connection, method = std::move(method)](UnansweredRequest request) {
+    request.method = method;
+    refusals_.note_unanswered(*asker, request);
+  };
   plan.request = head_for_peer(connection);
   give(plan.request, std::move(body));
-  log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.peer()}});
+  log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.client()}});
   auto reply =
       std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
   passes_.push_back(std::make_unique<PeerPass>(loop_, links_.peers, std::move(plan), std::move(reply),

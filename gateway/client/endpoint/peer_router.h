@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client/endpoint/path_router.h"
+#include "client/endpoint/refusal_writer.h"
 #include "client/http/client_connection.h"
 #include "client/replica/peer_pass.h"
 #include "client/replica/replicas.h"
@@ -33,10 +34,14 @@ class PeerRouter {
 
   // `links`: those of today.
   PeerRouter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-             const ReplicaLinks& links, ServeHere serve_here);
+             const ReplicaLinks& links, const RefusalWriter& refusals, ServeHere serve_here);
   PeerRouter(const PeerRouter&) = delete;
   PeerRouter& operator=(const PeerRouter&) = delete;
 
+  // Of each request, before anybody is asked about it: did another replica pass it, and for whom? At first by
+  // its head alone, while its body is not there; what counts for that request is said with its body.
+  void recognise_head(ClientConnection& connection) const;
+  void recognise(ClientConnection& connection, std::string_view body) const;
   // True: another replica answers this request, by what its head says; `body` is taken then.
   bool pass_on(ClientConnection& connection, std::string& body);
   // Likewise the retry of a call that is parked elsewhere, by what its message says.
@@ -79,6 +84,7 @@ class PeerRouter {
   const config::Listen& config_;
   const PathRouter& router_;
   const ReplicaLinks& links_;
+  const RefusalWriter& refusals_;
   const ServeHere serve_here_;
   std::vector<std::unique_ptr<PeerPass>> passes_;
   std::vector<std::unique_ptr<PeerNote>> notes_;

@@ -22,48 +22,60 @@ void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refu
   if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
   for (const auto& [name, value] : refusal.headers)
     headers.push_back({name, value});
-  log::write(log::Level::info, "request.refused",
-             {{"reason", mcp::name(refusal.reason)},
-              {"status", refusal.status},
-              {"code", refusal.code},
-              {"why", refusal.text},
-              {"remote", connection.peer()}});
+  write_line(connection, refusal.status, refusal.code, refusal.reason, refusal.text);
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
-  if (!refusal.told) tell(connection, refusal.status, refusal.reason, refusal.text, refusal.by);
+  if (!refusal.told) tell(connection, {refusal.status, refusal.reason, refusal.text, refusal.by, {}});
   connection.respond(refusal.status, "application/json", body, std::move(headers));
 }
 
 void RefusalWriter::note(const ClientConnection& connection, int status, mcp::EndReason reason,
                          std::string_view why) const {
   core::stats().count_refused(reason);
-  tell(connection, status, reason, why, {});
+  tell(connection, {status, reason, why, {}, {}});
 }
 
-void RefusalWriter::tell(const ClientConnection& connection, int status, mcp::EndReason reason,
-                         std::string_view why, std::string_view by) const {
+void RefusalWriter::note_unanswered(const ClientConnection& connection,
+                                    const UnansweredRequest& request) const {
+  core::stats().count_refused(request.reason);
+  write_line(connection, request.status, request.code, request.reason, request.why);
+  tell(connection, {request.status, request.reason, request.why, {}, request.method});
+}
+
+void RefusalWriter::write_line(const ClientConnection& connection, int status, int code,
+                               mcp::EndReason reason, std::string_view why) const {
+  log::write(log::Level::info, "request.refused",
+             {{"reason", mcp::name(reason)},
+              {"status", status},
+              {"code", code},
+              {"why", std::string(why)},
+              {"remote", connection.client()}});
+}
+
+void RefusalWriter::tell(const ClientConnection& connection, const Told& told) const {
   const http::RequestHead& head = connection.head();
   const core::Caller* caller = connection.caller().get();
   // Never what a query may hold.
   const std::string_view path = head.path;
   audit::record(audit::Kind::refusal, {{"who", caller ? std::string_view(caller->name) : std::string_view()},
-                                       {"from", connection.peer()},
+                                       {"from", connection.client()},
                                        {"server", router_.server_of(head)},
                                        {"http", head.method},
                                        {"path", path.substr(0, path.find('?'))},
-                                       {"status", status},
-                                       {"end", mcp::name(reason)},
-                                       {"policy", by},
-                                       {"why", why}});
+                                       {"status", told.status},
+                                       {"method", told.method},
+                                       {"end", mcp::name(told.reason)},
+                                       {"policy", told.by},
+                                       {"why", told.why}});
   if (!gate_) return;
   gate_->on_refused({
-      .peer = connection.peer(),
+      .peer = connection.client(),
       .method = head.method,
       .path = head.path,
       .server = router_.server_of(head),
-      .status = status,
-      .reason = reason,
-      .why = why,
+      .status = told.status,
+      .reason = told.reason,
+      .why = told.why,
       .caller = caller,
   });
 }

@@ -28,13 +28,22 @@ class RefusalWriter {
   // another way.
   void note(const ClientConnection& connection, int status, mcp::EndReason reason,
             std::string_view why) const;
+  // Likewise for that, with its line of log: the answer is about to be written.
+  void note_unanswered(const ClientConnection& connection, const UnansweredRequest& request) const;
   // What came is no request that can be read: of that there is no head, or not one to go by.
   void note_fault(const ClientConnection& connection, const http::RequestFault& fault) const;
 
  private:
-  // `by`: the plugin that did, or empty.
-  void tell(const ClientConnection& connection, int status, mcp::EndReason reason, std::string_view why,
-            std::string_view by) const;
+  struct Told {
+    int status;
+    mcp::EndReason reason;
+    std::string_view why;
+    std::string_view by;      // the plugin that did, or empty
+    std::string_view method;  // of JSON-RPC, where it is known
+  };
+  void write_line(const ClientConnection& connection, int status, int code, mcp::EndReason reason,
+                  std::string_view why) const;
+  void tell(const ClientConnection& connection, const Told& told) const;
 
   const PathRouter& router_;
   const std::shared_ptr<core::Gate>& gate_;

@@ -108,7 +108,13 @@ void ClientConnection::use_account(AccountPtr account) {
 void ClientConnection::use_caller(core::CallerPtr caller) {
   const bool same = caller == caller_ || (caller && caller_ && caller->principal == caller_->principal);
   caller_ = std::move(caller);
-  if (!same) use_account(account_of(caller_, peer_));
+  if (!same) use_account(account_of(caller_, client()));
+}
+
+void ClientConnection::use_client(std::string_view address) {
+  if (address == client_) return;
+  client_ = address;
+  use_account(account_of(caller_, client()));
 }
 
 bool ClientConnection::may_keep_alive() const {

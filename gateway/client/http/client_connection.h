@@ -63,6 +63,10 @@ class ClientConnection final : private net::StreamOwner {
   std::optional<MovedConnection> move_away();
 
   const std::string& peer() const { return peer_; }
+  // From where who makes the request being answered came: the peer, unless that is a replica which passes it
+  // for somebody else.
+  const std::string& client() const { return client_.empty() ? peer_ : client_; }
+  void use_client(std::string_view address);  // empty: the peer
   // Who makes the request being answered; null: nobody asked.
   const core::CallerPtr& caller() const { return caller_; }
   std::string principal() const { return caller_ ? caller_->principal : std::string(core::kAnonymous); }
@@ -120,6 +124,7 @@ class ClientConnection final : private net::StreamOwner {
   RequestHandler& handler_;
   std::unique_ptr<net::ByteStream> stream_;
   std::string peer_;
+  std::string client_;  // empty: the peer
   core::CallerPtr caller_;
   AccountPtr account_;
   http::RequestParser parser_;

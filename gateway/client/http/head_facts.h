@@ -29,7 +29,8 @@ struct HeadFacts {
   Accepts takes;
   std::optional<std::chrono::milliseconds> wait;
 
-  // PeerRouter's: another replica passed this request. Its connection is no client's then.
+  // PeerRouter's: another replica passed this request. Its connection is no client's then. Of each request
+  // by itself: what tells it never stands in two heads.
   bool passed_by_peer = false;
 
   // These are PathRouter's.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/gate.h"
 #include "core/headers.h"
@@ -22,6 +23,15 @@ struct HttpRefusal {
   core::HeaderFields headers;
   bool told = false;    // policies know of it: they refused it
   std::string by = {};  // the plugin that did, by its configured name
+};
+
+// A request that somebody else was to answer, who did not; what its client gets instead.
+struct UnansweredRequest {
+  int status = 200;
+  int code = 0;  // of the JSON-RPC error; 0: none could be told
+  mcp::EndReason reason = mcp::EndReason::internal;
+  std::string_view why;
+  std::string_view method;  // of JSON-RPC; empty: it is not known
 };
 
 // HTTP says all there is to say: the status is the code, too.

@@ -38,6 +38,8 @@ class PassedReply final : public ConnectionReply {
   // of other origins want to hear.
   std::vector<http::OutHeader> own_headers(const core::HeaderFields& fields) const;
 
+  // Its client's connection is still there.
+  bool has_client() const { return connected(); }
   bool above_high_watermark() { return has_backlog(); }
   void when_drained(std::function<void()> drained) { await_drain(std::move(drained)); }
 };

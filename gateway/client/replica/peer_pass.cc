@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kShort = 64 * 1024;
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::chrono::milliseconds kNoteLimit{10000};
+constexpr int kPeerLost = mcp::row(mcp::EndReason::upstream_unreachable).code;
 
 // By these a replica knows whose request it is and what it means: no client says that they end here.
 bool is_for_us(std::string_view name) {
@@ -37,7 +38,7 @@ bool of_the_hop(std::string_view name, const http::HeaderList& headers) {
       "TE",         "Trailer",    "Upgrade",          "Transfer-Encoding",   "Content-Length",
       "Expect",     "Host"};
   auto same = [name](std::string_view one) { return http::equals_ignoring_case(one, name); };
-  return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) ||
+  return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) || same(kPassedForHeader) ||
          (!is_for_us(name) && http::named_by_connection(headers, name));
 }
 
@@ -121,13 +122,19 @@ void PeerPass::watch_silence(Half half) {
 // A call is told that its answer will not come, where its stream still takes that; else only the end of the
 // connection says so.
 void PeerPass::break_off(std::string_view why) {
-  if (events_ && events_->wants_answer()) {
+  std::string text = fmt::format(
+      "replica '{}', which holds this call, {} before it answered: it may have done what was asked",
+      plan_.peer, why);
+  const bool can_tell = events_ && events_->wants_answer();
+  // A session's stream that is lost is no request without an answer.
+  if (plan_.awaits_answer)
+    tell_unanswered(status_, can_tell ? kPeerLost : 0, mcp::EndReason::upstream_unreachable, text);
+  if (can_tell) {
     mcp::GatewayError error{
         .reason = mcp::EndReason::upstream_unreachable,
-        .text = fmt::format(
-            "replica '{}', which holds this call, {} before it answered: it may have done what was asked",
-            plan_.peer, why),
+        .text = std::move(text),
         .upstream = plan_.server,
+        .sent = true,
     };
     reply_->piece(fmt::format("data: {}\n\n", mcp::gateway_error(plan_.raw_id, error)));
     reply_->end();
@@ -135,6 +142,10 @@ void PeerPass::break_off(std::string_view why) {
     reply_->cut();
   }
   finish();
+}
+
+void PeerPass::tell_unanswered(int status, int code, mcp::EndReason reason, std::string_view why) {
+  if (plan_.unanswered && reply_->has_client()) plan_.unanswered({status, code, reason, why, {}});
 }
 
 void PeerPass::count_held() {
@@ -190,6 +201,7 @@ void PeerPass::failed(Sent sent, const std::string& why) {
     return serve_here();
   }
   if (nothing_sent && !plan_.lost.empty()) {
+    tell_unanswered(200, mcp::kInvalidParams, mcp::EndReason::invalid_request, plan_.lost_why);
     reply_->answer(plan_.lost, 200);
     return finish();
   }
@@ -197,13 +209,16 @@ void PeerPass::failed(Sent sent, const std::string& why) {
   if (nothing_sent || plan_.raw_id.empty()) {
     text += nothing_sent ? "cannot be reached: initialize anew" : "went away: try again, or initialize anew";
     int status = nothing_sent ? 404 : 502;
+    tell_unanswered(status, status, mcp::EndReason::upstream_unreachable, text);
     reply_->answer(mcp::error_message(plan_.raw_id, status, "Session not found: " + text), status);
   } else {
     mcp::GatewayError error{
         .reason = mcp::EndReason::upstream_unreachable,
         .text = text + "went away before it answered: it may have done what was asked",
         .upstream = plan_.server,
+        .sent = true,
     };
+    tell_unanswered(200, kPeerLost, mcp::EndReason::upstream_unreachable, error.text);
     reply_->answer(mcp::gateway_error(plan_.raw_id, error), 200);
   }
   finish();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/held_bytes.h"
+#include "client/http/refusal.h"
 #include "client/replica/passed_events.h"
 #include "client/replica/passed_reply.h"
 #include "core/peer_api.h"
@@ -22,10 +23,14 @@ struct PeerPassPlan {
   std::string peer;    // its name
   std::string server;  // for messages
   std::string raw_id;  // of the JSON-RPC request; empty: it was none
-  std::string lost;  // the answer, status 200, when the peer cannot be reached; empty: 404, session not found
+  // The answer, status 200, when the peer cannot be reached; empty: 404, session not found. And what it says.
+  std::string lost, lost_why;
   // Instead of that answer: the peer has seen nothing of it, and the request can be served here. Called after
   // the end, when the connection is free again.
   std::function<void()> serve_here;
+  // For those who keep records: it ends with that, its client's connection is still there.
+  std::function<void(UnansweredRequest)> unanswered;
+  bool awaits_answer = false;                // it is a message, and no stream of a session
   bool is_stream = false;                    // a GET: it ends when the gateway drains
   std::chrono::milliseconds quiet_limit{0};  // of an event stream: its keep-alive comes more often
   AccountPtr caller;                         // whose share its body is of
@@ -54,6 +59,8 @@ class PeerPass final : private core::PeerListener {
   void on_peer_unreached(const std::string& why) override { failed(Sent::nothing, why); }
   enum class Sent : bool { nothing, perhaps };
   void failed(Sent sent, const std::string& why);
+  // Its client is told that in place of an answer.
+  void tell_unanswered(int status, int code, mcp::EndReason reason, std::string_view why);
   // What comes of its answer has begun, and does not come to its end.
   void break_off(std::string_view why);
   void count_held();

@@ -15,6 +15,8 @@ constexpr std::string_view kSealed = "lws1.";
 constexpr std::string_view kTied = "lwr1~";
 constexpr std::string_view kVersion = "session 1";
 constexpr size_t kMac = 16;
+constexpr size_t kPassedMac = 32;
+constexpr size_t kMaxClient = 100;  // of an address with its port, or of a word such as "unix"
 // Between the clocks of two replicas, and for a passed request on its way.
 constexpr std::chrono::seconds kSkew{60};
 
@@ -70,6 +72,23 @@ std::string digest(std::string_view bytes) {
 std::string marked(std::string_view time, std::string_view method, std::string_view target,
                    std::string_view body) {
   return joined_parts({"passed 1", time, method, target, digest(body)});
+}
+
+// The mark is a MAC over the request: what stands beside it is bound to that through it.
+std::string marked_for(std::string_view mark, std::string_view client) {
+  return joined_parts({"passed for 1", mark, client});
+}
+
+// When it was made, as it says so; empty: that is no time, or too long ago.
+std::string_view fresh_time(std::string_view mark, Replicas::Time at) {
+  const size_t dot = mark.find('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view time = mark.substr(0, dot);
+  int64_t seconds = 0;
+  auto [end, fault] = std::from_chars(time.data(), time.data() + time.size(), seconds);
+  if (fault != std::errc() || end != time.data() + time.size()) return {};
+  const Replicas::Time made{seconds};
+  return made > at + kSkew || made < at - kSkew ? std::string_view() : time;
 }
 
 }  // namespace
@@ -145,16 +164,23 @@ std::string Replicas::mark(std::string_view method, std::string_view target, std
 
 bool Replicas::is_marked(std::string_view mark, std::string_view method, std::string_view target,
                          std::string_view body, Time at) const {
-  size_t dot = mark.find('.');
-  if (dot == std::string_view::npos) return false;
-  std::string_view time = mark.substr(0, dot);
-  int64_t seconds = 0;
-  auto [end, fault] = std::from_chars(time.data(), time.data() + time.size(), seconds);
-  if (fault != std::errc() || end != time.data() + time.size()) return false;
-  Time made{seconds};
-  if (made > at + kSkew || made < at - kSkew) return false;
-  auto mac = from_base64url(mark.substr(dot + 1));
-  return mac && mac->size() == 32 && keys_->is_mac(marked(time, method, target, body), *mac);
+  const std::string_view time = fresh_time(mark, at);
+  if (time.empty()) return false;
+  auto mac = from_base64url(mark.substr(time.size() + 1));
+  return mac && mac->size() == kPassedMac && keys_->is_mac(marked(time, method, target, body), *mac);
+}
+
+std::string Replicas::client_mark(std::string_view mark, std::string_view client) const {
+  return std::string(client) + "." + to_base64url(keys_->mac(marked_for(mark, client)));
+}
+
+std::string_view Replicas::client_of(std::string_view client_mark, std::string_view mark, Time at) const {
+  const size_t dot = client_mark.rfind('.');
+  if (dot == std::string_view::npos || dot > kMaxClient || fresh_time(mark, at).empty()) return {};
+  const std::string_view client = client_mark.substr(0, dot);
+  auto mac = from_base64url(client_mark.substr(dot + 1));
+  const bool ours = mac && mac->size() == kPassedMac && keys_->is_mac(marked_for(mark, client), *mac);
+  return ours ? client : std::string_view();
 }
 
 }  // namespace lineward::client

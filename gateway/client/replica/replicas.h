@@ -23,6 +23,8 @@ class PeerApi;
 namespace lineward::client {
 
 inline constexpr std::string_view kPassedHeader = "Lineward-Passed";
+// Beside it: for whom it is passed. A header of its own, so that a replica of before it goes on by the mark.
+inline constexpr std::string_view kPassedForHeader = "Lineward-Passed-For";
 
 class Replicas {
  public:
@@ -61,6 +63,10 @@ class Replicas {
   std::string mark(std::string_view method, std::string_view target, std::string_view body, Time at) const;
   bool is_marked(std::string_view mark, std::string_view method, std::string_view target,
                  std::string_view body, Time at) const;
+  // What tells it from which address the client of the request with this mark came. And that address, which
+  // is empty where this is not what one of us wrote beside that mark.
+  std::string client_mark(std::string_view mark, std::string_view client) const;
+  std::string_view client_of(std::string_view client_mark, std::string_view mark, Time at) const;
 
   const std::string& name() const { return name_; }
   const std::shared_ptr<const SealKeys>& keys() const { return keys_; }

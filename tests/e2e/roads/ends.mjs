@@ -124,7 +124,7 @@ export const ENDS = [
       cell.server.play(tag, (one) => one.answer());
       let next = client.call('t', { tag });
       let answer = await cell.answerOf(next);
-      if (cell.over === 'http' && gatewayOf(answer.message ?? {})?.retryable) {
+      if (cell.over === 'http' && gatewayOf(answer.message ?? {})?.reason === 'upstream_unreachable') {
         next = client.call('t', { tag }); // it met a kept connection that the server was just closing
         answer = await cell.answerOf(next);
       }

@@ -68,6 +68,9 @@ TEST_CASE("what a cancel did") {
         "120ms\n");
   ended["cancel"]["told"] = "not_sent";
   CHECK(cancel_line(ended, 5000).find("github had not been sent it") != std::string::npos);
+  ended["cancel"]["told"] = "others_wait";
+  CHECK(cancel_line(ended, 5000).find("github was not told: others wait for the same answer") !=
+        std::string::npos);
   ended["cancel"] = nullptr;
   CHECK(cancel_line(ended, 5000).find("github has not settled it yet") != std::string::npos);
   ended["cancel"] = {{"told", "notifications/cancelled"}, {"outcome", "ignored"}, {"after_ms", 5000}};

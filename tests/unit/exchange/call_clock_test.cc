@@ -169,6 +169,31 @@ TEST_CASE("a call that is sent once more begins its request limit anew, and not 
   CHECK(world.due() == world.due_in("timeouts.maxDuration", 5s - first - between));
 }
 
+TEST_CASE("a longest duration that is shorter than a request may take is what is named, progress or not") {
+  World world;
+  world.limits.max_duration = 2s;
+  world.write();
+  CHECK(world.due() == "timeouts.maxDuration 2000");
+  const auto passed = world.pass();
+  world.clock.progressed();
+  CHECK(world.due() == world.due_in("timeouts.maxDuration", 2s - passed));
+  SECTION("of two that are equal it is the request's own") {
+    World equal;
+    equal.limits.max_duration = equal.limits.request;
+    equal.write();
+    CHECK(equal.due() == "timeouts.request 5000");
+  }
+}
+
+TEST_CASE("what a server was sent once it was sent, also while it is waited for again") {
+  World world;
+  CHECK_FALSE(world.clock.was_written());
+  world.write();
+  world.clock.enter(CallPhase::starting);
+  CHECK_FALSE(world.clock.is_written());
+  CHECK(world.clock.was_written());
+}
+
 TEST_CASE("progress is told of since it came, also where it restarts nothing") {
   World world;
   world.limits.progress_resets = false;

@@ -72,6 +72,7 @@ struct Plain final : SharedCall {
   }
   const mcp::Message* acknowledgement() const override { return acknowledged ? &*acknowledged : nullptr; }
   std::shared_ptr<const mcp::ListenFilter> granted() const override { return filter; }
+  using SharedCall::let_go_of_others;
   using SharedCall::tell;
   std::optional<mcp::Message> acknowledged;
   std::shared_ptr<const mcp::ListenFilter> filter;
@@ -136,12 +137,14 @@ TEST_CASE("a caller that ends another's while all are told leaves nothing behind
   auto two = world.lease(2, second);
   auto three = world.lease(3, third);
   Cancels cancels("shared");
+  auto told = core::CancelTold::nothing;
   first.then = [&] {
     if (!two) return;
     two->cancel("its client left");
     two.reset();
   };
   SECTION("a phase") {
+    told = core::CancelTold::others_wait;
     world.call.on_call_phase(CallPhase::starting);
     CHECK(third.phases.size() == 1);
     world.call.on_call_message(parse(kAnswer));
@@ -159,7 +162,7 @@ TEST_CASE("a caller that ends another's while all are told leaves nothing behind
   CHECK(second.heard.empty());
   CHECK_FALSE(second.failed);
   CHECK_FALSE(three->live());
-  CHECK(cancels.settled == std::vector{std::pair{uint64_t{2}, core::CancelTold::not_sent}});
+  CHECK(cancels.settled == std::vector{std::pair{uint64_t{2}, told}});
   CHECK(world.wire.cancelled.empty());
 }
 
@@ -174,8 +177,34 @@ TEST_CASE("the last one leaving cancels the call, and says by which means") {
   two->cancel("its client left too");
   CHECK(world.wire.cancelled == std::vector<std::string>{"its client left too"});
   CHECK(world.call.overs == 1);
-  CHECK(cancels.settled == std::vector{std::pair{uint64_t{1}, core::CancelTold::not_sent},
+  CHECK(cancels.settled == std::vector{std::pair{uint64_t{1}, core::CancelTold::others_wait},
                                        std::pair{uint64_t{2}, core::CancelTold::notification}});
+}
+
+TEST_CASE("only who came first hears that the request which the server has is its own") {
+  World world;
+  Asker first, second;
+  auto one = world.lease(1, first);
+  auto two = world.lease(2, second);
+  world.call.on_call_phase(CallPhase::written);
+  CHECK(first.whose == core::Whose::own);
+  CHECK(second.whose == core::Whose::anothers);
+  SECTION("what is behind the call shares it too") {
+    world.call.on_call_request(core::Whose::anothers);
+    world.call.on_call_phase(CallPhase::starting);
+    CHECK(first.whose == core::Whose::anothers);
+  }
+  SECTION("who is let go of asks for itself") {
+    const auto others = world.call.let_go_of_others();
+    REQUIRE(others.size() == 1);
+    Plain apart{world.loop, world.upstream};
+    apart.join(*others[0]);
+    apart.on_call_phase(CallPhase::queued);
+    CHECK(second.whose == core::Whose::own);
+    two->cancel("its client left");
+  }
+  one->cancel("its client left");
+  if (two->live()) two->cancel("its client left");
 }
 
 TEST_CASE("of the first one's call the transport itself tells what became of it") {

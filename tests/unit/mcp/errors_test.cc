@@ -24,6 +24,16 @@ TEST_CASE("an error of each reason that a client gets one for names the page of 
   }
 }
 
+TEST_CASE("what its server has been sent is not to be tried again, whatever the reason") {
+  for (const mcp::EndReasonRow& row : mcp::kEndReasons) {
+    if (row.code == 0) continue;
+    mcp::GatewayError error;
+    error.reason = row.reason;
+    error.sent = true;
+    CHECK(nlohmann::json::parse(mcp::gateway_data(error))["io.lineward/gateway"]["retryable"] == false);
+  }
+}
+
 TEST_CASE("why a gateway behind this one could not have its server") {
   const auto reason_of = [](const std::string& text) {
     auto message = mcp::Message::parse(text);

@@ -43,7 +43,9 @@ void Client::connect(const std::string& address) {
   hooks.record = [this, label](char direction, std::string_view bytes) {
     run_.record(label, direction, bytes);
   };
-  connections_[current_] = std::make_unique<HttpConnection>(address, std::move(hooks), deadline());
+  const Word* from = command_.option("from");
+  connections_[current_] =
+      std::make_unique<HttpConnection>(address, from ? expand(*from) : std::string(), std::move(hooks));
 }
 
 HttpConnection& Client::connection() {

@@ -28,7 +28,8 @@ int slice(Clock::time_point deadline) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(const std::string& address, Hooks hooks, Deadline) : hooks_(std::move(hooks)) {
+HttpConnection::HttpConnection(const std::string& address, const std::string& from, Hooks hooks)
+    : hooks_(std::move(hooks)) {
   auto colon = address.rfind(':');
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -37,7 +38,12 @@ HttpConnection::HttpConnection(const std::string& address, Hooks hooks, Deadline
   }
   to.sin_port = htons(static_cast<uint16_t>(atoi(address.c_str() + colon + 1)));
   fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd_ < 0 || connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) {
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  if (!from.empty() && inet_pton(AF_INET, from.c_str(), &own.sin_addr) != 1)
+    throw WireError("'" + from + "' is no numeric IPv4 address");
+  const bool bound = from.empty() || bind(fd_, reinterpret_cast<sockaddr*>(&own), sizeof own) == 0;
+  if (fd_ < 0 || !bound || connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) {
     auto why = std::string(strerror(errno));
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;

@@ -36,7 +36,8 @@ class HttpConnection {
     std::function<void(char direction, std::string_view)> record;
   };
 
-  HttpConnection(const std::string& address, Hooks hooks, Deadline deadline);
+  // `from`: the address of this machine that it comes from; empty: whichever the system takes.
+  HttpConnection(const std::string& address, const std::string& from, Hooks hooks);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;

@@ -45,11 +45,12 @@ const std::vector<VerbSpec>& verb_table() {
        "its block runs from here on. Options as above, and for -era legacy: -no-session (initialize gives no "
        "session id), -hold-get (the GET stream is held open instead of 405)",
        1, 1, "", "", BlockOf::upstream},
-      {top, "client", "NAME [-connect ADDR] { … } -start | -run",
+      {top, "client", "NAME [-connect ADDR] [-from ADDR] { … } -start | -run",
        "an MCP client (default address: ${g1.addr}); -start runs it beside, -run waits for it, `client NAME "
        "-wait` "
-       "waits later; -stdio GATEWAY: the one that started this gateway, on its stdin and stdout",
-       1, 1, "start run wait", "connect stdio", BlockOf::client},
+       "waits later; -from: the address of this machine that it comes from; -stdio GATEWAY: the one that "
+       "started this gateway, on its stdin and stdout",
+       1, 1, "start run wait", "connect from stdio", BlockOf::client},
       {top, "gateway",
        "NAME [-upstream U | -conf { YAML }] [-args WORDS] [-stdio] -start, then -signal/-kill/…",
        "the binary under test; -stdio: as the stdio server of a client. -upstream U gives it U's command "

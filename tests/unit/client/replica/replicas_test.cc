@@ -119,3 +119,20 @@ TEST_CASE("a passed request is known by its mark, which nobody else can make or 
   for (const char* fake : {"", ".", "1790000000.", "x.y", "1790000000", "-1.AAAA"})
     CHECK_FALSE(b.is_marked(fake, "POST", "/mcp", "{}", kNow));
 }
+
+TEST_CASE("for whom a request is passed is known beside its mark, and beside no other") {
+  Replicas a = replicas(kOne, "a"), b = replicas(kTwo + "\n" + kOne, "b"), other = replicas(kTwo, "c");
+  const std::string mark = a.mark("POST", "/mcp", "{}", kNow);
+  for (const std::string client : {"127.0.0.1:51234", "[2001:db8::1]:443", "unix"}) {
+    const std::string made = a.client_mark(mark, client);
+    CHECK(b.client_of(made, mark, kNow + seconds(5)) == client);
+    CHECK(other.client_of(made, mark, kNow).empty());
+    CHECK(b.client_of(made, mark, kNow + seconds(61)).empty());
+    CHECK(b.client_of(made, a.mark("POST", "/mcp", "{ }", kNow), kNow).empty());
+    CHECK(b.client_of("127.0.0.9" + made.substr(made.rfind('.')), mark, kNow).empty());
+  }
+  for (const std::string fake : {"", ".", "127.0.0.1:1", "127.0.0.1:1.AAAA", mark.c_str()})
+    CHECK(b.client_of(fake, mark, kNow).empty());
+  // Longer than any address.
+  CHECK(b.client_of(a.client_mark(mark, std::string(101, '1')), mark, kNow).empty());
+}
