@@ -139,7 +139,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   const bool is_handshake = call.request.method == Method::initialize;
   if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
   call.in_session = session.has_id() ? group.session_number() : 0;
-  if (session.over_sse() || !group.sees_status()) group.remember(call);
+  if (session.has_id() || !group.sees_status()) group.remember(call);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
                                              : legacy_request(session, call),

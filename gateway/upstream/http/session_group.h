@@ -88,7 +88,8 @@ class SessionGroup {
   ReopenPause& reopening() { return reopening_; }
   // A new session is opened although nobody calls: its client may be told something there.
   void revive() { revive_ = facade.has_handshake(); }
-  // What a client's own session was told, the next one is told again.
+  // What a client's own session was told: the next one is told again, and what it wants to hear of may have
+  // changed where the server could not tell.
   void remember(const HttpCall& call);
   void replay();
   // Why a call that needs the session that was lost has failed.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "http_client/http_pool.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
@@ -191,6 +192,16 @@ void SessionKeeper::on_session_free(HttpSession& session) {
   const bool its = group != nullptr && group->own_handshake;
   if (its && session.is_ready() && session.stream_stands()) group->listens.join(session);
   parts_.pump.schedule();
+}
+
+// As where a session was lost and another took its place: whoever listens reads again what may have changed.
+void SessionKeeper::on_session_missed(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  log::write(log::Level::info, "upstream.stream_missed",
+             {{"upstream", server_.name}, {"group", log::Excerpt(group->key, 64)}});
+  if (group->scope() != nullptr) return group->facade.tell_changes(session.legacy_server(), group->scope());
+  if (group->listens.served_by(&session)) group->listens.tell_changes();
 }
 
 void SessionKeeper::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
