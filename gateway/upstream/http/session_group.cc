@@ -120,6 +120,10 @@ HttpCall* SessionGroup::asking_call() const {
   return calls_.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
 }
 
+HttpCall* SessionGroup::asked_by(const mcp::Message& notification) const {
+  return calls_.only([&](const HttpCall& call) { return call.asked_what_is_named(notification); });
+}
+
 HttpCall* SessionGroup::only_call() const {
   if (loop_.now() < doubt_until_) return nullptr;
   return calls_.only([](const HttpCall& call) { return !call.is_listen(); });

@@ -111,6 +111,8 @@ class SessionGroup {
   void settle_turn();
   // The one call during which the server may ask; null when there are several.
   HttpCall* asking_call() const;
+  // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
+  HttpCall* asked_by(const mcp::Message& notification) const;
   // The one call that an unscoped message can belong to; a cancelled one may still be at work.
   HttpCall* only_call() const;
   // What the server asked during a call that is over is refused.

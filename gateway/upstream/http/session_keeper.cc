@@ -218,15 +218,13 @@ void SessionKeeper::on_session_message(HttpSession& session, mcp::Message messag
 
 void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp::Message message,
                                  HttpCall* call) {
-  if (mcp::method_of(message.method()) == Method::cancelled) {
-    // A server takes a question back.
-    HttpCall* owner = call != nullptr ? call : group.asking_call();
-    if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
-    return;
+  const Method method = mcp::method_of(message.method());
+  if (method == Method::cancelled || method == Method::elicitation_complete) {
+    if (HttpCall* asked = group.asked_by(message)) return asked->message(std::move(message));
   }
   if (group.listens.notify(session, message, parts_.loop.now())) return;
   if (call == nullptr) call = group.only_call();
-  if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
+  if (call != nullptr && method == Method::message) {
     if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
     return;
   }

@@ -91,6 +91,16 @@ StdioCall* InstanceCalls::asking_call() const {
   return only;
 }
 
+StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.call == nullptr || !entry.call->asked_what_is_named(notification)) continue;
+    if (only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
 StdioCall* InstanceCalls::only_call() const {
   StdioCall* only = nullptr;
   for (const auto& [id, entry] : pending_) {

@@ -88,6 +88,8 @@ class InstanceCalls {
   size_t asking() const;
   // The one such call there is; null when there are several, or it was cancelled.
   StdioCall* asking_call() const;
+  // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
+  StdioCall* asked_by(const mcp::Message& notification) const;
   // The one call there is; null when a cancelled one may still be worked on.
   StdioCall* only_call() const;
   // The call that a message without a name belongs to: only one that no other can be meant beside.

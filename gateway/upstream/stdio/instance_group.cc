@@ -427,11 +427,8 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
     return;
   }
-  if (method == Method::cancelled) {
-    // A server takes a question back.
-    if (StdioCall* owner = plan_.exclusive ? instance.calls().asking_call() : nullptr)
-      owner->message(std::move(message));
-    return;
+  if (method == Method::cancelled || method == Method::elicitation_complete) {
+    if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
   }
   if (listens_.notify(instance, message, loop_.now())) return;
   if (only != nullptr && method == Method::message) {
