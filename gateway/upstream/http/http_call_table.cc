@@ -492,6 +492,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent) {
     parts_.slots.note_over(*group, call);
+    group->left_unanswered(call);
     if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
   }
   if (!call.sent || call.request.method == Method::initialize) {
