@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "bridge/bridge_session.h"
+#include "config/config.h"
 #include "json/json_member.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
@@ -55,6 +56,10 @@ core::CallOwner& BridgeCall::leave(std::string_view why) {
   withdraw_questions(why);
   session_.left(*this);
   return *owner;
+}
+
+const std::string& BridgeCall::answering() const {
+  return answers_ ? answers_->server->name : session_.inner().name();
 }
 
 void BridgeCall::retire_inner() {
@@ -174,8 +179,7 @@ void BridgeCall::on_call_message(mcp::Message&& message) {
       if (mcp::is_input_required(message)) return ask(message);
       if (!mcp::is_known_result(message, session_.client())) {
         return fail({EndReason::upstream_protocol,
-                     fmt::format("{} sent a result of a type that this client does not know",
-                                 session_.inner().name())});
+                     fmt::format("{} sent a result of a type that this client does not know", answering())});
       }
       if (auto changed = session_.project(request_, message)) return finish(std::move(*changed));
       return leave().on_call_message(std::move(message));
@@ -274,7 +278,7 @@ bool BridgeCall::refused_after_all() {
 // ---- what the server asks ----
 
 void BridgeCall::ask(const mcp::Message& answer) {
-  const std::string& name = session_.inner().name();
+  const std::string& name = answering();
   if (!mcp::may_ask(request_.method)) {
     return fail({EndReason::upstream_protocol, fmt::format("{} asked for input during {}, which may not ask",
                                                            name, request_.message.method())});

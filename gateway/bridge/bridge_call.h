@@ -61,7 +61,9 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override {
-    if (live()) owner_->on_call_routed(to);
+    if (!live()) return;
+    answers_ = to;
+    owner_->on_call_routed(to);
   }
   void on_call_repeated() override {
     if (live()) owner_->on_call_repeated();
@@ -86,12 +88,15 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void retry();
   void withdraw_questions(std::string_view why);
   void retire_inner();
+  // The server whose answer it is: among several, the one that the call went to.
+  const std::string& answering() const;
   core::CallOwner& leave(std::string_view why = "the call it belongs to has ended");
 
   BridgeSession& session_;
   const uint64_t serial_;
   core::CallRequest request_;  // as the client made it
   std::unique_ptr<core::Call> inner_;
+  core::RoutedPtr answers_;  // of several servers as one; null: of the only one, or of all
   Step step_ = Step::local;
   bool written_ = false;  // told, of this round
   uint32_t rounds_ = 0;

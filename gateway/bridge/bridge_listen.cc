@@ -29,6 +29,17 @@ constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
 constexpr size_t kMaxUriBytes = 256 * 1024;
 constexpr std::string_view kNoListen = "the server cannot be listened to: ";
 
+core::Failure refusal_of(std::string why) {
+  return {mcp::EndReason::invalid_request, std::move(why)};
+}
+
+// When the same may be tried again, as a policy says, or a server; −1: nobody does, and tries are counted.
+milliseconds no_sooner_than(const core::Failure& failure) {
+  if (failure.retry_after_ms >= 0) return milliseconds(failure.retry_after_ms);
+  const milliseconds after = retry_after(failure.headers);
+  return after > milliseconds(0) ? after : milliseconds(-1);
+}
+
 std::string plain_notification(std::string_view method, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
                      params.empty() ? "" : R"(,"params":)", params);
@@ -84,15 +95,16 @@ void BridgeListen::subscribe(const std::string& uri, Settled settled) {
   const bool is_new = !wish_.uris.contains(uri);
   if (wish_.uris.size() >= mcp::kMaxSubscriptions && is_new) {
     return tell({text, true, std::move(settled)},
-                fmt::format("this session has {} subscriptions already", mcp::kMaxSubscriptions));
+                refusal_of(fmt::format("this session has {} subscriptions already", mcp::kMaxSubscriptions)));
   }
   size_t bytes = is_new ? uri.size() : 0;
   for (const SharedText& one : wish_.uris)
     bytes += one->text().size();
   if (is_new && bytes > kMaxUriBytes) {
-    return tell({text, true, std::move(settled)},
-                fmt::format("the URIs of this session's subscriptions are longer than {} bytes together",
-                            kMaxUriBytes));
+    return tell(
+        {text, true, std::move(settled)},
+        refusal_of(fmt::format("the URIs of this session's subscriptions are longer than {} bytes together",
+                               kMaxUriBytes)));
   }
   wish_.uris.insert(text);
   waiters_.push_back({std::move(text), true, std::move(settled)});
@@ -275,7 +287,12 @@ void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   for (const std::string& uri : failure.refused_parts) {
     if (SharedText wished = wish_.uris.find(uri)) over.insert(std::move(wished));
   }
-  if (over.empty()) return lost(listen, failure.text, Loss::refused, milliseconds(failure.retry_after_ms));
+  if (over.empty()) {
+    // Its client can do something about that, log in or wait: who waits is told at once, as about any
+    // request.
+    if (mcp::is_refusal_of_client(failure.reason)) fail_waiters(failure);
+    return lost(listen, failure.text, Loss::refused, no_sooner_than(failure));
+  }
   log::write(log::Level::info, "session.listen_narrowed",
              {{"upstream", server_.name}, {"why", log::Excerpt(failure.text, 200)}});
   end(over, std::string(kNoListen) + failure.text);
@@ -294,7 +311,7 @@ void BridgeListen::end(const KeptRefs& over, const std::string& why) {
       continue;
     }
     const bool wanted = waiter.wanted;
-    tell(std::move(waiter), wanted ? std::optional(why) : std::nullopt);
+    tell(std::move(waiter), wanted ? std::optional(refusal_of(why)) : std::nullopt);
   }
   for (const auto& uri : over) {
     wish_.uris.erase(uri->text());
@@ -356,18 +373,22 @@ void BridgeListen::give_up() {
 }
 
 void BridgeListen::fail_waiters(const std::string& why) {
+  fail_waiters(refusal_of(std::string(kNoListen) + why));
+}
+
+void BridgeListen::fail_waiters(const core::Failure& refusal) {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
   for (Waiter& waiter : waiting) {
     bool stands = !waiter.wanted || established_.uris.contains(waiter.uri->text());
     if (!stands) wish_.uris.erase(waiter.uri->text());
-    tell(std::move(waiter), stands ? std::nullopt : std::optional(std::string(kNoListen) + why));
+    tell(std::move(waiter), stands ? std::nullopt : std::optional(refusal));
   }
 }
 
 // In Lineward's own sentence: what the server says in it is told as everything that Lineward tells.
-void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
-  if (refusal) refusal = redaction::apply(*refusal);
+void BridgeListen::tell(Waiter waiter, std::optional<core::Failure> refusal) {
+  if (refusal) refusal->text = redaction::apply(refusal->text);
   loop_.defer(lifetime_, [this, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
     if (!stopped_) settled(refusal);
   });

@@ -26,8 +26,9 @@ class BridgeListen {
     bool tools = false, prompts = false, resources = false;
     bool operator==(const Lists&) const = default;
   };
-  // Nothing: done; else why not.
-  using Settled = std::function<void(std::optional<std::string> refusal)>;
+  // Nothing: done; else why not. `invalid_request` where it is refused for what is asked; a refusal of the
+  // client itself (HTTP 401, 403, 429), with its headers, as it came.
+  using Settled = std::function<void(const std::optional<core::Failure>& refusal)>;
   // `make` gives the request for a filter (raw JSON); `deliver` takes what the session's client is to see.
   BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server, core::Scope scope,
                std::function<std::string(const std::string& filter)> make,
@@ -56,7 +57,8 @@ class BridgeListen {
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
-      if (failure.by_policy) return listen.refused(*this, failure);
+      if (failure.by_policy || mcp::is_refusal_of_client(failure.reason))
+        return listen.refused(*this, failure);
       listen.lost(*this, failure.text, loss_of(failure));
     }
 
@@ -86,14 +88,15 @@ class BridgeListen {
   void notify(Listen& listen, mcp::Message message);
   void lost(Listen& listen, const std::string& why, Loss loss,
             std::chrono::milliseconds no_sooner = std::chrono::milliseconds(-1));
-  // By a policy, which may say which URIs it is for.
+  // By a policy, which may say which URIs it is for; or the server refuses the client (401, 403, 429).
   void refused(Listen& listen, const core::Failure& failure);
   // These subscriptions are over, and who waits for one is told why.
   void end(const KeptRefs& over, const std::string& why);
   void refuse_ungranted(const Listen& listen);
   void give_up();
+  void fail_waiters(const core::Failure& refusal);
   void fail_waiters(const std::string& why);
-  void tell(Waiter waiter, std::optional<std::string> refusal);
+  void tell(Waiter waiter, std::optional<core::Failure> refusal);
   void settle();
   void tell_changes(const Wish& wish);
   void drop(std::unique_ptr<Listen>& listen, std::string_view why);

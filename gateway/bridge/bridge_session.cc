@@ -125,10 +125,12 @@ void BridgeSession::subscription(BridgeCall& call, bool wanted) {
   if (!message.is_string(Field::params_uri))
     return refuse_later(call, mcp::kInvalidParams, "params.uri must be a string");
   std::string uri = message.text(Field::params_uri);
-  auto settled = [this, serial = call.serial()](const std::optional<std::string>& refusal) {
+  auto settled = [this, serial = call.serial()](const std::optional<core::Failure>& refusal) {
     BridgeCall* one = find(serial);
     if (one == nullptr) return;
-    one->finish(refusal ? mcp::error_message("0", mcp::kInvalidParams, *refusal) : std::string(kEmptyResult));
+    if (!refusal) return one->finish(std::string(kEmptyResult));
+    if (mcp::is_refusal_of_client(refusal->reason)) return one->fail(*refusal);
+    one->finish(mcp::error_message("0", mcp::kInvalidParams, refusal->text));
   };
   call.start_local();
   wanted ? listen_.subscribe(uri, settled) : listen_.unsubscribe(uri, settled);

@@ -43,12 +43,7 @@ void seen(Step step, StepEvent event) {
 
 // Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (behaviour.md 2).
 int refusal_status(EndReason reason) {
-  switch (reason) {
-    case EndReason::unauthorized:
-    case EndReason::forbidden:
-    case EndReason::rate_limited: return mcp::row(reason).code;
-    default: return 200;
-  }
+  return mcp::is_refusal_of_client(reason) ? mcp::row(reason).code : 200;
 }
 
 Exchange::Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, std::string call_id,

@@ -72,14 +72,23 @@ void ExchangeQuestions::park() {
   if (exchange_.call_->is_answered()) return;
   if (auto lost = exchange_.reply_->lost())
     return exchange_.client_gone(*lost);  // it would never come back with an answer
-  if (rounds_ >= kMaxRounds) {
+  const bool asks_anew = round_.has_new();
+  if (!asks_anew && repeats_ >= kMaxRepeats) {
+    return refuse_retry(
+        exchange_, "unanswered",
+        fmt::format("{} questions of this call were asked {} times again and are not answered", round_.size(),
+                    kMaxRepeats));
+  }
+  if (asks_anew && rounds_ >= kMaxRounds) {
     return exchange_.fail(EndReason::upstream_protocol, fmt::format("{} asked in more than {} rounds",
                                                                     exchange_.server_name(), kMaxRounds));
   }
   ParkedCall parked;
   parked.call = std::move(exchange_.call_);
+  round_.shown();
   parked.questions = std::move(round_);
-  parked.rounds = rounds_ + 1;
+  parked.rounds = asks_anew ? rounds_ + 1 : rounds_;
+  parked.repeats = asks_anew ? 0 : repeats_ + 1;
   parked.spent = exchange_.clock_.spent();
   parked.from = exchange_.from_;
   parked.tag = exchange_.tag_;
@@ -147,6 +156,7 @@ void ExchangeQuestions::resume() {
   exchange_.clock_.go_on(taken->spent);
   asked_with_ = std::move(taken->asked_with);
   rounds_ = taken->rounds;
+  repeats_ = taken->repeats;
   round_ = std::move(taken->questions);
   round_.answer(retry.raw(Field::params_input_responses), *exchange_.call_);
   if (exchange_.ended()) return;

@@ -51,7 +51,8 @@ class ExchangeQuestions {
   QuestionRound round_;
   net::Timer settle_;       // runs from the first question of a round
   std::string asked_with_;  // of the call that this one goes on with (ParkedCall)
-  uint32_t rounds_ = 0;     // input-required results that this call has made so far
+  uint32_t rounds_ = 0;     // input-required results of this call so far that asked something new
+  uint32_t repeats_ = 0;    // those since the last of these, for what its client has not answered
 };
 
 }  // namespace lineward::exchange

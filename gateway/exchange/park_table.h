@@ -33,7 +33,8 @@ struct ParkedCall {
   QuestionRound questions;             // open
   std::vector<mcp::Message> unheard;   // asked while nobody was there: no plugin has judged it yet
   std::optional<mcp::Message> answer;  // it ended meanwhile: what its client gets
-  uint32_t rounds = 0;                 // input-required results so far
+  uint32_t rounds = 0;                 // input-required results so far that asked something new
+  uint32_t repeats = 0;                // those since the last of these, for what was not answered
   std::chrono::milliseconds spent{0};  // of maxDuration
   core::ClientRequestPtr from;         // the request whose answer said that it waits
   core::RoutedPtr routed;              // where that is the aggregate

@@ -2,6 +2,7 @@
 // (behaviour.md 9). They go to the client together, as the input requests of one result.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,8 +15,10 @@
 
 namespace lineward::exchange {
 
-// Input-required results for one call.
+// Input-required results for one call that ask something new.
 inline constexpr uint32_t kMaxRounds = 10;
+// How often a client is shown one round again, which it has not answered whole: one by one is enough.
+inline constexpr uint32_t kMaxRepeats = 64;
 // Questions of one call that are open at once.
 inline constexpr size_t kMaxOpenQuestions = 64;
 
@@ -31,6 +34,14 @@ class QuestionRound {
 
   bool empty() const { return open_.empty(); }
   size_t size() const { return open_.size(); }
+  // Some of them the client has not been shown.
+  bool has_new() const {
+    return std::any_of(open_.begin(), open_.end(), [](const Question& one) { return !one.shown; });
+  }
+  void shown() {
+    for (Question& one : open_)
+      one.shown = true;
+  }
   size_t bytes() const;
   std::vector<mcp::InputQuestion> requests() const;
 
@@ -40,6 +51,7 @@ class QuestionRound {
     std::string canonical;  // as it compares with others
     std::string key;        // decoded
     std::string request;
+    bool shown = false;
   };
   bool has_key(std::string_view key) const;
 

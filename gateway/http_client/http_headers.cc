@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 
 #include "base/version.h"
@@ -184,6 +185,19 @@ void add_all(Headers& headers, const Headers& more) {
   };
   if (!more.empty()) std::erase_if(headers, replaced);
   headers.insert(headers.end(), more.begin(), more.end());
+}
+
+std::chrono::milliseconds retry_after(const core::HeaderFields& headers) {
+  constexpr std::chrono::milliseconds kUnsaid{-1};
+  for (const auto& [name, value] : headers) {
+    if (!equals_ignoring_case(name, "Retry-After")) continue;
+    int64_t seconds = 0;
+    const char* end = value.data() + value.size();
+    auto [at, fault] = std::from_chars(value.data(), end, seconds);
+    const bool said = fault == std::errc() && at == end && seconds >= 0 && seconds <= 999999999;
+    return said ? std::chrono::seconds(seconds) : kUnsaid;
+  }
+  return kUnsaid;
 }
 
 core::HeaderFields challenge_headers(const http::HeaderList& response) {

@@ -2,6 +2,7 @@
 // 2025-11-25 transports, "Session Management"). Pure functions.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,5 +52,7 @@ void add_session_headers(Headers& headers, const std::string& session_id, const 
 void add_all(Headers& headers, const Headers& more);
 // WWW-Authenticate and Retry-After of a refusal, as far as they are well formed and short.
 core::HeaderFields challenge_headers(const http::HeaderList& response);
+// What Retry-After among these says in seconds; −1 where it says nothing, or a date.
+std::chrono::milliseconds retry_after(const core::HeaderFields& headers);
 
 }  // namespace lineward::upstream

@@ -78,6 +78,11 @@ constexpr bool is_lack_of_room(EndReason reason) {
   return reason == EndReason::queue_full || reason == EndReason::timeout_queue ||
          reason == EndReason::circuit_open;
 }
+// The client itself is refused, and sees that as HTTP 401, 403 or 429, always.
+constexpr bool is_refusal_of_client(EndReason reason) {
+  return reason == EndReason::unauthorized || reason == EndReason::forbidden ||
+         reason == EndReason::rate_limited;
+}
 constexpr std::string_view name(EndReason reason) {
   return row(reason).name;
 }

@@ -176,6 +176,13 @@ std::vector<std::string> notices_of_lost_state(const LegacyServer& server, std::
         R"({{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"warning","logger":"lineward","data":{}}}}})",
         json::quote(text)));
   }
+  for (std::string& notice : notices_of_changed_lists(server))
+    out.push_back(std::move(notice));
+  return out;
+}
+
+std::vector<std::string> notices_of_changed_lists(const LegacyServer& server) {
+  std::vector<std::string> out;
   auto changed = [&](bool told, std::string_view what) {
     if (told)
       out.push_back(fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/{}/list_changed"}})", what));

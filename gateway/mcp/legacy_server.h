@@ -44,6 +44,8 @@ std::string answer_in_its_place(Method method, const LegacyServer& server);
 // empty), and that every list may have changed which the server tells changes of.
 std::vector<std::string> notices_of_lost_state(const LegacyServer& server, std::string_view name,
                                                std::string_view level_params);
+// The last of these alone.
+std::vector<std::string> notices_of_changed_lists(const LegacyServer& server);
 
 // The client capability that a server's question needs; nothing for methods that are no questions.
 struct NeededCapability {

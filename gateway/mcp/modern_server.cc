@@ -228,12 +228,12 @@ InputRequired read_input_required(const Message& answer, size_t most_requests) {
     if (key == "inputRequests") requests = value;
     if (key == "requestState") out.state = std::string(value);
   });
-  if (!out.state.empty() && out.state.front() != '"') out.fault = "its requestState is no string";
+  if (!out.state.empty() && out.state.front() != '"') out.fault = "a requestState that is no string";
   bool object = requests.empty() ||
                 json::for_each_member(requests, [&](const std::string& key, std::string_view value) {
                   if (out.fault.empty()) add_request(out, key, value, most_requests);
                 });
-  if (!object) out.fault = "its inputRequests are no object";
+  if (!object) out.fault = "inputRequests that are no object";
   if (out.fault.empty() && out.requests.empty() && out.state.empty())
     out.fault = "an input_required result with neither inputRequests nor requestState";
   return out;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "json/json_at.h"
 #include "json/json_case.h"
 #include "json/json_member.h"
 #include "mcp/rewrite.h"
@@ -33,11 +34,22 @@ std::string reference_fault(std::string_view params) {
   return fault;
 }
 
+bool is_array_of_strings(std::string_view value) {
+  bool strings = true;
+  const json::Span all{0, static_cast<uint32_t>(value.size())};
+  const bool array = json::for_each_element_at(
+      value, all, [&](json::Span element) { strings = strings && json::is_string_at(value, element); });
+  return array && strings;
+}
+
+// Whichever stands there, however often: a server may take the one that no rule has read.
 std::string filter_fault(std::string_view filter) {
   std::string fault;
-  for_each_param(filter, [&](const std::string& key, std::string_view) {
+  for_each_param(filter, [&](const std::string& key, std::string_view value) {
     for (const char* wanted : {"resourceSubscriptions", "taskIds"}) {
       if (fault.empty()) fault = likeness("params.notifications", key, wanted);
+      if (fault.empty() && key == wanted && !is_array_of_strings(value))
+        fault = fmt::format("params.notifications.{} must be an array of strings", wanted);
     }
   });
   return fault;

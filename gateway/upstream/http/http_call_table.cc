@@ -152,7 +152,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   const bool is_handshake = call.request.method == Method::initialize;
   if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
   call.in_session = session.has_id() ? group.session_number() : 0;
-  if (session.over_sse() || !group.sees_status()) group.remember(call);
+  if (session.has_id() || !group.sees_status()) group.remember(call);
   const Headers lasting = lasting_headers(forwarded);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
@@ -494,6 +494,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent) {
     parts_.slots.note_over(*group, call);
+    group->left_unanswered(call);
     if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
   }
   if (!call.sent || call.request.method == Method::initialize) {

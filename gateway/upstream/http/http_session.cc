@@ -259,7 +259,8 @@ void HttpSession::end() {
 
 // ---- what the server says ----
 
-void HttpSession::on_stream_settled() {
+void HttpSession::on_stream_news(StreamNews news) {
+  if (news == StreamNews::missed) return owner_.on_session_missed(*this);
   waits_.stream_settled();
   owner_.on_session_free(*this);
 }

@@ -44,6 +44,8 @@ class SessionOwner {
   virtual void on_session_speaks_sse() = 0;
   // It may take calls that it did not take before.
   virtual void on_session_free(HttpSession& session) = 0;
+  // What it told while it had no stream on which to tell it is lost.
+  virtual void on_session_missed(HttpSession& session) = 0;
   // A server's request, or a notification that names no call. `call`: on whose stream it came; null: the GET
   // stream.
   virtual void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) = 0;
@@ -126,7 +128,7 @@ class HttpSession final : public ListenServer,
   int64_t next_id() override { return owner_.next_id(); }
   bool may_stream() const override { return is_ready() && !settling_ && !over_sse(); }
   bool check_lost(const MessagesEnd& end) override;
-  void on_stream_settled() override;
+  void on_stream_news(StreamNews news) override;
   void on_wait_over() override { owner_.on_session_free(*this); }
   void on_sse_connected() override;
   void on_sse_failed(const MessagesEnd& end) override;

@@ -14,6 +14,17 @@ namespace lineward::upstream {
 using mcp::Field;
 using mcp::Method;
 
+namespace {
+
+// Some call is under way during which the server may ask.
+bool may_be_asking(const SessionGroup& group) {
+  const std::vector<HttpCall*> calls = group.under_way();
+  return std::any_of(calls.begin(), calls.end(),
+                     [](const HttpCall* call) { return mcp::may_ask(call->request.method); });
+}
+
+}  // namespace
+
 void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   const bool asks = mcp::may_ask(call.request.method);
   const bool behind_others = asks && !waiting_.empty() && takes_turns(plan);
@@ -100,7 +111,7 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
   HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
   const bool answered_lately = group.answered_lately();
   if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : group.asking_call();
-  const bool late_one = call == nullptr && owner == nullptr && group.exclusive && answered_lately &&
+  const bool late_one = call == nullptr && !may_be_asking(group) && group.exclusive && answered_lately &&
                         !group.is_apart() && known && method != Method::roots_list;
   if (late_one && !std::exchange(asks_late_, true)) {
     log::write(log::Level::info, "upstream.asks_late",
@@ -110,9 +121,10 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
   bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
   bool of_nobody = method == Method::roots_list && !group.exclusive;
   if (known && modern && !of_nobody) return owner->message(std::move(message));
-  // While a cancelled call may still be at work, its late questions find nobody.
-  bool late = group.exclusive && group.is_apart();
-  const bool is_answered = method == Method::roots_list && !late;
+  // While a cancelled call may still be at work, its late questions find nobody; nor does what may be meant
+  // for one client or another.
+  const bool refused = group.exclusive && (group.is_apart() || may_be_asking(group));
+  const bool is_answered = method == Method::roots_list && !refused;
   session.post(is_answered ? group.facade.roots(message) : LegacyFacade::nobody_to_ask(message, "session"));
 }
 

@@ -15,6 +15,11 @@ constexpr milliseconds kMaxBackoff{30000};
 // Until the replica that the client's stream was at has let go of the server's.
 constexpr milliseconds kFirstSharedBackoff{250};
 constexpr milliseconds kMaxSharedBackoff{5000};
+// Whoever hears that something may have changed reads its lists again: a server whose streams end soon after
+// they stood makes that happen less and less often.
+constexpr milliseconds kStood{10000};
+constexpr milliseconds kFirstGapPause{1000};
+constexpr milliseconds kMaxGapPause{60000};
 
 }  // namespace
 
@@ -24,7 +29,8 @@ ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerS
       server_(server),
       owner_(owner),
       place_(pool.streams(), [this] { ask(); }),
-      timer_(pool.loop()) {}
+      timer_(pool.loop()),
+      gap_timer_(pool.loop()) {}
 
 ServerStream::~ServerStream() {
   if (messages_) messages_->close();
@@ -56,7 +62,7 @@ void ServerStream::reopen(milliseconds after) {
 
 void ServerStream::settle() {
   timer_.stop();
-  if (std::exchange(pending_, false)) owner_.on_stream_settled();
+  if (std::exchange(pending_, false)) owner_.on_stream_news(StreamNews::settled);
 }
 
 void ServerStream::close() {
@@ -65,6 +71,8 @@ void ServerStream::close() {
 }
 
 void ServerStream::close_messages() {
+  gap_timer_.stop();
+  stands_ = false;
   place_.give();
   if (messages_) messages_->close();
   loop_.retire(std::move(messages_));
@@ -101,8 +109,28 @@ void ServerStream::shared_ended(const MessagesEnd& end) {
 void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
   if (!from.is_stream()) return;
   was_open_ = true;
+  stands_ = true;
+  stands_since_ = loop_.now();
   backoff_ = milliseconds(0);
   settle();
+  tell_gap();
+}
+
+// With an event id the server goes on where it was; what other replicas hear meanwhile they tell.
+void ServerStream::note_gap() {
+  if (!std::exchange(stands_, false) || shared_ || !last_event_id_.empty()) return;
+  const bool stood = loop_.now() - stands_since_ >= kStood;
+  gap_pause_ = stood ? kFirstGapPause : std::clamp(gap_pause_ * 2, kFirstGapPause, kMaxGapPause);
+  missed_ = true;
+}
+
+void ServerStream::tell_gap() {
+  if (!missed_ || !stands_ || gap_timer_.running()) return;
+  const milliseconds now = loop_.now();
+  if (now < next_gap_) return gap_timer_.start(next_gap_ - now, [this] { tell_gap(); });
+  missed_ = false;
+  next_gap_ = now + gap_pause_;
+  owner_.on_stream_news(StreamNews::missed);
 }
 
 void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
@@ -118,6 +146,7 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
   loop_.retire(std::move(messages_));
   place_.give();
+  note_gap();
   settle();
   if (!owner_.is_ready()) return;
   if (shared_) return shared_ended(end);

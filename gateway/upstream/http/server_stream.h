@@ -22,6 +22,13 @@ namespace lineward::upstream {
 
 class HttpCall;
 
+enum class StreamNews : uint8_t {
+  settled,  // it is there, or is not waited for any more
+  // One stands again in the place of one that ended, and nothing says where to go on: what the server told in
+  // between is lost. Told now and then, however often they end.
+  missed
+};
+
 class ServerStreamOwner {
  public:
   // Of the next request of this session.
@@ -34,8 +41,7 @@ class ServerStreamOwner {
   // What the server says. `call` is null: on no call's stream.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
-  // It is there, or is not waited for any more.
-  virtual void on_stream_settled() = 0;
+  virtual void on_stream_news(StreamNews news) = 0;
 
  protected:
   ~ServerStreamOwner() = default;
@@ -75,6 +81,8 @@ class ServerStream final : public MessagesOwner {
   void settle();
   void close_messages();
   void shared_ended(const MessagesEnd& end);
+  void note_gap();
+  void tell_gap();
 
   net::Loop& loop_;
   HttpPool& pool_;
@@ -90,6 +98,12 @@ class ServerStream final : public MessagesOwner {
   std::chrono::milliseconds retry_{1000};
   std::chrono::milliseconds backoff_{0};
   net::Timer timer_;  // until it is not waited for any more, or is opened again
+  bool stands_ = false;
+  std::chrono::milliseconds stands_since_{0};
+  bool missed_ = false;  // not told yet
+  std::chrono::milliseconds gap_pause_{0};
+  std::chrono::milliseconds next_gap_{0};  // is not told before
+  net::Timer gap_timer_;
 };
 
 }  // namespace lineward::upstream

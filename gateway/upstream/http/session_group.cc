@@ -116,8 +116,22 @@ void SessionGroup::settle_turn() {
     session_->waits().settle_turn();
 }
 
+// What is asked beside another client's request is nobody's: it must not be put to the wrong client.
 HttpCall* SessionGroup::asking_call() const {
+  const bool others = loop_.now() < others_until_ || calls_.any([](const HttpCall& call) {
+    return !call.is_listen() && !call.request.of_gateway && !mcp::may_ask(call.request.method);
+  });
+  if (others) return nullptr;
   return calls_.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
+}
+
+void SessionGroup::left_unanswered(const HttpCall& call) {
+  if (call.is_listen() || call.request.of_gateway || mcp::may_ask(call.request.method)) return;
+  others_until_ = loop_.now() + server_.timeouts.cancel_grace;
+}
+
+HttpCall* SessionGroup::asked_by(const mcp::Message& notification) const {
+  return calls_.only([&](const HttpCall& call) { return call.asked_what_is_named(notification); });
 }
 
 HttpCall* SessionGroup::only_call() const {

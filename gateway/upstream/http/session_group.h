@@ -88,7 +88,8 @@ class SessionGroup {
   ReopenPause& reopening() { return reopening_; }
   // A new session is opened although nobody calls: its client may be told something there.
   void revive() { revive_ = facade.has_handshake(); }
-  // What a client's own session was told, the next one is told again.
+  // What a client's own session was told: the next one is told again, and what it wants to hear of may have
+  // changed where the server could not tell.
   void remember(const HttpCall& call);
   void replay();
   // Why a call that needs the session that was lost has failed.
@@ -108,8 +109,13 @@ class SessionGroup {
   // A call that may ask is to be sent behind another. On its one stream an HTTP+SSE server answers a ping
   // after what it said before.
   void settle_turn();
-  // The one call during which the server may ask; null when there are several.
+  // The call that a question belongs to which came on no call's stream: the one during which the server may
+  // ask; null when there are several, or some client's other request is there beside it.
   HttpCall* asking_call() const;
+  // A call was cancelled: its server may be at work on it for a while.
+  void left_unanswered(const HttpCall& call);
+  // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
+  HttpCall* asked_by(const mcp::Message& notification) const;
   // The one call that an unscoped message can belong to; a cancelled one may still be at work.
   HttpCall* only_call() const;
   // What the server asked during a call that is over is refused.
@@ -123,6 +129,8 @@ class SessionGroup {
   std::chrono::milliseconds apart_until_{0};
   std::chrono::milliseconds doubt_until_{0};
   std::chrono::milliseconds asked_until_{0};
+  // So long one that may not ask, and was cancelled, may be at work.
+  std::chrono::milliseconds others_until_{0};
   bool unsettled_ = false;  // one that may ask is over, and no ping was answered since
   uint64_t opened_ = 0;     // sessions so far
   bool revive_ = false;     // its client may be told something while it calls nothing

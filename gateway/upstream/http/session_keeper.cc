@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "http_client/http_pool.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
@@ -196,6 +197,16 @@ void SessionKeeper::on_session_free(HttpSession& session) {
   parts_.pump.schedule();
 }
 
+// As where a session was lost and another took its place: whoever listens reads again what may have changed.
+void SessionKeeper::on_session_missed(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  log::write(log::Level::info, "upstream.stream_missed",
+             {{"upstream", server_.name}, {"group", log::Excerpt(group->key, 64)}});
+  if (group->scope() != nullptr) return group->facade.tell_changes(session.legacy_server(), group->scope());
+  if (group->listens.served_by(&session)) group->listens.tell_changes();
+}
+
 void SessionKeeper::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
   SessionGroup* group = groups_.find(session.group());
   if (group == nullptr) return;
@@ -210,15 +221,13 @@ void SessionKeeper::on_session_message(HttpSession& session, mcp::Message messag
 
 void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp::Message message,
                                  HttpCall* call) {
-  if (mcp::method_of(message.method()) == Method::cancelled) {
-    // A server takes a question back.
-    HttpCall* owner = call != nullptr ? call : group.asking_call();
-    if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
-    return;
+  const Method method = mcp::method_of(message.method());
+  if (method == Method::cancelled || method == Method::elicitation_complete) {
+    if (HttpCall* asked = group.asked_by(message)) return asked->message(std::move(message));
   }
   if (group.listens.notify(session, message, parts_.loop.now())) return;
   if (call == nullptr) call = group.only_call();
-  if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
+  if (call != nullptr && method == Method::message) {
     if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
     return;
   }

@@ -38,6 +38,7 @@ class SessionKeeper final : public SessionOwner {
   void on_session_lost(HttpSession& session) override;
   void on_session_speaks_sse() override;
   void on_session_free(HttpSession& session) override;
+  void on_session_missed(HttpSession& session) override;
   void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) override;
   void on_session_stray(HttpSession& session, mcp::Message message) override {
     calls_.stray(session, std::move(message));

@@ -82,12 +82,25 @@ void LegacyFacade::replay(ListenServer& to) const {
     to.send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
 }
 
-void LegacyFacade::tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
-  if (scope == nullptr) return;
-  for (std::string& notice : mcp::notices_of_lost_state(server, server_.name, level_params_)) {
+void LegacyFacade::tell(std::vector<std::string> notices, core::ScopeOwner* const& scope) {
+  for (std::string& notice : notices) {
     auto message = mcp::Message::parse(std::move(notice));
     if (message && scope != nullptr) scope->on_scope_message(std::move(*message), std::nullopt);
   }
+}
+
+void LegacyFacade::tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
+  tell(mcp::notices_of_lost_state(server, server_.name, level_params_), scope);
+}
+
+void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
+  std::vector<std::string> notices = mcp::notices_of_changed_lists(server);
+  for (const std::string& uri : subscriptions_) {
+    notices.push_back(
+        fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{}}})",
+                    mcp::uri_params(uri)));
+  }
+  tell(std::move(notices), scope);
 }
 
 std::string LowestLogLevel::lower_for(const mcp::Message& request, const mcp::LegacyServer& server) {

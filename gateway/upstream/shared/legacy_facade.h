@@ -55,8 +55,12 @@ class LegacyFacade {
   // Tells the client of a session that whatever the last process kept for it, the new one does not have.
   // `scope` may become null meanwhile.
   void tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const;
+  // Likewise that every list, and all that it has subscribed to, may have changed.
+  void tell_changes(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const;
 
  private:
+  static void tell(std::vector<std::string> notices, core::ScopeOwner* const& scope);
+
   const config::Server& server_;
   KeptText initialize_params_{Held::sessions};
   std::string level_params_;  // of logging/setLevel: the level alone

@@ -19,6 +19,11 @@ class OpenQuestions {
     const std::string_view raw = question.raw(mcp::Field::id);
     ids_.push_back({std::string(raw), mcp::canonical_id(raw)});
   }
+  // Is the request that this names one of them?
+  bool names_one(const mcp::Message& cancelled) const {
+    const std::string_view raw_id = cancelled.raw(mcp::Field::params_request_id);
+    return !raw_id.empty() && find(raw_id) != ids_.end();
+  }
   void withdrawn(const mcp::Message& cancelled) { forget(cancelled.raw(mcp::Field::params_request_id)); }
   // `answer`: a whole response.
   void answered(const std::string& answer) {
@@ -38,14 +43,17 @@ class OpenQuestions {
  private:
   void forget(std::string_view raw_id) {
     if (raw_id.empty()) return;
-    std::string wanted = mcp::canonical_id(raw_id);
-    auto found = std::find_if(ids_.begin(), ids_.end(), [&](const Id& id) { return id.canonical == wanted; });
+    auto found = find(raw_id);
     if (found != ids_.end()) ids_.erase(found);
   }
   struct Id {
     std::string raw;  // JSON text
     std::string canonical;
   };
+  std::vector<Id>::const_iterator find(std::string_view raw_id) const {
+    const std::string wanted = mcp::canonical_id(raw_id);
+    return std::find_if(ids_.begin(), ids_.end(), [&](const Id& id) { return id.canonical == wanted; });
+  }
   std::vector<Id> ids_;
 };
 

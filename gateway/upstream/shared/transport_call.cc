@@ -1,8 +1,16 @@
 #include "upstream/shared/transport_call.h"
 
 #include "core/answer_size.h"
+#include "json/json_member.h"
 
 namespace lineward::upstream {
+namespace {
+
+// Of one call, those that come first.
+constexpr size_t kMaxElicitations = 64;
+constexpr size_t kMaxElicitationId = 256;
+
+}  // namespace
 
 void TransportCall::phase(core::CallPhase phase) {
   if (!live() || (phase_told_ && phase == phase_)) return;
@@ -13,9 +21,31 @@ void TransportCall::phase(core::CallPhase phase) {
 
 void TransportCall::message(mcp::Message message) {
   if (!live()) return;
-  if (message.kind() == mcp::MessageKind::request) open_questions.asked(message);
+  if (message.kind() == mcp::MessageKind::request) {
+    open_questions.asked(message);
+    note_elicitation(message);
+  }
   if (mcp::method_of(message.method()) == mcp::Method::cancelled) open_questions.withdrawn(message);
   owner_->on_call_message(std::move(message));
+}
+
+// The completion comes when the user is done, which is after the answer to the question: it names the id of
+// the elicitation and no request.
+void TransportCall::note_elicitation(const mcp::Message& question) {
+  if (!is_of_legacy_client() || elicitations_.size() >= kMaxElicitations) return;
+  std::string name = json::string_value(json::member(question.raw(mcp::Field::params), "elicitationId"));
+  if (!name.empty() && name.size() <= kMaxElicitationId)
+    elicitations_.insert(std::move(name), request.account());
+}
+
+bool TransportCall::asked_what_is_named(const mcp::Message& notification) const {
+  switch (mcp::method_of(notification.method())) {
+    case mcp::Method::cancelled: return open_questions.names_one(notification);
+    case mcp::Method::elicitation_complete:
+      return !elicitations_.empty() && elicitations_.contains(json::string_value(json::member(
+                                           notification.raw(mcp::Field::params), "elicitationId")));
+    default: return false;
+  }
 }
 
 void TransportCall::pass_answer(mcp::Message&& message, const config::Server& server) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/kept_text.h"
 #include "core/owned_call.h"
 #include "upstream/shared/caller_shares.h"
 #include "upstream/shared/legacy_listens.h"
@@ -25,6 +26,11 @@ class TransportCall : public core::OwnedCall, public ListenCall {
   bool acknowledged = false;  // a listen: its client knows that it is open
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 
+  // Does this take back what its client was asked and has not answered (`notifications/cancelled`), or say
+  // that its user is done with that (`notifications/elicitation/complete`)? Modern clients do not know the
+  // latter.
+  bool asked_what_is_named(const mcp::Message& notification) const;
+
   const mcp::Message& request_message() const override { return request.message; }
   const mcp::Message& listen_request() const override { return request.message; }
   // Told once for each phase that follows another.
@@ -41,6 +47,12 @@ class TransportCall : public core::OwnedCall, public ListenCall {
   void pass_failure(const core::Failure& failure);
 
  private:
+  void note_elicitation(const mcp::Message& question);
+  bool is_of_legacy_client() const {
+    return request.from != nullptr && request.from->era == mcp::Era::legacy;
+  }
+
+  KeptTexts elicitations_{Held::calls};  // ids of the URL questions that its legacy client was asked
   core::CallPhase phase_ = core::CallPhase::queued;
   bool phase_told_ = false;
 };

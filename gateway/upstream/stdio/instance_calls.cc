@@ -81,11 +81,23 @@ size_t InstanceCalls::asking() const {
   return count;
 }
 
+// A server may ask during any request, and does not say during which. What it asks beside another client's
+// is nobody's, whatever that one is for: it must not be put to the wrong client.
 StdioCall* InstanceCalls::asking_call() const {
   StdioCall* only = nullptr;
   for (const auto& [id, entry] : pending_) {
-    if (!entry.asks) continue;
-    if (only != nullptr || entry.call == nullptr) return nullptr;
+    if (entry.listen || entry.own || (entry.of_gateway && !entry.asks)) continue;
+    if (!entry.asks || only != nullptr || entry.call == nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.call == nullptr || !entry.call->asked_what_is_named(notification)) continue;
+    if (only != nullptr) return nullptr;
     only = entry.call;
   }
   return only;

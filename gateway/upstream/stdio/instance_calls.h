@@ -86,8 +86,11 @@ class InstanceCalls {
   // Calls during which the server may ask its client something: cancelled ones count until they are answered
   // or their grace is over, so that a late question finds no wrong owner.
   size_t asking() const;
-  // The one such call there is; null when there are several, or it was cancelled.
+  // The call that a question belongs to: the one such call there is; null when there are several, it was
+  // cancelled, or some client's other request is there beside it.
   StdioCall* asking_call() const;
+  // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
+  StdioCall* asked_by(const mcp::Message& notification) const;
   // The one call there is; null when a cancelled one may still be worked on.
   StdioCall* only_call() const;
   // The call that a message without a name belongs to: only one that no other can be meant beside.

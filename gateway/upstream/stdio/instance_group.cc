@@ -131,6 +131,7 @@ StdioInstance* InstanceGroup::ready_instance() const {
 }
 
 StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
+  StdioInstance* shared = nullptr;
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
     if (instance->expiry().retires) continue;
@@ -142,13 +143,21 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
       ++coming_up;  // for a moment
       continue;
     }
-    if (instance->takes(call)) return instance.get();
+    if (instance->takes(call)) {
+      // Beside another's request a question has no owner: rather where there is none, if that is up.
+      const InstanceCalls& there = instance->calls();
+      const bool may_meet = plan_.exclusive && !call.is_listen();
+      if (!may_meet || !(asks(call) ? there.has_calls() : there.asking() > 0)) return instance.get();
+      if (shared == nullptr) shared = instance.get();
+      continue;
+    }
     if (instance->state() == StdioInstance::State::ready) {
       full = true;  // its pipe is full
     } else {
       ++coming_up;
     }
   }
+  if (shared != nullptr) return shared;
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
   if (more) {
@@ -428,11 +437,8 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
     return;
   }
-  if (method == Method::cancelled) {
-    // A server takes a question back.
-    if (StdioCall* owner = plan_.exclusive ? instance.calls().asking_call() : nullptr)
-      owner->message(std::move(message));
-    return;
+  if (method == Method::cancelled || method == Method::elicitation_complete) {
+    if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
   }
   if (listens_.notify(instance, message, loop_.now())) return;
   if (only != nullptr && method == Method::message) {

@@ -88,6 +88,21 @@ TEST_CASE("a session listens to the lists that its server announces") {
     }
     CHECK(world.wait_for([&] { return world.server->asked.size() == 12; }));
   }
+  SECTION(
+      "one whose client the server refuses is asked for seven times, or for as long as the server says "
+      "when") {
+    core::Failure refusal{EndReason::rate_limited, "files says no"};
+    const bool says_when = GENERATE(false, true);
+    refusal.headers = {{"Retry-After", says_when ? "1" : "0"}};
+    size_t asked = 2;
+    for (; asked < 9; ++asked) {
+      world.server->last().fail(refusal);
+      if (asked < 8 || says_when)
+        REQUIRE(world.wait_for([&] { return world.server->asked.size() == asked + 1; }));
+    }
+    world.turns();
+    CHECK(world.server->asked.size() == (says_when ? 9 : 8));
+  }
   SECTION("so is one whose server has gone") {
     first->fail(EndReason::upstream_exited);
     CHECK(world.wait_for([&] { return world.server->asked.size() == 3; }));
@@ -201,6 +216,40 @@ TEST_CASE("a subscription is answered when a listen with it stands") {
     REQUIRE(second.heard.size() == 1);
     CHECK(has(second.heard[0], "Resource not found"));
     CHECK_FALSE(first->live);  // nobody wishes for anything any more
+  }
+  SECTION("the client itself is refused, by the server or a policy: told at once, as it came") {
+    const EndReason reason = GENERATE(EndReason::unauthorized, EndReason::forbidden, EndReason::rate_limited);
+    core::Failure refusal{reason, "files says no"};
+    refusal.by_policy = GENERATE(false, true);
+    refusal.headers = {{"Retry-After", "7"}};
+    first->fail(refusal);
+    world.turns();
+    CHECK(asker.heard.empty());
+    REQUIRE(asker.failed);
+    CHECK(asker.failed->reason == reason);
+    CHECK(asker.failed->text == "files says no");
+    CHECK(asker.failed->headers == refusal.headers);
+    CHECK(world.server->asked.size() == 2);
+    // Who asks again is not held up.
+    Asker second;
+    auto again = world.call(of_uri("subscribe", "file:///a"), second);
+    world.turns();
+    REQUIRE(world.server->asked.size() == 3);
+    world.server->last().tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    CHECK(second.heard.size() == 1);
+  }
+  SECTION("one more, refused so: what stands goes on") {
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    Asker second;
+    auto more = world.call(of_uri("subscribe", "file:///b"), second);
+    world.turns();
+    world.server->last().fail(EndReason::forbidden);
+    world.turns();
+    CHECK(second.failed);
+    CHECK(first->live);
+    CHECK(world.server->asked.size() == 3);
   }
   SECTION("taken back: the last one ends the listen") {
     first->tell(acknowledged(R"("file:///a")"));

@@ -75,6 +75,23 @@ TEST_CASE("a question that is taken back is gone") {
   CHECK(round.bytes() == 0);
 }
 
+TEST_CASE("a round asks anew where its client has not been shown all of it") {
+  QuestionRound round;
+  FakeCall call;
+  CHECK_FALSE(round.has_new());
+  round.add(question(R"("a")"));
+  round.add(question(R"("b")"));
+  CHECK(round.has_new());
+  round.shown();
+  CHECK_FALSE(round.has_new());
+  round.answer(R"({"a":{}})", call);
+  CHECK_FALSE(round.has_new());
+  round.add(question(R"("c")"));
+  CHECK(round.has_new());
+  round.shown();
+  CHECK_FALSE(round.has_new());
+}
+
 TEST_CASE("open questions are bounded") {
   QuestionRound round;
   for (size_t i = 0; i < exchange::kMaxOpenQuestions; ++i)

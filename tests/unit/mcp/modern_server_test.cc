@@ -119,8 +119,8 @@ TEST_CASE("input required: what cannot be served says why") {
   CHECK(read("").fault == "an input_required result with neither inputRequests nor requestState");
   CHECK(read(R"(,"inputRequests":{})").fault ==
         "an input_required result with neither inputRequests nor requestState");
-  CHECK(read(R"(,"requestState":7)").fault == "its requestState is no string");
-  CHECK(read(R"(,"inputRequests":[])").fault == "its inputRequests are no object");
+  CHECK(read(R"(,"requestState":7)").fault == "a requestState that is no string");
+  CHECK(read(R"(,"inputRequests":[])").fault == "inputRequests that are no object");
   CHECK(read(R"(,"inputRequests":{"a":{"method":"tools/call"}})").fault ==
         "an input request of a kind that does not exist");
   CHECK(read(R"(,"inputRequests":{"a":{"method":"elicitation/create"}})").fault ==

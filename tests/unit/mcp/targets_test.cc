@@ -62,6 +62,25 @@ TEST_CASE("so are those of a reference") {
         "params.ref.type must be a string");
 }
 
+TEST_CASE("so are those of a listen, each of them, however often they stand there") {
+  const Method listen = Method::subscriptions_listen;
+  auto filter = [&](const std::string& members) {
+    return fault(listen, R"({"notifications":{)" + members + "}}");
+  };
+  CHECK(filter("").empty());
+  CHECK(filter(R"("resourceSubscriptions":[],"taskIds":["a"],"other":7)").empty());
+  CHECK(filter(R"("resourceSubscriptions": [ "a:b" , "" ])").empty());
+  for (const char* value : {R"("a:b")", R"({"0":"a:b"})", "null", "5", "true", R"(["a:b",5])", R"([["a:b"]])",
+                            R"([{"uri":"a:b"}])", "[null]"}) {
+    for (const std::string key : {"resourceSubscriptions", "taskIds"}) {
+      const std::string said = "params.notifications." + key + " must be an array of strings";
+      CHECK(filter("\"" + key + "\":" + value) == said);
+      CHECK(filter("\"" + key + "\":" + value + ",\"" + key + "\":[]") == said);
+      CHECK(filter("\"" + key + "\":[],\"" + key + "\":" + value) == said);
+    }
+  }
+}
+
 TEST_CASE("what is kept of a request is bounded, each with its limit in the words") {
   auto size = [](Method method, const std::string& params) {
     auto message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"m","params":)" + params + "}");

@@ -34,7 +34,7 @@ struct Session final : ServerStreamOwner, SseTransportOwner {
   }
   void hear(mcp::Message message, HttpCall*) override { tell(std::string(message.method())); }
   void refuse_malformed(const mcp::MessageFault&) override { tell("malformed"); }
-  void on_stream_settled() override { tell("settled"); }
+  void on_stream_news(StreamNews news) override { tell(news == StreamNews::settled ? "settled" : "missed"); }
   void on_sse_connected() override { tell("connected"); }
   void on_sse_failed(const MessagesEnd& end) override { tell("failed: " + end.fault.text); }
   void on_sse_ended() override { tell("ended"); }
@@ -71,6 +71,26 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
         loop.run();
       CHECK(session.told == Told{"settled", "notifications/tools/list_changed"});
       CHECK_FALSE(stream.is_pending());
+      stream.close();
+    }
+    SECTION("one in the place of one that ended says what was missed; later where it has just said so") {
+      const std::string ends = "last:" + kStream + "retry: 1\n\n";
+      server.script = {ends, ends, kStream + kChanged};
+      ServerStream stream(pool, options, session);
+      stream.start();
+      while (session.told.size() < 4)
+        loop.run();
+      CHECK(session.told == Told{"settled", "missed", "notifications/tools/list_changed", "missed"});
+      stream.close();
+    }
+    SECTION("one that goes on behind an event id misses nothing") {
+      server.script = {"last:" + kStream + "retry: 1\n" + kChanged, kStream + kChanged};
+      ServerStream stream(pool, options, session);
+      stream.start();
+      while (session.told.size() < 3)
+        loop.run();
+      CHECK(session.told.back() == "notifications/tools/list_changed");
+      CHECK(server.heard.find("Last-Event-ID: 7") != std::string::npos);
       stream.close();
     }
     SECTION("a server may offer none") {

@@ -209,10 +209,15 @@ TEST_CASE("a message without a name belongs to the one call that can be meant, a
 
 TEST_CASE("a question belongs to the one call that may ask; a cancelled one counts until it is over") {
   World world;
-  world.sent();
+  StdioCall& beside = world.sent();
   CHECK(world.calls.asking() == 0);
   CHECK(world.calls.asking_call() == nullptr);
   StdioCall& asks = world.sent(true);
+  // Any of the two may be meant, also while the one is cancelled and at work for a while.
+  CHECK(world.calls.asking_call() == nullptr);
+  world.cancel(beside);
+  CHECK(world.calls.asking_call() == nullptr);
+  world.calls.forget(*world.calls.find(beside.id));
   CHECK(world.calls.asking() == 1);
   CHECK(world.calls.asking_call() == &asks);
   StdioCall& other = world.sent(true);
@@ -230,6 +235,59 @@ TEST_CASE("a question belongs to the one call that may ask; a cancelled one coun
   CHECK(world.calls.asking_call() == nullptr);
   world.calls.forget(*world.calls.find(asks.id));
   CHECK(world.calls.asking_call() == &later);
+}
+
+TEST_CASE("what takes a question back is of the call whose client was asked, whatever else is there") {
+  World world;
+  StdioCall& one = world.sent(true);
+  StdioCall& two = world.sent(true);
+  auto cancelled = [](const std::string& id) {
+    return mcp::parse(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
+                      "}}");
+  };
+  CHECK(world.calls.asked_by(cancelled("1")) == nullptr);
+  one.message(mcp::parse(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})"));
+  two.message(mcp::parse(R"({"jsonrpc":"2.0","id":"1","method":"roots/list"})"));
+  CHECK(world.calls.asked_by(cancelled("1.0")) == &one);
+  CHECK(world.calls.asked_by(cancelled(R"("1")")) == &two);
+  one.message(cancelled("1"));
+  CHECK(world.calls.asked_by(cancelled("1")) == nullptr);
+  world.cancel(two);
+  CHECK(world.calls.asked_by(cancelled(R"("1")")) == nullptr);
+}
+
+TEST_CASE(
+    "the completion of an elicitation is of the call whose legacy client was asked, and of no modern "
+    "client's") {
+  World world;
+  StdioCall& legacy = world.sent(true);
+  StdioCall& modern = world.sent(true);
+  auto from = std::make_shared<core::ClientRequest>();
+  from->era = mcp::Era::legacy;
+  legacy.request.from = from;
+  auto question = [](const std::string& name) {
+    return mcp::parse(R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"elicitationId":")" +
+                      name + "\"}}");
+  };
+  auto completed = [](const std::string& name) {
+    return mcp::parse(
+        R"({"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":")" +
+        name + "\"}}");
+  };
+  CHECK(world.calls.asked_by(completed("a")) == nullptr);
+  legacy.message(question("a"));
+  modern.message(question("b"));
+  CHECK(world.calls.asked_by(completed("a")) == &legacy);
+  CHECK(world.calls.asked_by(completed("b")) == nullptr);
+  CHECK(world.calls.asked_by(completed("")) == nullptr);
+  // Bounded: the first 64 of a call, with ids that are not too long.
+  legacy.message(question(std::string(257, 'x')));
+  CHECK(world.calls.asked_by(completed(std::string(257, 'x'))) == nullptr);
+  for (int i = 1; i < 64; ++i)
+    legacy.message(question(std::to_string(i)));
+  legacy.message(question("too many"));
+  CHECK(world.calls.asked_by(completed("63")) == &legacy);
+  CHECK(world.calls.asked_by(completed("too many")) == nullptr);
 }
 
 TEST_CASE("after a call that may ask was answered its server is unsettled, until it is heard to be done") {
