@@ -214,7 +214,7 @@ describe('access tokens', { skip: DIRECT }, () => {
     assert.equal((await tool(gateway, issuer.token({ scope: undefined, scp: ['mcp.tools', 'mcp.call'] }))).status, 200);
     const weak = await tool(gateway, issuer.token({ scope: 'mcp.call' }));
     assert.equal(weak.status, 403);
-    assert.match(weak.headers.get('www-authenticate'), /scope="mcp.tools"/);
+    assert.match(weak.headers.get('www-authenticate'), /scope="mcp.call mcp.tools"/);
   });
 
   test('who brings no token gets what needs no scope of its own, and else a 401 that says which', async (t) => {
