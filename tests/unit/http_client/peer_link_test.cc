@@ -40,7 +40,7 @@ TEST_CASE("a connection to a replica is closed before that one would close it fo
   REQUIRE(links);
   const auto passed = [&] {
     PeerEars listener;
-    auto call = (*links)->pass("b", {"POST", "/mcp", "a", {}, "{}"}, listener);
+    auto call = (*links)->pass("b", {"POST", "/mcp", "a", "127.0.0.1", {}, "{}"}, listener);
     REQUIRE(net::wait_for(loop, [&] { return listener.over; }));
     return listener.failed + listener.body;
   };
