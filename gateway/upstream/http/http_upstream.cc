@@ -99,7 +99,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->health_probe = *is_probe;
-  bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_->is_current()) {
     era_->wait(*call);
   } else {
@@ -215,9 +215,8 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
 
 // A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
 core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
-  bool own =
-      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
-  return own && !sse_->speaks_sse() && !stopping_ ? portable_.get() : nullptr;
+  return config::is_of_one_session(server_.isolation) && !sse_->speaks_sse() && !stopping_ ? portable_.get()
+                                                                                           : nullptr;
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
@@ -263,8 +262,7 @@ void HttpUpstream::reconfigured() {
 
 // One that shares a session with others (isolation) speaks for itself alone.
 void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
-  const bool own =
-      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  const bool own = config::is_of_one_session(server_.isolation);
   if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
   SubRequestPlan plan;
   plan.request.body = message.bytes();

@@ -1,12 +1,12 @@
-// Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per
-// URI, and from its list_changed notifications (behaviour.md 6 and 9). Knows no transport: what it needs of
-// calls and of the server stands in two small interfaces.
+// Listens on a legacy server, which knows none, of modern clients and of legacy sessions that share it: made
+// from resources/subscribe, counted per URI, and from its list_changed notifications (behaviour.md 6 and 9).
+// Knows no transport: what it needs of calls and of the server stands in two small interfaces.
 //
-// One for each group of modern clients on a legacy server, whatever number of processes, or sessions, works
-// for them: each of these is subscribed, also one that comes later, since any of them may be the one that
-// learns of a change. A wish is granted as soon as one grants it; what several tell alike comes once. Holds
-// its listens as plain calls, which leave through close(). A client may end its listen whenever it is sent
-// something: listens are found again by their call after each delivery.
+// One for each group of callers of a legacy server that Lineward has initialised, whatever number of
+// processes, or sessions, works for them: each of these is subscribed, also one that comes later, since any
+// of them may be the one that learns of a change. A wish is granted as soon as one grants it; what several
+// tell alike comes once. Holds its listens as plain calls, which leave through close(). A client may end its
+// listen whenever it is sent something: listens are found again by their call after each delivery.
 //
 // Each of them has a bounded number of requests under way, however many URIs a client names, and for one URI
 // one at a time: over HTTP a subscribe and an
@@ -65,8 +65,6 @@ class LegacyListens {
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
-  // Does some listen want to hear of this URI?
-  bool wants(std::string_view uri) const { return wishes_.contains(uri); }
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
   // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they

@@ -188,7 +188,7 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
     return true;
   }
   auto answer =
-      facade_.answer(call.request, instance.legacy_server(), instance.initialize_result(), listens_);
+      facade_.answer(call.request, instance.legacy_server(), instance.initialize_result(), instance.level());
   if (!answer) return false;
   *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
   return true;
