@@ -198,7 +198,8 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   if (!kept) return;
   calls_->fail_queue(*kept, failure);
   kept->listens.lost(kept->session());  // what is subscribed ends with the session
-  if (kept->listens_here) kept->listens.fail_all(failure);
+  // Who needs no session is told by the next one.
+  if (kept->listens_here && (stopping_ || kept->listens.need_server())) kept->listens.fail_all(failure);
   calls_->fail_sent(*kept, failure);
   // It ends, and is free when this turn is over.
   if (kept->session()) {

@@ -35,6 +35,8 @@ namespace lineward::upstream {
 class ListenCall {
  public:
   virtual const mcp::Message& listen_request() const = 0;
+  // Kept for a legacy session, which may live long without its client.
+  virtual bool is_of_session() const { return false; }
   virtual void phase(core::CallPhase phase) = 0;
   virtual void message(mcp::Message message) = 0;
   virtual void fail(const core::Failure& failure) = 0;
@@ -65,6 +67,9 @@ class LegacyListens {
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
+  // Does somebody listen for whom a server is needed even while nobody calls? A session that hears of lists
+  // alone needs none: one that comes later tells it that they may have changed.
+  bool need_server() const { return needing_ > 0; }
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
   // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they
@@ -94,6 +99,7 @@ class LegacyListens {
     KeptRefs open;     // of these, what some answer may still grant
     KeptRefs granted;  // of these, what was acknowledged
     bool acknowledged = false;
+    bool needs_server = false;
   };
   enum class State : uint8_t { asked, granted, refused, leaving };
   struct Server {
@@ -147,6 +153,7 @@ class LegacyListens {
   uint64_t next_server_ = 1;
   uint64_t last_listen_ = 0;
   std::map<ListenCall*, Listen> listens_;
+  size_t needing_ = 0;      // listens that need a server
   KeptMap<size_t> wishes_;  // listens that want a URI
   KeptMap<Told> told_;      // by method and URI, while several servers are there
   uint64_t asked_ = 0;
