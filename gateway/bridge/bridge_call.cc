@@ -213,7 +213,7 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
 void BridgeCall::served_as_it_came(mcp::Message answer, bool has_session) {
   if (answer.kind() == mcp::MessageKind::result) {
     if (!has_session && session_.inner().era() != mcp::Era::legacy) return look_for_better(std::move(answer));
-    session_.serves_itself();
+    session_.serves_itself(answer, has_session);
   } else {
     auto era = session_.inner().era();
     int code = mcp::error_code(answer);
@@ -248,8 +248,8 @@ void BridgeCall::compared(mcp::Message discovered) {
 }
 
 void BridgeCall::served_as_it_is() {
-  session_.serves_itself();
   auto answer = std::exchange(served_, std::nullopt);
+  session_.serves_itself(*answer, false);
   leave().on_call_message(std::move(*answer));
 }
 

@@ -1,8 +1,9 @@
-// The one `subscriptions/listen` of a legacy session on a modern server: made from its resources/subscribe
-// and from the list changes that the server announces (behaviour.md 6 and 10). A change of wishes makes the
-// new listen before it breaks the old, which stays where the new one brings nothing; one that is lost or
-// refused is made again with growing pauses and a budget. When that is used up, a try is made for each
-// request of the session until one stands: its client has no listen whose end it could be told.
+// The one `subscriptions/listen` of a legacy session on a modern server, or on a legacy one whose process it
+// shares with others: made from its resources/subscribe and from the list changes that the server announces
+// (behaviour.md 6 and 10). A change of wishes makes the new listen before it breaks the old, which stays
+// where the new one brings nothing; one that is lost or refused is made again with growing pauses and a
+// budget. When that is used up, a try is made for each request of the session until one stands: its client
+// has no listen whose end it could be told.
 #pragma once
 
 #include <functional>
@@ -35,6 +36,8 @@ class BridgeListen {
                std::function<void(mcp::Message)> deliver);
   ~BridgeListen();
 
+  // From here on it goes where the session's own requests go (core::CallRequest::of_session).
+  void go_with(const core::Scope& session) { scope_ = session; }
   // The client's headers that go on, and who it is, from its last request: a listen is its own request too.
   void use_request(const core::CallRequest& request);
   void want(Lists lists);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/random_id.h"
+#include "json/json_member.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
@@ -50,6 +51,7 @@ BridgeCall* BridgeSession::find(uint64_t serial) const {
 
 Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
+  if (shares_) return start_as_it_is(std::move(request), owner);
   bool handshake = request.method == Method::initialize;
   if (probing_ && !handshake) return inner().start(std::move(request), owner);
   if (!handshake && request.method != Method::ping && !server_) {
@@ -73,6 +75,22 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
     return Unexpected<core::Failure>{std::move(*failure)};
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+// To a process that others use too. A level goes on, for the server must hear of one that is lower than all
+// others (upstream/shared/legacy_facade.h); subscriptions are answered here, when the listen stands.
+Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start_as_it_is(core::CallRequest&& request,
+                                                                                 core::CallOwner& owner) {
+  listen_.use_request(request);
+  const bool subscribes = request.method == Method::resources_subscribe;
+  if (subscribes || request.method == Method::resources_unsubscribe) {
+    auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
+    subscription(*call, subscribes);
+    return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+  }
+  if (request.method == Method::logging_set_level) keep_level(request.message.text(Field::params_level));
+  request.log_wish = {client_.log_level, client_.set_level};
+  return inner().start(std::move(request), owner);
 }
 
 // What an old server would have been asked and a modern one does not know.
@@ -109,12 +127,16 @@ void BridgeSession::refuse_later(BridgeCall& call, int code, std::string_view te
 
 void BridgeSession::set_level(BridgeCall& call) {
   if (!server_->logging) return refuse_later(call, mcp::kMethodNotFound, "this server does not log");
-  std::string level = call.request().message.text(Field::params_level);
-  if (!mcp::log_level(level))
+  if (!keep_level(call.request().message.text(Field::params_level)))
     return refuse_later(call, mcp::kInvalidParams, "params.level is no logging level");
+  finish_later(call, std::string(kEmptyResult));
+}
+
+bool BridgeSession::keep_level(std::string level) {
+  if (!mcp::log_level(level)) return false;
   client_.log_level = std::move(level);
   client_.set_level = true;
-  finish_later(call, std::string(kEmptyResult));
+  return true;
 }
 
 void BridgeSession::subscription(BridgeCall& call, bool wanted) {
@@ -147,6 +169,18 @@ void BridgeSession::left(BridgeCall& call) {
 void BridgeSession::begin_bridging() {
   if (!std::exchange(probing_, false)) return;
   inner().close_scope(scope_);
+}
+
+// Where the process is not this session's alone, only what the server tells changes of is of interest.
+void BridgeSession::serves_itself(const mcp::Message& answer, bool has_session) {
+  if (!has_session || config::is_of_one_session(bridge_.server().isolation))
+    return bridge_.serves_itself(scope_.session);
+  probing_ = false;
+  shares_ = true;
+  server_.emplace();
+  mcp::read_capability_flags(json::member(answer.raw(Field::result), "capabilities").value_or("{}"),
+                             *server_);
+  listen_.go_with(scope_);
 }
 
 std::optional<std::string> BridgeSession::discovered(const mcp::Message& answer) {
@@ -193,9 +227,17 @@ void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t ta
   if (message) to_client(std::move(*message), tag);
 }
 
+// A process that is there for one call tells nobody else of its lists: a listen for them would hold one of
+// its own for each session, and hear nothing.
+void BridgeSession::want_lists() {
+  if (shares_ && bridge_.server().isolation == config::Isolation::call) return;
+  listen_.want({server_->tools_list_changed, server_->prompts_list_changed, server_->resources_list_changed});
+}
+
 void BridgeSession::forward(const mcp::Message& message, const core::HeaderFields& headers,
                             const core::ClientRequestPtr& by) {
-  if (probing_) return inner().notify(scope_, mcp::Era::legacy, message, headers);
+  if (shares_ && mcp::method_of(message.method()) == Method::initialized) want_lists();
+  if (!is_bridged()) return inner().notify(scope_, mcp::Era::legacy, message, headers);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
     auto found = id ? questions_.find(*id) : questions_.end();
@@ -206,10 +248,7 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
   }
   switch (mcp::method_of(message.method())) {
     case Method::initialized:
-      if (server_) {
-        listen_.want(
-            {server_->tools_list_changed, server_->prompts_list_changed, server_->resources_list_changed});
-      }
+      if (server_) want_lists();
       return;
     // The next `roots/list` asks anew; progress of an answer has no modern form.
     case Method::roots_list_changed:

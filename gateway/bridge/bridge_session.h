@@ -1,6 +1,10 @@
 // A legacy client's session in front of a modern server, which has none: what lives in Lineward instead
 // (behaviour.md 10). Handshake, level, subscriptions, and which call each open question belongs to.
 //
+// Also in front of a legacy server, where it uses a process together with others (isolation.md): its requests
+// go there as they are, but that has one log level and one set of subscriptions for all of them, so that what
+// this session wants to hear of is kept here.
+//
 // Owned by the ModernBridge from open_scope to close_scope, retired at the end of the loop turn.
 #pragma once
 
@@ -26,7 +30,7 @@ class BridgeOwner {
   virtual net::Loop& loop() = 0;
   virtual core::Upstream& inner() = 0;
   virtual const config::Server& server() const = 0;
-  // The server took this session's own `initialize`: it needs no bridge.
+  // The server took this session's own `initialize`, and keeps all of it: nothing is left to do here.
   virtual void serves_itself(const std::string& session) = 0;
   // The server refused one; `for_good` where it said that it does not know the old revisions.
   virtual void learned_modern_only(bool for_good) = 0;
@@ -51,6 +55,8 @@ class BridgeSession {
   void close(const core::Failure& why);
   // The server was given the client's own `initialize`, and it is not known yet who serves the session.
   bool half_open_probe() const { return probing_; }
+  // All it says is translated: below there is no such session.
+  bool is_bridged() const { return !probing_ && !shares_; }
 
   // For its calls.
   net::Loop& loop() { return bridge_.loop(); }
@@ -63,7 +69,8 @@ class BridgeSession {
     return next_call_++;
   }
   void left(BridgeCall& call);
-  void serves_itself() { bridge_.serves_itself(scope_.session); }
+  // The server's answer to this session's own `initialize` is good, and counts.
+  void serves_itself(const mcp::Message& answer, bool has_session);
   void learned_modern_only(bool for_good) { bridge_.learned_modern_only(for_good); }
   void begin_bridging();
   // The answer to `initialize`; nothing when the server's is unusable.
@@ -77,9 +84,13 @@ class BridgeSession {
   void withdraw(int64_t question, std::string_view why, uint64_t tag);
 
  private:
+  Result<std::unique_ptr<core::Call>, core::Failure> start_as_it_is(core::CallRequest&& request,
+                                                                    core::CallOwner& owner);
+  void want_lists();
   BridgeCall* find(uint64_t serial) const;
   bool handled_here(BridgeCall& call);
   void set_level(BridgeCall& call);
+  bool keep_level(std::string level);
   void subscription(BridgeCall& call, bool wanted);
   void finish_later(BridgeCall& call, std::string text);
   void refuse_later(BridgeCall& call, int code, std::string_view text);
@@ -88,6 +99,7 @@ class BridgeSession {
   core::Scope scope_;
   core::ScopeOwner* owner_;  // null once closed
   bool probing_;
+  bool shares_ = false;  // a legacy server's process, with others
   mcp::LegacyClient client_;
   std::optional<mcp::ModernServer> server_;
   HeldBytes client_bytes_{Held::sessions}, server_bytes_{Held::servers};

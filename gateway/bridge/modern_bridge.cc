@@ -46,21 +46,21 @@ void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
   bool fixed_legacy = server_.protocol_era == config::Era::legacy;
   bool bridged = loop_.now() < modern_only_until_ && inner_->era() == mcp::Era::modern;
   if (!bridged) inner_->open_scope(scope, owner);
-  if (fixed_legacy) return;
+  if (fixed_legacy && config::is_of_one_session(server_.isolation)) return;
   sessions_[scope.session] = std::make_unique<BridgeSession>(*this, scope, owner, !bridged);
   if (bridged) log::write(log::Level::debug, "session.bridged", {{"upstream", name()}});
 }
 
 void ModernBridge::close_scope(const core::Scope& scope) {
   BridgeSession* session = find(scope.session);
-  if (session == nullptr || session->half_open_probe()) inner_->close_scope(scope);
+  if (session == nullptr || !session->is_bridged()) inner_->close_scope(scope);
   drop(scope.session);
 }
 
 // What the bridge does for a session, no other process can go on with.
 core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
   BridgeSession* session = find(scope.session);
-  return session == nullptr || session->half_open_probe() ? inner_->portable(scope) : nullptr;
+  return session == nullptr || !session->is_bridged() ? inner_->portable(scope) : nullptr;
 }
 
 // Where the server is modern a session is kept here; that it takes old clients one request at a time as well

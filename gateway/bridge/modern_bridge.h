@@ -3,7 +3,8 @@
 //
 // A server that speaks both eras does not say so in `server/discover` (SDK servers list modern versions
 // only), so a session's own `initialize` is put to it first; a modern server that refuses it is remembered as
-// modern-only. `protocolEra: modern` leaves this out.
+// modern-only. `protocolEra: modern` leaves this out. Where a legacy server's process is several sessions'
+// (`isolation`), what each wants to hear of is kept here as well.
 #pragma once
 
 #include <functional>
@@ -47,7 +48,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeOwner {
 
   net::Loop& loop_;
   const config::Server& server_;
-  // Sessions that are bridged, or whose `initialize` is being tried.
+  // Sessions that are bridged, that share a process, or whose `initialize` is being tried.
   std::unordered_map<std::string, std::unique_ptr<BridgeSession>> sessions_;
   std::chrono::milliseconds modern_only_until_{0};
   net::Lifetime lifetime_;

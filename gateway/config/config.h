@@ -131,6 +131,11 @@ enum class Era : uint8_t { automatic, legacy, modern };
 // (2024-11-05).
 enum class ServerType : uint8_t { automatic, stdio, http, sse };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
+// Does a legacy session have a process of its own on a legacy server (over HTTP: a session)? Else Lineward
+// initialises what it uses, and others may use it too.
+constexpr bool is_of_one_session(Isolation isolation) {
+  return isolation == Isolation::automatic || isolation == Isolation::session;
+}
 // What becomes of a legacy client's requests that name no session, where their server keeps sessions.
 enum class MissingSession : uint8_t { adopt, refuse };
 enum class CancelMode : uint8_t { send, never, kill };

@@ -146,6 +146,13 @@ struct Scope {
   ClientRequestPtr by = {};
 };
 
+// From which level on a legacy session hears of what its server logs, where others use the same process. It
+// has no other way to say so: the server has one level for all of them.
+struct LogWish {
+  std::string level;     // empty: nobody shares it, and the server decides
+  bool is_said = false;  // by its client; else it is what holds until one says something
+};
+
 struct CallRequest {
   mcp::Message message;
   mcp::Method method = mcp::Method::other;
@@ -167,8 +174,11 @@ struct CallRequest {
   // Of a listen: who asks keeps its client's wishes itself, so that a URI which a server grants later than
   // the listen was acknowledged counts as well. It shows by its first update.
   bool takes_late_grants = false;
+  LogWish log_wish = {};
   uint64_t bytes_in = 0;  // as the client sent it; 0: it sent no such request
 
+  // Goes where a legacy session's requests go: it is one, or a listen that is kept for such a session.
+  bool of_session() const { return client_era == mcp::Era::legacy || !scope.session.empty(); }
   bool on_stdio() const { return from && from->on_stdio(); }
   mcp::Wire wire() const { return from ? from->wire : mcp::Wire::http; }
   const AccountPtr& account() const {

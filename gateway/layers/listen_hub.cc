@@ -151,11 +151,13 @@ std::string ListenHub::key_of(const core::CallRequest& request, bool apart) cons
 }
 
 // While the server's era is unknown, and on legacy servers, where processes and sessions belong to groups of
-// callers, nobody shares with another caller.
+// callers, nobody shares with another caller. Nor does what is kept for a legacy session, which is served by
+// the old revisions of the server also where that knows the new one.
 SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key) {
   using config::Isolation;
-  bool apart = inner_->era() != mcp::Era::modern || server_.isolation == Isolation::principal ||
-               server_.isolation == Isolation::session || server_.isolation == Isolation::call;
+  bool apart = inner_->era() != mcp::Era::modern || request.of_session() ||
+               server_.isolation == Isolation::principal || server_.isolation == Isolation::session ||
+               server_.isolation == Isolation::call;
   key = key_of(request, apart);
   auto found = shared_.find(key);
   if (found != shared_.end()) return found->second.get();

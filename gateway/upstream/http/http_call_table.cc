@@ -151,6 +151,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   HttpSession& session = *group.session();
   const bool is_handshake = call.request.method == Method::initialize;
   if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
+  if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.has_id() || !group.sees_status()) group.remember(call);
   const Headers lasting = lasting_headers(forwarded);
@@ -446,7 +447,7 @@ void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
 void HttpCallTable::retried(HttpCall& call) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session() && group->translates(call))
-    group->session()->waits().want_level(call.request.message);
+    group->session()->waits().want_level(call.request);
 }
 
 std::string HttpCallTable::server_info(const HttpCall& call) {

@@ -99,7 +99,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->health_probe = *is_probe;
-  bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_->is_current()) {
     era_->wait(*call);
   } else {
@@ -198,7 +198,8 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   if (!kept) return;
   calls_->fail_queue(*kept, failure);
   kept->listens.lost(kept->session());  // what is subscribed ends with the session
-  if (kept->listens_here) kept->listens.fail_all(failure);
+  // Who needs no session is told by the next one.
+  if (kept->listens_here && (stopping_ || kept->listens.need_server())) kept->listens.fail_all(failure);
   calls_->fail_sent(*kept, failure);
   // It ends, and is free when this turn is over.
   if (kept->session()) {
@@ -215,9 +216,8 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
 
 // A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
 core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
-  bool own =
-      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
-  return own && !sse_->speaks_sse() && !stopping_ ? portable_.get() : nullptr;
+  return config::is_of_one_session(server_.isolation) && !sse_->speaks_sse() && !stopping_ ? portable_.get()
+                                                                                           : nullptr;
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
@@ -263,8 +263,7 @@ void HttpUpstream::reconfigured() {
 
 // One that shares a session with others (isolation) speaks for itself alone.
 void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
-  const bool own =
-      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  const bool own = config::is_of_one_session(server_.isolation);
   if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
   SubRequestPlan plan;
   plan.request.body = message.bytes();

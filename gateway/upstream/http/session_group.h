@@ -42,7 +42,7 @@ class SessionGroup {
   // Its callers can be asked: one call that may ask at a time, so that every question has an owner; none
   // for a while after a cancelled one.
   const bool exclusive;
-  LegacyListens& listens;  // of modern clients on a legacy server
+  LegacyListens& listens;  // of its callers, on a legacy server
   LegacyFacade facade;
 
   // Null: there is none yet, or none any more.

@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kReapInterval{5000};
 
+// Its session may end for another's: nobody calls, and who listens there needs none.
+bool may_make_room(const SessionGroup& group) {
+  const bool is_needed = group.listens_here && group.listens.need_server();
+  return !group.has_calls() && !is_needed && group.scope() == nullptr;
+}
+
 }  // namespace
 
 SessionGroups::SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
@@ -66,7 +72,7 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
   for (auto& [key, group] : groups_) {
     if (!group->own_handshake && !group->plain) continue;
     ++sessions;
-    if (!group->is_busy() && (oldest == nullptr || group->last_used() < oldest->last_used()))
+    if (may_make_room(*group) && (oldest == nullptr || group->last_used() < oldest->last_used()))
       oldest = group.get();
   }
   if (sessions < server_.limits.max_own_sessions) return true;

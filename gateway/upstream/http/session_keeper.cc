@@ -96,13 +96,12 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
   }
   // It is `opening` when its request is sent: until then it may have to wait for a place, and be asked again.
   if (first && session.state() == HttpSession::State::fresh) return true;
-  if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
-    session.waits().want_level(call.request.message);
+  if (session.state() == HttpSession::State::ready && session.stream_stands() &&
+      call.request.method != Method::logging_set_level) {
+    session.waits().want_level(call.request);
+  }
   if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;
-  if (!session.takes(call)) return false;
-  if (call.request.method == mcp::Method::logging_set_level)
-    session.waits().level_is_set(call.request.message);
-  return true;
+  return session.takes(call);
 }
 
 bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
@@ -114,7 +113,7 @@ bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
     return true;
   }
   auto answer = group.facade.answer(call.request, group.session()->legacy_server(),
-                                    group.session()->initialize_result(), group.listens);
+                                    group.session()->initialize_result(), group.session()->waits().level());
   if (!answer) return false;
   group.queue().take_first();
   *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());

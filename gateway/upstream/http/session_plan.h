@@ -35,7 +35,7 @@ class SessionPlanner {
   Result<SessionPlan, core::Failure> plan(const core::CallRequest& request, mcp::Era era);
   // No state anywhere: all such calls share one queue, and one plan that need not be made.
   static bool is_stateless(const core::CallRequest& request, mcp::Era era) {
-    return request.client_era == mcp::Era::modern && era == mcp::Era::modern;
+    return !request.of_session() && era == mcp::Era::modern;
   }
   const SessionPlan& stateless() const { return stateless_; }
 

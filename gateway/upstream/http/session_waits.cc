@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
 bool SessionWaits::takes(const core::CallRequest& request) const {
   // Its first lines would be lost.
-  if (level_pending_ && request.message.has(Field::meta_log_level)) return false;
+  const bool wants_lines = request.message.has(Field::meta_log_level) || !request.log_wish.level.empty();
+  if (level_pending_ && wants_lines) return false;
   return !pinged_ || !mcp::may_ask(request.method);
 }
 
@@ -31,7 +32,7 @@ void SessionWaits::stop() {
 // ---- the log level ----
 
 // Calls that want this level wait a moment for it; it has longer.
-void SessionWaits::want_level(const mcp::Message& request) {
+void SessionWaits::want_level(const core::CallRequest& request) {
   const std::string params = level_.lower_for(request, owner_.legacy_server());
   if (params.empty()) return;
   level_pending_ = true;

@@ -37,10 +37,12 @@ class SessionWaits {
 
   // Whether a request may be sent now, as far as this is concerned.
   bool takes(const core::CallRequest& request) const;
-  // A modern call's log level: a legacy server has one for all, the lowest that anyone wanted.
-  void want_level(const mcp::Message& request);
-  // A legacy client of the same session sets it itself.
+  // The log level of a call whose client is not the only one here: a legacy server has one for all, the
+  // lowest that anyone wanted.
+  void want_level(const core::CallRequest& request);
+  // A legacy client's own was sent.
   void level_is_set(const mcp::Message& set_level) { level_.is_set(set_level); }
+  const LowestLogLevel& level() const { return level_; }
 
   // What the server asks as soon as it is initialised belongs to no call: it gets none that it may ask about
   // before it has answered a ping, once its stream stands.

@@ -31,7 +31,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
   if (server_.isolation == Isolation::shared) return of_all();
   CallerGroup group;
   group.era = mcp::Era::legacy;
-  if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
+  if (config::is_of_one_session(server_.isolation)) {
     group.key = "session:" + scope.session;
     return group;  // initialised by its own client
   }
@@ -43,7 +43,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
 
 // The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
 Result<CallerGroup, core::Failure> CallerGrouping::of(const core::CallRequest& request, mcp::Era era) {
-  if (request.client_era == mcp::Era::legacy) return of_legacy(request.scope);
+  if (request.of_session()) return of_legacy(request.scope);
   if (era == mcp::Era::modern) return of_modern(request.scope);
   return translated(request);
 }

@@ -31,7 +31,7 @@ class CallerGrouping {
  public:
   explicit CallerGrouping(const config::Server& server) : server_(server) {}
 
-  // Of a legacy client.
+  // Of a legacy client, and of what is listened to for it.
   CallerGroup of_legacy(const core::Scope& scope);
   // Of a call to a server of this era. Fails where the server would have to be told more than is allowed.
   Result<CallerGroup, core::Failure> of(const core::CallRequest& request, mcp::Era era);

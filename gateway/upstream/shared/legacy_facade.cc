@@ -17,14 +17,13 @@ using mcp::Method;
 LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
                                                const mcp::LegacyServer& server,
                                                const std::string& initialize_result,
-                                               const LegacyListens& listens) const {
+                                               const LowestLogLevel& level) const {
   std::string text;
   if (request.client_era == mcp::Era::modern) {
     text = mcp::answer_in_its_place(request.method, server);
   } else if (request.method == Method::initialize) {
     text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", initialize_result);
-  } else if (request.method == Method::resources_unsubscribe &&
-             listens.wants(request.message.text(Field::params_uri))) {
+  } else if (request.method == Method::logging_set_level && !level.is_lowered_by(request.message)) {
     text = R"({"jsonrpc":"2.0","id":0,"result":{}})";
   }
   if (text.empty()) return std::nullopt;
@@ -43,9 +42,12 @@ LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
 }
 
 bool LegacyFacade::wants_log_line(const core::CallRequest& request, const mcp::Message& line) {
-  if (request.client_era != mcp::Era::modern) return true;
-  auto wanted = mcp::log_level(request.message.text(Field::meta_log_level));
   auto level = mcp::log_level(line.text(Field::params_level));
+  if (request.client_era != mcp::Era::modern) {
+    auto wished = mcp::log_level(request.log_wish.level);
+    return !wished || !level || *level >= *wished;
+  }
+  auto wanted = mcp::log_level(request.message.text(Field::meta_log_level));
   return wanted && level && *level >= *wanted;
 }
 
@@ -103,11 +105,25 @@ void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeOwne
   tell(std::move(notices), scope);
 }
 
-std::string LowestLogLevel::lower_for(const mcp::Message& request, const mcp::LegacyServer& server) {
-  auto wanted = mcp::log_level(request.text(Field::meta_log_level));
+std::string LowestLogLevel::lower_for(const core::CallRequest& request, const mcp::LegacyServer& server) {
+  const bool modern = request.client_era == mcp::Era::modern;
+  // What nobody has said is no reason to tell the server anything that nobody has told it before.
+  if (!modern && !request.log_wish.is_said && level_ == kNobodys) return {};
+  const std::string name = modern ? request.message.text(Field::meta_log_level) : request.log_wish.level;
+  auto wanted = mcp::log_level(name);
   if (!wanted || *wanted >= level_ || !server.logging) return {};
   level_ = *wanted;
-  return fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level));
+  return fmt::format(R"({{"level":"{}"}})", name);
+}
+
+void LowestLogLevel::want(const core::CallRequest& request, ListenServer& server) {
+  const std::string params = lower_for(request, server.legacy_server());
+  if (!params.empty()) server.send_own("logging/setLevel", params, nullptr);
+}
+
+bool LowestLogLevel::is_lowered_by(const mcp::Message& set_level) const {
+  auto level = mcp::log_level(set_level.text(Field::params_level));
+  return !level || *level < level_;
 }
 
 void LowestLogLevel::is_set(const mcp::Message& set_level) {

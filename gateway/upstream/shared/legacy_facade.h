@@ -16,6 +16,8 @@
 
 namespace lineward::upstream {
 
+class LowestLogLevel;
+
 class LegacyFacade {
  public:
   explicit LegacyFacade(const config::Server& server) : server_(server) {}
@@ -23,11 +25,11 @@ class LegacyFacade {
   // ---- in the server's place ----
 
   // How a call ends that a server which Lineward has initialised need not be asked: who it is, a repeated
-  // `initialize`, or a subscription given up that others there still have (`listens`). Nothing: it has to be
+  // `initialize`, or a log level above what another of its callers wants to hear of. Nothing: it has to be
   // asked.
   using LocalAnswer = std::optional<Result<mcp::Message, core::Failure>>;
   LocalAnswer answer(const core::CallRequest& request, const mcp::LegacyServer& server,
-                     const std::string& initialize_result, const LegacyListens& listens) const;
+                     const std::string& initialize_result, const LowestLogLevel& level) const;
   // Whether this log line of the server's is for this call, which wants lines of a level or none.
   static bool wants_log_line(const core::CallRequest& request, const mcp::Message& line);
 
@@ -67,18 +69,23 @@ class LegacyFacade {
   KeptTexts subscriptions_;   // URIs
 };
 
-// A legacy server has one log level for all its callers: the lowest that any modern call wanted. Each call's
-// own is applied on the way back.
+// A legacy server has one log level for all its callers: the lowest that anyone wanted. Each call's own is
+// applied on the way back.
 class LowestLogLevel {
  public:
   // The parameters of the logging/setLevel that this request needs; empty: none.
-  std::string lower_for(const mcp::Message& request, const mcp::LegacyServer& server);
-  // A legacy client of the same server sets it itself: the next call that wants a lower one lowers it again.
+  std::string lower_for(const core::CallRequest& request, const mcp::LegacyServer& server);
+  // Sends that.
+  void want(const core::CallRequest& request, ListenServer& server);
+  // A legacy client's own logging/setLevel: does the server have to hear of it? Also of one that is none.
+  bool is_lowered_by(const mcp::Message& set_level) const;
+  // It was sent.
   void is_set(const mcp::Message& set_level);
   int value() const { return level_; }
 
  private:
-  int level_ = 8;  // none was wanted yet
+  static constexpr int kNobodys = 8;  // above all there are: none was wanted yet
+  int level_ = kNobodys;
 };
 
 }  // namespace lineward::upstream

@@ -115,6 +115,8 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
         listen.wanted.insert(text_of(std::move(uri)));
     }
   }
+  listen.needs_server = !call.is_of_session() || !listen.wanted.empty();
+  needing_ += listen.needs_server ? 1 : 0;
   const KeptRefs wanted = listen.wanted;
   Listen& opened = listens_.emplace(&call, std::move(listen)).first->second;
   for (const SharedText& uri : wanted) {
@@ -349,6 +351,7 @@ void LegacyListens::tell_changes() {
 void LegacyListens::close(ListenCall& call) {
   auto found = listens_.find(&call);
   if (found == listens_.end()) return;
+  needing_ -= found->second.needs_server ? 1 : 0;
   const KeptRefs wanted = std::move(found->second.wanted);
   listens_.erase(found);
   if (listens_.empty()) {

@@ -1,12 +1,12 @@
-// Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per
-// URI, and from its list_changed notifications (behaviour.md 6 and 9). Knows no transport: what it needs of
-// calls and of the server stands in two small interfaces.
+// Listens on a legacy server, which knows none, of modern clients and of legacy sessions that share it: made
+// from resources/subscribe, counted per URI, and from its list_changed notifications (behaviour.md 6 and 9).
+// Knows no transport: what it needs of calls and of the server stands in two small interfaces.
 //
-// One for each group of modern clients on a legacy server, whatever number of processes, or sessions, works
-// for them: each of these is subscribed, also one that comes later, since any of them may be the one that
-// learns of a change. A wish is granted as soon as one grants it; what several tell alike comes once. Holds
-// its listens as plain calls, which leave through close(). A client may end its listen whenever it is sent
-// something: listens are found again by their call after each delivery.
+// One for each group of callers of a legacy server that Lineward has initialised, whatever number of
+// processes, or sessions, works for them: each of these is subscribed, also one that comes later, since any
+// of them may be the one that learns of a change. A wish is granted as soon as one grants it; what several
+// tell alike comes once. Holds its listens as plain calls, which leave through close(). A client may end its
+// listen whenever it is sent something: listens are found again by their call after each delivery.
 //
 // Each of them has a bounded number of requests under way, however many URIs a client names, and for one URI
 // one at a time: over HTTP a subscribe and an
@@ -35,6 +35,8 @@ namespace lineward::upstream {
 class ListenCall {
  public:
   virtual const mcp::Message& listen_request() const = 0;
+  // Kept for a legacy session, which may live long without its client.
+  virtual bool is_of_session() const { return false; }
   virtual void phase(core::CallPhase phase) = 0;
   virtual void message(mcp::Message message) = 0;
   virtual void fail(const core::Failure& failure) = 0;
@@ -65,8 +67,9 @@ class LegacyListens {
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
-  // Does some listen want to hear of this URI?
-  bool wants(std::string_view uri) const { return wishes_.contains(uri); }
+  // Does somebody listen for whom a server is needed even while nobody calls? A session that hears of lists
+  // alone needs none: one that comes later tells it that they may have changed.
+  bool need_server() const { return needing_ > 0; }
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
   // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they
@@ -96,6 +99,7 @@ class LegacyListens {
     KeptRefs open;     // of these, what some answer may still grant
     KeptRefs granted;  // of these, what was acknowledged
     bool acknowledged = false;
+    bool needs_server = false;
   };
   enum class State : uint8_t { asked, granted, refused, leaving };
   struct Server {
@@ -149,6 +153,7 @@ class LegacyListens {
   uint64_t next_server_ = 1;
   uint64_t last_listen_ = 0;
   std::map<ListenCall*, Listen> listens_;
+  size_t needing_ = 0;      // listens that need a server
   KeptMap<size_t> wishes_;  // listens that want a URI
   KeptMap<Told> told_;      // by method and URI, while several servers are there
   uint64_t asked_ = 0;

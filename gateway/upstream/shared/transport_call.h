@@ -33,6 +33,7 @@ class TransportCall : public core::OwnedCall, public ListenCall {
 
   const mcp::Message& request_message() const override { return request.message; }
   const mcp::Message& listen_request() const override { return request.message; }
+  bool is_of_session() const override { return request.of_session(); }
   // Told once for each phase that follows another.
   void phase(core::CallPhase phase) override;
   void message(mcp::Message message) override;  // not the last

@@ -73,14 +73,14 @@ void InstanceGroup::withdraw(StdioCall& call) {
 }
 
 bool InstanceGroup::wants_pump() const {
-  return !queue_.empty() || replacing_ || ((revive_ || !listens_.empty()) && instances_.empty());
+  return !queue_.empty() || replacing_ || ((revive_ || listens_.need_server()) && instances_.empty());
 }
 
 void InstanceGroup::pump() {
   const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
   if (replacing_) replace_expired();
   // Somebody listens: a process is needed even while nobody calls.
-  if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
+  if (queue_.empty() && instances_.empty() && (revive_ || listens_.need_server())) {
     if (start_instance() != nullptr) revive_ = false;
   }
   bool full = false;
@@ -188,7 +188,7 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
     return true;
   }
   auto answer =
-      facade_.answer(call.request, instance.legacy_server(), instance.initialize_result(), listens_);
+      facade_.answer(call.request, instance.legacy_server(), instance.initialize_result(), instance.level());
   if (!answer) return false;
   *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
   return true;
@@ -250,7 +250,7 @@ StdioInstance* InstanceGroup::start_instance() {
 
 StdioInstance* InstanceGroup::oldest_idle() const {
   StdioInstance* oldest = nullptr;
-  if (!queue_.empty() || !listens_.empty() || is_lived_in()) return nullptr;
+  if (!queue_.empty() || listens_.need_server() || is_lived_in()) return nullptr;
   for (const auto& instance : instances_) {
     if (!instance->calls().is_idle()) continue;
     if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
@@ -261,7 +261,7 @@ StdioInstance* InstanceGroup::oldest_idle() const {
 
 void InstanceGroup::end_idle(milliseconds longer_than) {
   std::vector<StdioInstance*> idle;
-  bool keep_one = !listens_.empty();
+  bool keep_one = listens_.need_server();
   for (const auto& instance : instances_) {
     if (!instance->calls().is_idle() || loop_.now() - instance->record().last_used <= longer_than) continue;
     if (keep_one && instance->state() == StdioInstance::State::ready) {

@@ -142,7 +142,7 @@ class InstanceGroup final : public InstanceOwner {
   core::ScopeOwner* scope_ = nullptr;  // of a legacy session
   std::vector<std::unique_ptr<StdioInstance>> instances_;
   std::deque<StdioCall*> queue_;
-  LegacyListens listens_;  // of modern clients on a legacy server
+  LegacyListens listens_;  // of its callers, on a legacy server
   LegacyFacade facade_{server_};
   GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { owner_.schedule_pump(*this); }};
   bool initialized_sent_ = false;

@@ -56,7 +56,7 @@ void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
 
 void StdioCall::retried(mcp::Message message) {
   request.message = std::move(message);
-  if (live() && instance != nullptr && crosses_eras()) instance->want_level(*this);
+  if (live() && instance != nullptr && crosses_eras()) instance->level().want(request, *instance);
 }
 
 std::string StdioCall::server_info() const {

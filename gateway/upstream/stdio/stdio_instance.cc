@@ -86,23 +86,18 @@ void StdioInstance::send(StdioCall& call) {
   // A listen is moved from one process to the next: if it counted, those who listen would wear out each new
   // process by their moving alone.
   if (call.request.from && !call.is_listen()) ++sent_;
-  if (call.crosses_eras()) {
-    want_level(call);
-    write(mcp::modern_request_for_legacy(call.request.message, id));
-  } else {
-    if (call.request.method == mcp::Method::logging_set_level) level_.is_set(call.request.message);
-    write(mcp::request_for_upstream(call.request.message, id));
+  if (call.request.method == mcp::Method::logging_set_level) {
+    level_.is_set(call.request.message);
+  } else if (plan_.era == mcp::Era::legacy) {
+    level_.want(call.request, *this);
   }
+  write(call.crosses_eras() ? mcp::modern_request_for_legacy(call.request.message, id)
+                            : mcp::request_for_upstream(call.request.message, id));
   // Until a process has answered its handshake it is being started, whoever's handshake it is.
   bool starts = state() == State::handshake;
   call.phase(starts ? core::CallPhase::starting : core::CallPhase::written);
   const uint64_t most = server_.pool.max_requests;
   if (most > 0 && sent_ >= most) owner_->on_instance_expired(*this, "reached pool.maxRequests");
-}
-
-void StdioInstance::want_level(const StdioCall& call) {
-  const std::string params = level_.lower_for(call.request.message, legacy_server());
-  if (!params.empty()) send_own("logging/setLevel", params);
 }
 
 bool StdioInstance::write_small(std::string message) {

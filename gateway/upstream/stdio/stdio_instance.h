@@ -92,8 +92,7 @@ class StdioInstance final : public ProcessOwner,
   void send(StdioCall& call);
   // Takes the call out of the table and tells the server, once.
   void cancel(StdioCall& call, std::string_view why);
-  // A modern call's log level.
-  void want_level(const StdioCall& call);
+  LowestLogLevel& level() { return level_; }
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr) override {
     requests_.send(method, params, std::move(answered));
   }

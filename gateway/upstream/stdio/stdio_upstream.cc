@@ -22,7 +22,7 @@ core::Failure stopping_now() {
 
 bool has_process_for(const core::CallRequest& request, const ServerEra& era, CallerGrouping& grouping,
                      const InstanceGroups& groups) {
-  if (request.client_era == mcp::Era::modern && !era.is_known()) return false;
+  if (!request.of_session() && !era.is_known()) return false;
   auto plan = grouping.of(request, era.era());
   const InstanceGroup* group = plan ? groups.find(plan->key) : nullptr;
   return group != nullptr && group->has_ready();
@@ -72,7 +72,7 @@ void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& 
   const bool certain = era_.is_known() && !era_.is_modern();
   if (stopping_ || certain) return;
   std::erase_if(refused, [this](StdioCall* call) {
-    if (call->request.client_era == mcp::Era::legacy || std::exchange(call->era_doubted, true)) return false;
+    if (call->request.of_session() || std::exchange(call->era_doubted, true)) return false;
     if (era_.is_modern()) return !enqueue(*call);
     era_.wait(*call);
     return true;
@@ -111,7 +111,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->half_open_probe = needs_start;
-  const bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_.is_current()) {
     era_.wait(*call);
   } else if (auto refused = enqueue(*call)) {

@@ -143,6 +143,68 @@ TEST_CASE("where the era is open, the client's own initialize comes first") {
   }
 }
 
+TEST_CASE(
+    "a session that uses a legacy server's process with others listens for itself, and says its level with "
+    "each request") {
+  BridgeWorld world(config::Era::automatic);
+  world.server->spoken = mcp::Era::legacy;
+  world.config.isolation =
+      GENERATE(config::Isolation::shared, config::Isolation::principal, config::Isolation::call);
+  const bool hears_lists = world.config.isolation != config::Isolation::call;
+  Asker asker;
+  auto call = world.initialize(asker);
+  world.server->last().answer(
+      R"({"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}})");
+  REQUIRE(asker.heard.size() == 1);
+  world.say(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  world.turns();
+  CHECK(world.server->forwarded.size() == 1);
+  CHECK((world.server->asked.size() == 2) == hears_lists);
+  if (hears_lists) {
+    CHECK(world.server->last().request.method == Method::subscriptions_listen);
+    CHECK(world.server->last().request.of_session());
+    world.server->last().tell(
+        R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})");
+  }
+
+  Asker subscriber;
+  auto subscribes = world.call(
+      R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}})", subscriber);
+  world.turns();
+  CHECK(world.server->last().says(R"("resourceSubscriptions":["file:///a"])"));
+  CHECK(world.server->last().request.scope.session == "session-1");
+  CHECK(subscriber.heard_nothing());
+  world.server->last().tell(
+      R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["file:///a"]}}})");
+  world.turns();
+  CHECK(subscriber.heard.size() == 1);
+  auto& listen = world.server->last();
+  listen.tell(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}})");
+  CHECK(world.client.told.size() == 1);
+
+  Asker tool;
+  auto first = world.call(kModernTool, tool);
+  CHECK(world.server->last().text() == kModernTool);
+  CHECK(world.server->last().request.client_era == mcp::Era::legacy);
+  CHECK(world.server->last().request.log_wish.level == "info");
+  CHECK_FALSE(world.server->last().request.log_wish.is_said);
+  world.server->last().answer("{}");
+  Asker level;
+  auto sets =
+      world.call(R"({"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"error"}})", level);
+  CHECK(world.server->last().request.method == Method::logging_set_level);
+  world.server->last().answer("{}");
+  auto second = world.call(kModernTool, tool);
+  CHECK(world.server->last().request.log_wish.level == "error");
+  CHECK(world.server->last().request.log_wish.is_said);
+  world.server->last().answer("{}");
+  CHECK(listen.cancelled.empty());
+  world.bridge->close_scope(world.scope);
+  world.turns();
+  CHECK_FALSE(listen.cancelled.empty());
+  world.server->scopes = 1;  // the world closes it once more
+}
+
 TEST_CASE("a fixed legacy server is left alone, and so are modern clients") {
   BridgeWorld world(config::Era::legacy);
   world.server->spoken = mcp::Era::legacy;

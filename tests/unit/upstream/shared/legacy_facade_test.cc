@@ -39,23 +39,42 @@ TEST_CASE("a server that Lineward has initialised is not asked who it is") {
   config::Server server;
   server.name = "files";
   LegacyFacade facade(server);
-  LegacyListens listens;
+  LowestLogLevel level;
   Server behind;
   auto again = legacy(R"({"jsonrpc":"2.0","id":7,"method":"initialize","params":{}})");
-  auto answer = facade.answer(again, behind.told, R"({"protocolVersion":"2025-11-25"})", listens);
+  auto answer = facade.answer(again, behind.told, R"({"protocolVersion":"2025-11-25"})", level);
   REQUIRE(answer);
   REQUIRE(*answer);
   CHECK((*answer)->text(mcp::Field::result_protocol_version) == "2025-11-25");
-  auto nonsense = facade.answer(again, behind.told, "", listens);
+  auto nonsense = facade.answer(again, behind.told, "", level);
   REQUIRE(nonsense);
   CHECK_FALSE(*nonsense);  // what it said of itself is nothing
 
   CHECK(facade.answer(request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":"server/discover"})"),
-                      behind.told, "{}", listens));
+                      behind.told, "{}", level));
   CHECK_FALSE(facade.answer(request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"),
-                            behind.told, "{}", listens));
+                            behind.told, "{}", level));
   CHECK_FALSE(
-      facade.answer(legacy(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"), behind.told, "{}", listens));
+      facade.answer(legacy(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"), behind.told, "{}", level));
+}
+
+TEST_CASE(
+    "a server that several sessions use hears of a log level that is lower than all others, and of no "
+    "other") {
+  config::Server server;
+  LegacyFacade facade(server);
+  LowestLogLevel level;
+  Server behind;
+  auto set = [](const char* name) {
+    return legacy(std::string(R"({"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":")") +
+                  name + R"("}})");
+  };
+  CHECK_FALSE(facade.answer(set("error"), behind.told, "{}", level));
+  level.is_set(set("error").message);
+  CHECK(facade.answer(set("error"), behind.told, "{}", level));
+  CHECK(facade.answer(set("emergency"), behind.told, "{}", level));
+  CHECK_FALSE(facade.answer(set("debug"), behind.told, "{}", level));
+  CHECK_FALSE(facade.answer(set("loud"), behind.told, "{}", level));  // it says itself what it thinks of that
 }
 
 TEST_CASE("a new process is told the level and the subscriptions that the last one knew") {
@@ -114,13 +133,35 @@ TEST_CASE("log lines are for who wants that level; the server's is the lowest of
 
   Server behind;
   LowestLogLevel level;
-  CHECK(level.lower_for(wants("error").message, behind.told) == R"({"level":"error"})");
-  CHECK(level.lower_for(wants("error").message, behind.told).empty());
-  CHECK(level.lower_for(wants("debug").message, behind.told) == R"({"level":"debug"})");
-  CHECK(level.lower_for(wants("info").message, behind.told).empty());
+  CHECK(level.lower_for(wants("error"), behind.told) == R"({"level":"error"})");
+  CHECK(level.lower_for(wants("error"), behind.told).empty());
+  CHECK(level.lower_for(wants("debug"), behind.told) == R"({"level":"debug"})");
+  CHECK(level.lower_for(wants("info"), behind.told).empty());
   behind.told.logging = false;
   LowestLogLevel never;
-  CHECK(never.lower_for(wants("debug").message, behind.told).empty());
+  CHECK(never.lower_for(wants("debug"), behind.told).empty());
+}
+
+TEST_CASE("each session of a shared server has a log level of its own, and says nothing of it unasked") {
+  auto call = [](const char* wished, bool is_said) {
+    auto request = legacy(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})");
+    request.log_wish = {wished, is_said};
+    return request;
+  };
+  auto line = parse(R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"notice"}})");
+  CHECK(LegacyFacade::wants_log_line(call("", false), line));
+  CHECK(LegacyFacade::wants_log_line(call("info", false), line));
+  CHECK_FALSE(LegacyFacade::wants_log_line(call("error", true), line));
+  auto odd = parse(R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"loud"}})");
+  CHECK(LegacyFacade::wants_log_line(call("error", true), odd));
+
+  Server behind;
+  LowestLogLevel level;
+  CHECK(level.lower_for(call("info", false), behind.told).empty());
+  CHECK(level.lower_for(call("error", true), behind.told) == R"({"level":"error"})");
+  CHECK(level.lower_for(call("", false), behind.told).empty());
+  CHECK(level.lower_for(call("info", false), behind.told) == R"({"level":"info"})");
+  CHECK(level.lower_for(call("info", true), behind.told).empty());
 }
 
 TEST_CASE("questions that are no client's have answers of Lineward's own") {

@@ -24,7 +24,9 @@ struct Call final : ListenCall {
       : request(parse(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":)"
                       R"({"toolsListChanged":true,"resourceSubscriptions":[")" +
                       uri + R"("]}}})")) {}
+  bool of_session = false;
   const mcp::Message& listen_request() const override { return request; }
+  bool is_of_session() const override { return of_session; }
   void phase(core::CallPhase) override {}
   void message(mcp::Message message) override { heard.push_back(message.bytes()); }
   void fail(const core::Failure& failure) override { failed = failure.text; }
@@ -85,6 +87,26 @@ TEST_CASE("listens on a legacy server") {
     listens.close(b);
     CHECK(server.asked == Asked{kSubscribe, kUnsubscribe});
     CHECK_FALSE(listens.notify(server, update, kNow));
+  }
+  SECTION("those of a session need a server while they want to hear of a URI, all others always") {
+    Call lists("file:///a");
+    lists.request = parse(
+        R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}})");
+    lists.of_session = a.of_session = true;
+    listens.open(lists, server);
+    CHECK(lists.heard.size() == 1);
+    CHECK_FALSE(listens.need_server());
+    listens.open(a, server);
+    CHECK(listens.need_server());
+    listens.close(a);
+    CHECK_FALSE(listens.need_server());
+    CHECK_FALSE(listens.empty());
+    lists.of_session = false;
+    listens.close(lists);
+    listens.open(lists, server);
+    CHECK(listens.need_server());
+    listens.close(lists);
+    CHECK_FALSE(listens.need_server());
   }
   SECTION("one that leaves before its subscribe is answered takes nothing from the next") {
     listens.open(a, server);
