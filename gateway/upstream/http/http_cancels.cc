@@ -155,8 +155,7 @@ void HttpCancels::tell(PendingCancel& pending) {
   // A call that becomes a task after all: only its answer says under which name.
   std::function<void()> sent;
   if (!call.may_be_task) sent = closes;
-  if (!owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy),
-                   std::move(sent))) {
+  if (!owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), std::move(sent))) {
     closes();
   } else {
     refuse(call);

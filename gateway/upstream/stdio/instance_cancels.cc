@@ -102,7 +102,8 @@ void InstanceCancels::sweep() {
                {{"upstream", server_.name}, {"upstream_id", entry->id}});
     settle(*entry, core::CancelOutcome::ignored);
     entry->cancelled = false;
-    // Clients' calls do not end for one of Lineward's own, nor for a listen, in which nothing goes on working.
+    // Clients' calls do not end for one of Lineward's own, nor for a listen, in which nothing goes on
+    // working.
     if (server_.cancel == config::CancelMode::kill && !entry->own && !entry->listen) {
       ProcessEnd why{mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}};
       why.counts = false;
