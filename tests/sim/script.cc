@@ -151,7 +151,10 @@ void Script::replied(const Json& message) {
   if (message.contains("result") && message["result"].value("action", "") == "accept" &&
       tag_in(message.dump()) != tag)
     ledger_.violation("the answer to a question is another's", tag + " " + message.dump());
-  if (world_.calm && !message.contains("result"))
+  // A question that names no call is nobody's while another client's request is in flight beside it
+  // (behaviour.md 9).
+  const bool nobodys = message.contains("error") && message["error"].value("code", 0) == -32601;
+  if (world_.calm && !message.contains("result") && !nobodys)
     ledger_.violation("a question was refused although nothing went wrong", message.dump());
   if (!stopped_) next();
 }
