@@ -154,12 +154,10 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.has_id() || !group.sees_status()) group.remember(call);
-  const Headers lasting = lasting_headers(forwarded);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
                                              : legacy_request(session, call),
-                      &lasting);
-  add_all(request.headers, forwarded);
+                      &forwarded);
   if (group.plain) add_revision(request.headers, call.request.headers);
   return request;
 }
