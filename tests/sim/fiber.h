@@ -1,7 +1,7 @@
 // Who goes on: each thread of a world is a fiber, and one of them runs. A thread's stack and what it keeps
 // for itself (thread_local) are lent to the kernel's thread that comes by, for a switch by the kernel costs
-// thirty times as much; its own waits meanwhile, and gets them back for its end. Where a processor cannot do
-// that, or a sanitizer would lose sight, each goes on by its own thread and a semaphore.
+// thirty times as much; its own waits meanwhile, and gets them back for its end. On other processors, or
+// where a sanitizer would lose sight, each goes on by its own thread and a semaphore.
 #pragma once
 
 #include <semaphore.h>

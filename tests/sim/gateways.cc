@@ -166,6 +166,17 @@ void Gateways::look(Time when, const std::function<void(Worker& worker)>& at) {
   }
 }
 
+bool Gateways::any(const std::function<bool(Worker& worker)>& of) const {
+  for (const Site& site : sites_) {
+    if (!site.is_up) continue;
+    auto& workers = static_cast<WorkerDirectory&>(*site.gateway);
+    for (size_t i = 0; i < workers.workers(); ++i) {
+      if (of(workers.worker(i))) return true;
+    }
+  }
+  return false;
+}
+
 // ---- what they counted ----
 
 Gateways::Ends Gateways::counted_ends() {

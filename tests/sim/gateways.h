@@ -40,6 +40,8 @@ class Gateways {
   void open(size_t replica);
   // At that time, on the thread of each gateway that lives then, while its loop does not turn.
   void look(Time when, const std::function<void(Worker& worker)>& at);
+  // At once, and so of one of them only what it may show to other threads while its own stands still.
+  bool any(const std::function<bool(Worker& worker)>& of) const;
   // The metrics count what the log has.
   void check_metrics();
 

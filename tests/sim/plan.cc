@@ -180,13 +180,28 @@ void put_together(Plan& plan) {
   config.together.isolation = config::Isolation::automatic;
 }
 
-// The last client: calls to each server, when all that there was has ended by its limits. First one, for a
-// circuit that is open; then as many as may be under way at once.
+// When all that there was has ended: by its limits or, where nothing goes wrong, by itself.
+Time quiet_from(const Plan& plan) {
+  if (!plan.calm) return plan.last + limits_of_all(plan);
+  Time last = plan.last;
+  for (const ClientPlan& client : plan.clients) {
+    for (const CallPlan& call : client.calls) {
+      Time takes = 0;
+      for (const Op& op : call.ops)
+        takes += op.kind == Op::Kind::question ? call.answer_after + kSecond : op.wait;
+      last = std::max(last, call.at + takes);
+    }
+  }
+  return std::min(last + 10 * kSecond, plan.last + limits_of_all(plan));
+}
+
+// The last client: calls to each server, when it is quiet. First one, for a circuit that is open; then as
+// many as may be under way at once.
 void draw_probes(Plan& plan) {
   ClientPlan another;
   ClientPlan& client = plan.on_stdio ? plan.clients.front() : another;
   const size_t index = plan.on_stdio ? 0 : plan.clients.size();
-  const Time base = plan.last + limits_of_all(plan);
+  const Time base = quiet_from(plan);
   for (size_t i = 0; i < plan.servers.size(); ++i) {
     const config::Server& server = plan.config.servers[i];
     const size_t places = size_t{server.limits.max_in_flight} + server.limits.max_queue;
@@ -205,6 +220,11 @@ void draw_probes(Plan& plan) {
                                              server.isolation != config::Isolation::shared);
     if (!plan.servers[i].http && kept_apart && server.instances < 64) continue;
     if (!plan.servers[i].http) most = std::min<size_t>(most, server.instances);
+    // Where there are many places nobody misses one.
+    const size_t bound = plan.servers[i].http
+                             ? server.limits.max_in_flight
+                             : std::min<size_t>(server.limits.max_in_flight, server.instances);
+    if (bound > most && bound > 4) most = std::min<size_t>(most, 1);
     // Calls that may be asked have a process each, which takes its time to start.
     if (client.can_be_asked) most = 1;
     // One after the other, where a caller may not have more.
@@ -216,7 +236,7 @@ void draw_probes(Plan& plan) {
       call.server = i;
       call.is_probe = true;
       call.fresh_connection = true;
-      call.at = base + (k == 0 ? 10 : 20) * kSecond;
+      call.at = base + (k == 0 ? 6 : 10) * kSecond;  // circuits are open for 5 at most
       if (alone) call.at = base + (10 + 3 * static_cast<Time>(client.calls.size())) * kSecond;
       const Time together = std::min(150 * kMillisecond, server.timeouts.request.count() * kMillisecond / 3);
       call.ops = {{Op::Kind::wait, k == 0 ? 0 : together}, {Op::Kind::result}};
