@@ -38,7 +38,12 @@ Code find_code() {
       if (parts[i].p_type == PT_LOAD && ((parts[i].p_flags & PF_X) != 0) == is_code)
         see(base + parts[i].p_vaddr, base + parts[i].p_vaddr + parts[i].p_memsz);
   };
-  each(true, [&](uintptr_t from, uintptr_t to) { code.from = from, code.to = to; });
+  size_t parts_of_code = 0;
+  each(true, [&](uintptr_t from, uintptr_t to) {
+    code.from = from, code.to = to;
+    ++parts_of_code;
+  });
+  code.alone = parts_of_code == 1;
   each(false, [&](uintptr_t from, uintptr_t to) {
     if (down(from) <= down(code.to - 1) && down(code.from) <= down(to - 1)) code.alone = false;
   });

@@ -315,8 +315,13 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
               fmt::format("{} left {} told {} bound {}", tag, left, told, bound));
   // By message, where there is a session to send it in and the server can be reached.
   bool reachable = attempt.died < 0;
-  for (const FaultPlan& fault : plan_.faults)
+  for (const FaultPlan& fault : plan_.faults) {
     reachable = reachable && !fault.strikes(attempt.server);
+    // A connection that was begun in the very turn in which everything stood still has its time behind it.
+    const bool stood = !fault.dropped && fault.kind == FaultPlan::Kind::jump &&
+                       fault.length >= server.timeouts.connect.count() * kMillisecond;
+    reachable = reachable && !(stood && left >= fault.at && left <= fault.at + kSecond + kAtOnce);
+  }
   if (kind.http && !kind.modern && kind.sessions && reachable && attempt.cancels == 0)
     violation("a legacy HTTP server's stream was closed, and it was not told why", tag);
   if (modern_http && attempt.cancels > 0)
