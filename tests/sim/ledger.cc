@@ -88,7 +88,10 @@ void Ledger::violation(const std::string& what, const std::string& details) {
 bool Ledger::asked_too_late(const std::string& tag) {
   const CallRecord* record = find(tag);
   if (record == nullptr || !record->plan->asks()) return false;
-  const Time over = record->left >= 0 ? record->left : record->ended;
+  Time over = record->left >= 0 ? record->left : record->ended;
+  for (const auto& attempt : record->attempts) {
+    if (attempt->cancel_sent >= 0) over = std::min(over, attempt->cancel_sent);  // its limit was there first
+  }
   const Time grace = plan_.config.servers[record->plan->server].timeouts.cancel_grace.count() * kMillisecond;
   if (over < 0 || world_.now() <= over + grace) return false;
   const bool is_told = plan_.config.servers[record->plan->server].cancel != config::CancelMode::never;
@@ -190,9 +193,17 @@ void Ledger::judge_call(const CallRecord& record) {
   // A stream is cut only when the gateway stops, when its reader takes nothing, or when there is too little
   // memory.
   if (record.outcome == "cut" && record.left < 0 && !drained && !plan_.replica_ends() &&
-      !plan_.has(FaultPlan::Kind::crowded) && !plan_.narrow && record.plan->slow_reader == 0 &&
-      !record.request_cut && record.sent >= 0)
+      !peers_fell_silent() && !plan_.has(FaultPlan::Kind::crowded) && !plan_.narrow &&
+      record.plan->slow_reader == 0 && !record.request_cut && record.sent >= 0)
     violation("a client's connection was closed instead of an answer", tag);
+}
+
+// Replicas that all stand still have heard nothing of each other when they go on.
+bool Ledger::peers_fell_silent() const {
+  Time stood = 0;
+  for (const FaultPlan& fault : plan_.faults)
+    stood += !fault.dropped && fault.kind == FaultPlan::Kind::jump ? std::min(fault.length, kSecond) : 0;
+  return plan_.replicas > 1 && stood > plan_.config.listen.keep_alive.count() * kMillisecond;
 }
 
 // By a plugin: what it forbids is not told to the server.
@@ -248,7 +259,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   bool at_once =
       server.isolation != config::Isolation::automatic && server.isolation != config::Isolation::shared;
   // Where there are several threads, what comes at one moment may come in two turns.
-  at_once = at_once || plan_.clients[record.client].together || plan_.config.workers > 1;
+  at_once =
+      at_once || plan_.clients[record.client].together || plan_.config.workers > 1 || plan_.replicas > 1;
   for (const auto& [other_tag, other] : calls_)
     at_once = at_once || (other.plan->asks() && other.plan->server == attempt.server);
   const bool late = attempt.http || attempt.was_full ? by_server(record)
@@ -421,6 +433,7 @@ void Ledger::judge_places(size_t server) {
       if (fault.dropped || fault.kind != FaultPlan::Kind::reload || fault.how != 4 ||
           fault.server != server || fault.at > when)
         continue;
+      if (drained && fault.at >= drained_at) continue;  // one that is stopping reads nothing again
       if (fault.at + slack >= when) {
         most = std::max(most, places_after(fault));
       } else if (fault.at > since) {

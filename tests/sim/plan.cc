@@ -92,6 +92,8 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   if (calm) times.max_duration = milliseconds(60000);
   if (calm) times.request += milliseconds(2000);
   if (calm && !times.progress_resets) times.request = milliseconds(30000);
+  // In a session those that may ask go one after the other.
+  if (calm) server.limits.queue_timeout = milliseconds(60000);
   if (!calm && random.percent(30)) {
     server.limits.max_in_flight = static_cast<uint32_t>(random.between(1, 4));
     server.limits.max_queue = static_cast<uint32_t>(random.between(0, 6));
@@ -210,11 +212,11 @@ void draw_probes(Plan& plan) {
       if (fault.kind == FaultPlan::Kind::reload && fault.how == 4 && fault.server == i) most = 1;
     }
     // Its one process may be kept for somebody who may come back: who has a session in which questions can be
-    // asked, or which is subscribed to something, has it alone.
+    // asked, or which is subscribed to something, or is another caller's, has it alone.
     const bool has_sessions =
         !plan.servers[i].modern &&
-        std::any_of(plan.clients.begin(), plan.clients.end(), [](const ClientPlan& one) {
-          return !one.modern && (one.can_be_asked || one.listens_at >= 0);
+        std::any_of(plan.clients.begin(), plan.clients.end(), [&plan](const ClientPlan& one) {
+          return !one.modern && (plan.keys || one.can_be_asked || one.listens_at >= 0);
         });
     const bool kept_apart = has_sessions || (server.isolation != config::Isolation::automatic &&
                                              server.isolation != config::Isolation::shared);
@@ -236,7 +238,7 @@ void draw_probes(Plan& plan) {
       call.server = i;
       call.is_probe = true;
       call.fresh_connection = true;
-      call.at = base + (k == 0 ? 6 : 10) * kSecond;  // circuits are open for 5 at most
+      call.at = base + (k == 0 ? 10 : 14) * kSecond;  // circuits are open for 5 at most
       if (alone) call.at = base + (10 + 3 * static_cast<Time>(client.calls.size())) * kSecond;
       const Time together = std::min(150 * kMillisecond, server.timeouts.request.count() * kMillisecond / 3);
       call.ops = {{Op::Kind::wait, k == 0 ? 0 : together}, {Op::Kind::result}};

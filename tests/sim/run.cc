@@ -284,7 +284,8 @@ void Stage::end_when_empty(Time wait, bool last) {
   for (size_t i = 1; i < world_.threads().count(); ++i)
     world_.at_home(static_cast<int>(i), world_.now() + wait, [] { held_bytes(); });
   world_.at_home(0, world_.now() + wait + kSecond, [this, last] {
-    if (!last && held_bytes() != 0 && !keeps_what_servers_said()) return end_when_empty(60 * kSecond, true);
+    const bool holds = held_bytes() != 0 && !keeps_what_servers_said();
+    if (!last && (holds || servers_hear_of_listens())) return end_when_empty(60 * kSecond, true);
     check_empty();
     if (plan_.on_stdio) return clients_.front()->leave();
     gateways_.stop();
