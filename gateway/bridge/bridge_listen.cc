@@ -163,7 +163,7 @@ void BridgeListen::refresh() {
   request.from = from_;
   request.takes_late_grants = true;
   auto call = inner_.start(std::move(request), *next_);
-  if (!call) return lost(*next_, call.error().text, loss_of(call.error()));
+  if (!call) return lost(*next_, call.error());
   next_->call = std::move(*call);
 }
 
@@ -362,6 +362,11 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
     after_refusal_ = false;
     refresh();
   });
+}
+
+// An open circuit says how long it is open: to ask before that would only be logged, once for each try.
+void BridgeListen::lost(Listen& listen, const core::Failure& failure) {
+  lost(listen, failure.text, loss_of(failure), no_sooner_than(failure));
 }
 
 // What stands goes on as it is.

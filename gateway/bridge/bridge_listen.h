@@ -62,7 +62,7 @@ class BridgeListen {
     void on_call_failed(const core::Failure& failure) override {
       if (failure.by_policy || mcp::is_refusal_of_client(failure.reason))
         return listen.refused(*this, failure);
-      listen.lost(*this, failure.text, loss_of(failure));
+      listen.lost(*this, failure);
     }
 
     BridgeListen& listen;
@@ -91,6 +91,7 @@ class BridgeListen {
   void notify(Listen& listen, mcp::Message message);
   void lost(Listen& listen, const std::string& why, Loss loss,
             std::chrono::milliseconds no_sooner = std::chrono::milliseconds(-1));
+  void lost(Listen& listen, const core::Failure& failure);
   // By a policy, which may say which URIs it is for; or the server refuses the client (401, 403, 429).
   void refused(Listen& listen, const core::Failure& failure);
   // These subscriptions are over, and who waits for one is told why.

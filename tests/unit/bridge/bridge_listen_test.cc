@@ -66,6 +66,15 @@ TEST_CASE("a session listens to the lists that its server announces") {
     REQUIRE(world.client.told.size() == 1);
     CHECK(has(world.client.told[0], "notifications/tools/list_changed"));
   }
+  SECTION("one that an open circuit refused is asked for again when that is over") {
+    world.config.restart.max_backoff = std::chrono::milliseconds(1000);
+    core::Failure open{EndReason::circuit_open, "files is left alone"};
+    open.retry_after_ms = 60;
+    const auto since = world.loop.now();
+    first->fail(open);
+    REQUIRE(world.wait_for([&] { return world.server->asked.size() == 3; }));
+    CHECK(world.loop.now() - since >= std::chrono::milliseconds(60));
+  }
   SECTION("one that is refused is asked for again, unless the server does not know listens") {
     first->fail(EndReason::upstream_exited);
     REQUIRE(world.wait_for([&] { return world.server->asked.size() == 3; }));
