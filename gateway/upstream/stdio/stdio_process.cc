@@ -26,8 +26,9 @@ constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
 constexpr milliseconds kLastWords{100};
 // The same where its stdout has ended and only its stderr has not.
 constexpr milliseconds kLastStderr{20};
-// After its stdout has ended the exit status usually follows at once.
-constexpr milliseconds kExitFollows{50};
+// After its stdout has ended the exit status usually follows at once; it says more, and comes by another
+// process, which has to get its turn.
+constexpr milliseconds kExitFollows{200};
 
 }  // namespace
 
