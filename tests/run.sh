@@ -357,7 +357,7 @@ case $what in
     roads_suite
     policies_suite
     matrix_suite
-    if fits 350 "unit and wire under ThreadSanitizer" "make threads"; then
+    if fits 450 "unit and wire under ThreadSanitizer" "make threads"; then
       ahead_has_threads
       threads_suite quick
       if fits 100 fuzz "make fuzz"; then
