@@ -331,7 +331,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
     reachable = reachable && !fault.strikes(attempt.server);
     // A connection that was begun in the very turn in which everything stood still has its time behind it.
     const bool stood = !fault.dropped && fault.kind == FaultPlan::Kind::jump &&
-                       fault.length >= server.timeouts.connect.count() * kMillisecond;
+                       std::min(fault.length, kSecond) >= server.timeouts.connect.count() * kMillisecond;
     reachable = reachable && !(stood && left >= fault.at && left <= fault.at + kSecond + kAtOnce);
   }
   if (kind.http && !kind.modern && kind.sessions && reachable && attempt.cancels == 0)

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <map>
-#include <thread>
 
 #include "base/account.h"
 #include "base/held_bytes.h"
