@@ -57,6 +57,8 @@ const SETTINGS = {
   shutdown: { drain: '1s' },
   log: { format: 'logfmt' },
 };
+// All begin at once: before a server that is still starting, a listen would be acknowledged without it.
+const DEFAULTS = { timeouts: { acknowledge: '15s' } };
 const FRONT = ['--log-level', 'info', '--log-format', 'logfmt'];
 
 let folders = 0;
@@ -103,7 +105,7 @@ export class Place {
   text(more = {}) {
     const mcpServers = { [this.upstream]: this.server.config(this.has, this.form) };
     if (this.other) mcpServers.other = this.other.config();
-    return JSON.stringify({ ...(this.what.plugins && { plugins: this.what.plugins }), ...more, mcpServers });
+    return JSON.stringify({ defaults: DEFAULTS, ...(this.what.plugins && { plugins: this.what.plugins }), ...more, mcpServers });
   }
 
   write(more, file = 'lineward.json') {

@@ -183,14 +183,14 @@ TEST_CASE("without an answer the id is forgotten after the grace, and the proces
 TEST_CASE("the grace of a cancel that the server has not read yet begins again while it reads, ten times") {
   constexpr milliseconds kGrace{100};  // so that a machine that stands still for a while does not use up all of them
   World world(kGrace);
-  StdioCall& call = world.cancelled_unread();
   net::Timer reads(world.stdio.loop);
   std::function<void()> read = [&] {
     ++world.wire.has_taken;
     reads.start(milliseconds(1), read);
   };
-  read();
+  read();  // before the cancel, whose grace may be over in the next turn of a machine that stood still
   const milliseconds begun = world.stdio.loop.now();
+  StdioCall& call = world.cancelled_unread();
   run_for(world.stdio.loop, 3 * kGrace);
   CHECK(world.calls.find(call.id) != nullptr);
   SECTION("until it has read all") {
