@@ -354,9 +354,9 @@ case $what in
     worlds_suite "${SIM_SECONDS:-60}"
     node_suite e2e tests/e2e/*/*.test.mjs
     conformance_suite
-    roads_suite
-    policies_suite
-    matrix_suite
+    ! fits 260 roads "make e2e" || roads_suite
+    ! fits 120 policies "make e2e" || policies_suite
+    ! fits 70 matrix "make e2e" || matrix_suite
     if fits 450 "unit and wire under ThreadSanitizer" "make threads"; then
       ahead_has_threads
       threads_suite quick
