@@ -113,7 +113,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (gone_ || !(in.at_end() || in.broken())) return;
     gone_ = true;
     reader_.end();
-    if (busy_ && exchange_.record && exchange_.record->ended < 0) {
+    if (busy_ && exchange_.record && exchange_.record->ended < 0 && !exchange_.asked) {
       // A connection that was kept may end just when it is used again: then nothing was read of the request.
       CallRecord& record = *exchange_.record;
       const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0 && record.left < 0;
@@ -207,6 +207,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
       if (member_of(parsed, "id").dump() != exchange.raw_id)
         client_.ledger_.violation("a question has another id than the call", text);
+      exchange_.asked = true;
       return client_.asked(*record, parsed["result"]);
     }
     client_.ears_.answer(*record, exchange.raw_id, parsed, text, status_ == 200);
@@ -217,7 +218,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (!events_ && !body_.empty()) message(body_);
     if (exchange_.listen) client_.listen_ended();
     for (CallRecord* one : records()) {
-      if (one->ended < 0 && !one->parked)
+      if (one->ended < 0 && !exchange_.asked)
         client_.ears_.end(*one, one->left_by_message ? "empty" : fmt::format("status {}", status_));
     }
     if (exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());

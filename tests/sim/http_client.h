@@ -30,6 +30,8 @@ class HttpClient final : public Client {
     const CallPlan* plan = nullptr;
     std::string raw_id, token;
     std::string answers;  // of a retry
+    // Its question has come, and the next round may be under way before the last byte of this one is here.
+    bool asked = false;
     bool listen = false;  // a listen, or the stream of a session
     std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
     std::function<void(int status)> on_status;
