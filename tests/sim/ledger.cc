@@ -12,6 +12,7 @@ namespace {
 
 // How long the gateway may take for what it should do at once: the way there counts too.
 constexpr Time kAtOnce = 200 * kMillisecond;
+constexpr size_t kLong = 10'000;                 // bytes that a pipe does not take at once
 constexpr std::chrono::milliseconds kGone{200};  // of a process that goes when it is told to
 
 std::string_view padding(const CallPlan& call, size_t more = 0) {
@@ -311,7 +312,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const Time bound = left + stood_still + parked + resume + kAtOnce + passing() +
                      (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
-  if (attempt.died >= 0 && attempt.died <= bound) return;
+  // What is behind a long request in a pipe is read as much later.
+  const Time in_pipe = attempt.http || attempt.received < 0 ? 0 : attempt.received - attempt.sent;
+  if (attempt.died >= 0 && attempt.died <= bound + in_pipe) return;
   // Of a process that is ended because of another call: this one is over already.
   if (!attempt.http && server.cancel == config::CancelMode::kill && attempt.died >= 0) return;
   // What was written into a pipe that stands still is not read any more when its process ends.
@@ -369,8 +372,13 @@ void Ledger::judge_time(const CallRecord& record) {
   bool asked = false;  // a question names no call: it may have stopped this one's clock
   for (const auto& [tag, other] : calls_)
     asked = asked || (other.plan->asks() && other.plan->server == record.plan->server);
-  if (only != nullptr && !only->was_full && !asked && !jumps && !waits_for_batch(record)) {
-    const bool answered = by_server(record) && only->answer_read >= 0;
+  // A client on stdio has one pipe, and what is behind a long answer in it comes as much later.
+  bool behind = false;
+  for (const auto& [tag, other] : calls_)
+    behind = behind || (plan_.on_stdio && &other != &record && other.plan->padding > kLong);
+  const bool answered = by_server(record) && only != nullptr && only->answer_read >= 0;
+  const bool is_late_itself = answered || !behind;
+  if (only != nullptr && is_late_itself && !only->was_full && !asked && !jumps && !waits_for_batch(record)) {
     const Time until = answered ? only->answer_read : record.ended - record.plan->slow_reader;
     const Time least = std::min(server.timeouts.max_duration, server.timeouts.request).count() * kMillisecond;
     // An answer that a hook looks at has come in time.
