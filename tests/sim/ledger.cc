@@ -374,9 +374,11 @@ void Ledger::judge_time(const CallRecord& record) {
     asked = asked || (other.plan->asks() && other.plan->server == record.plan->server);
   // A client on stdio has one pipe, and what is behind a long answer in it comes as much later.
   bool behind = false;
-  for (const auto& [tag, other] : calls_)
-    behind = behind || (plan_.on_stdio && &other != &record &&
-                        other.plan->padding + other.plan->more_in_result > kLong);
+  for (const auto& [tag, other] : calls_) {
+    const bool is_long = other.plan->padding + other.plan->more_in_result > kLong;
+    behind = behind || (plan_.on_stdio && &other != &record && is_long && other.ended >= record.begun &&
+                        other.ended <= record.ended);
+  }
   const bool answered = by_server(record) && only != nullptr && only->answer_read >= 0;
   const bool is_late_itself = answered || !behind;
   if (only != nullptr && is_late_itself && !only->was_full && !asked && !jumps && !waits_for_batch(record)) {

@@ -197,13 +197,29 @@ Time quiet_from(const Plan& plan) {
   return std::min(last + 10 * kSecond, plan.last + limits_of_all(plan));
 }
 
+// Where sessions wait for each other's process, the last of them may keep it for as long as a session may
+// idle.
+Time sessions_in_line(const Plan& plan) {
+  const auto& listen = plan.config.listen;
+  const auto sessions = static_cast<Time>(std::count_if(plan.clients.begin(), plan.clients.end(),
+                                                        [](const ClientPlan& one) { return !one.modern; }));
+  Time longest = 0;
+  for (size_t i = 0; i < plan.servers.size(); ++i) {
+    if (plan.servers[i].http || plan.servers[i].modern) continue;
+    const Time waiting = std::max<Time>(0, sessions - plan.config.servers[i].instances);
+    longest =
+        std::max(longest, waiting * (listen.session_idle + listen.resume_window).count() * kMillisecond);
+  }
+  return longest;
+}
+
 // The last client: calls to each server, when it is quiet. First one, for a circuit that is open; then as
 // many as may be under way at once.
 void draw_probes(Plan& plan) {
   ClientPlan another;
   ClientPlan& client = plan.on_stdio ? plan.clients.front() : another;
   const size_t index = plan.on_stdio ? 0 : plan.clients.size();
-  const Time base = quiet_from(plan);
+  const Time base = quiet_from(plan) + sessions_in_line(plan);
   for (size_t i = 0; i < plan.servers.size(); ++i) {
     const config::Server& server = plan.config.servers[i];
     const size_t places = size_t{server.limits.max_in_flight} + server.limits.max_queue;

@@ -187,12 +187,12 @@ void Script::next() {
       case Op::Kind::garbage: stage_.garbage(*this); break;
       case Op::Kind::die:
         stopped_ = true;
-        attempt_.died = world_.now();
+        if (attempt_.died < 0) attempt_.died = world_.now();  // its connection may have died before
         stage_.die(*this);
         return;
       case Op::Kind::close:
         stopped_ = true;
-        attempt_.died = world_.now();
+        if (attempt_.died < 0) attempt_.died = world_.now();
         stage_.close(*this);
         return;
       case Op::Kind::question:

@@ -181,8 +181,8 @@ TEST_CASE("without an answer the id is forgotten after the grace, and the proces
 }
 
 TEST_CASE("the grace of a cancel that the server has not read yet begins again while it reads, ten times") {
-  constexpr milliseconds kGrace{
-      100};  // so that a machine that stands still for a while does not use up all of them
+  // So that a machine that stands still for a while does not use up all of them.
+  constexpr milliseconds kGrace{100};
   World world(kGrace);
   net::Timer reads(world.stdio.loop);
   std::function<void()> read = [&] {
