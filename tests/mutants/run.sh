@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh [--seconds N] [--quick] [--few] [--again] [--touched] [--table] [--list] [MODULE | MODULE/NAME]…
+# run.sh [--seconds N] [--quick] [--few] [--again] [--touched] [--table] [--list] [--worlds] [MODULE | MODULE/NAME]…
 # Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md): the module's own unit tests,
 # the likeliest wire scripts, simulated worlds, the other wire scripts, all other unit tests; the first that fails ends it.
 # Everything happens in build/mutants, in a copy of this tree.
@@ -10,6 +10,8 @@
 #   --few         without the unit tests of other modules, which take long to link: what only they find survives
 #   --table       only the table of what is known
 #   --list        the bugs that would be judged
+#   --worlds      nothing but simulated worlds, for 60 seconds each from one seed on (MUTANT_SEED), of worlds.txt or of those
+#                 that are named: in which world each is found, after how many and how long, as a table
 # JOBS (default: cores) for building and wire scripts; for each bug MUTANT_WORLDS (2000) simulated worlds, and before them
 # MUTANT_SCRIPTS (60) wire scripts.
 set -uo pipefail
@@ -24,6 +26,7 @@ results=$home/results.tsv
 jobs=${JOBS:-$(nproc)}
 worlds=${MUTANT_WORLDS:-2000}
 likely=${MUTANT_SCRIPTS:-60}
+seed=${MUTANT_SEED:-700000}
 
 limit=''
 again=''
@@ -41,6 +44,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=1 ;;
     --table) mode=table ;;
     --list) mode=list ;;
+    --worlds) mode=worlds ;;
     -*) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
     *) one=${1#tests/mutants/}; one=${one%.patch}; wanted+=("${one%/}") ;;
   esac
@@ -283,6 +287,11 @@ wire() {  # GATEWAY MUTANT [LIST]; what was not run yet then is in wire.rest
 
 # What fails without any bug finds none: it is left out, and named. A bug changes one file: headers are compiled once, and
 # sources one by one.
+configure() {
+  (cd "$tree" && conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLINEWARD_TESTS=ON \
+    -DLINEWARD_PCH=ON -DLINEWARD_UNITY=OFF -DLINEWARD_WERROR=OFF -DLINEWARD_REVISION=mutants) || fail "cannot be configured"
+}
+
 baseline() {
   local begun rest=''
   [ "$(cat "$home/baseline" 2>/dev/null)" != "$around" ] || return 0
@@ -290,8 +299,7 @@ baseline() {
   rm -rf "$home/baseline" "$home/baseline.times" "$home/units" "$home/steady" "$clean"
   mkdir -p "$home/units" "$home/steady" "$clean"
   : >"$home/unsteady.wire"
-  (cd "$tree" && conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLINEWARD_TESTS=ON \
-    -DLINEWARD_PCH=ON -DLINEWARD_UNITY=OFF -DLINEWARD_WERROR=OFF -DLINEWARD_REVISION=mutants) || fail "cannot be configured"
+  configure
   build lineward wire-runner sim || { tail -40 "$home/build.log"; fail "this tree does not compile"; }
   cp "$build/lineward" "$build/tests/sim/sim" "$clean/"
   begun=$SECONDS
@@ -369,6 +377,29 @@ judge() {  # MUTANT
   verdict survived
 }
 
+# ---- by fresh worlds alone ----
+
+world_row() {  # PROMISE FOUND-BY SEED WORLDS SECONDS
+  printf '| %s | %s | %s | %s | %s |\n' "$@"
+}
+
+by_worlds() {  # MUTANT
+  local log=$home/worlds.log promise line at begun
+  promise=$(head -1 "tests/mutants/$1.patch")
+  promise="\`$1\`: ${promise#Breaks: }"
+  if ! plant "$1" || ! build sim; then
+    world_row "$promise" "does not apply or compile" - - -
+    return
+  fi
+  begun=$EPOCHREALTIME
+  timeout -k 5 180 "$build/tests/sim/sim" --briefly --from "$seed" --seconds 60 >"$log" 2>&1
+  line=$(grep -m1 -E 'FAILED|ended the process' "$log")
+  [ -n "$line" ] || { world_row "$promise" "**not found**" - "$(awk '/worlds from/ { print $1 }' "$log")" 60; return; }
+  at=$(sed -E 's/^seed ([0-9]+).*/\1/' <<<"$line")
+  world_row "$promise" "$(sed -E 's/^seed [0-9]+ (FAILED: )?//; s/ \(.*//' <<<"$line")" "$at" $((at - seed + 1)) \
+    "$(awk -v from="$begun" -v to="$EPOCHREALTIME" 'BEGIN { printf "%.1f", to - from }')"
+}
+
 # ---- the table ----
 
 table() {
@@ -430,6 +461,18 @@ if [ $mode = list ]; then
 fi
 trap uproot EXIT
 trap 'exit 130' INT TERM
+if [ $mode = worlds ]; then
+  [ ${#wanted[@]} != 0 ] || mapfile -t wanted < <(grep -vE '^(#|$)' tests/mutants/worlds.txt)
+  rm -f "$home/baseline"  # what is built here was not run without a bug
+  configure >"$home/build.log" 2>&1
+  world_row bug "found by" seed worlds seconds
+  world_row --- --- --- --- ---
+  while read -r name; do
+    by_worlds "$name"
+    uproot
+  done < <(chosen)
+  exit
+fi
 # Those of one file in a row: it is not built in between without any.
 mapfile -t names < <(chosen | while read -r name; do printf '%s %s\n' "$(files_of "$name" | head -1)" "$name"; done | sort | cut -d' ' -f2)
 [ ${#names[@]} != 0 ] || exit 2

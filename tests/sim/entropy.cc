@@ -1,16 +1,22 @@
 // Time and chance as the C library, OpenSSL and the C++ library give them: in this program they come from the
 // world. An executable's symbols come before those of shared libraries.
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/rand.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdint>
+#include <cstring>
 #include <random>
 
+#include "sanitized.h"
 #include "world.h"
 
 namespace {
@@ -71,6 +77,33 @@ extern "C" int poll(struct pollfd* which, nfds_t count, int wait) {
   }
   return static_cast<int>(syscall(SYS_poll, which, count, wait));
 }
+
+// A world has no terminal, and who crashes in it is told by main().
+extern "C" int open(const char* path, int flags, ...) {
+  if (has_world() && std::strcmp(path, "/dev/tty") == 0) {
+    errno = ENXIO;
+    return -1;
+  }
+  va_list more;
+  va_start(more, flags);
+  const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
+  va_end(more);
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+#if !LINEWARD_SIM_SANITIZED
+extern "C" int sigaction(int signal, const struct sigaction* now, struct sigaction* before) noexcept {
+  using Action = int (*)(int, const struct sigaction*, struct sigaction*);
+  static const auto real = reinterpret_cast<Action>(dlsym(RTLD_NEXT, "sigaction"));
+  if (!has_world()) return real(signal, now, before);
+  if (before != nullptr) *before = {};
+  return 0;
+}
+
+// The processor would be asked what it can do, each time.
+void std::random_device::_M_init(const std::string&) {}
+void std::random_device::_M_fini() {}
+#endif
 
 unsigned int std::random_device::_M_getval() {
   if (has_world()) return static_cast<unsigned int>(world().entropy().next());

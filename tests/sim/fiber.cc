@@ -1,55 +1,23 @@
 #include "fiber.h"
 
+#if LINEWARD_SIM_PLAYS
+
+#include <cxxabi.h>
+#include <elf.h>
 #include <sys/auxv.h>
 
-#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
+#include <vector>
 
-#include "sanitized.h"
+#include "heap.h"
+#include "huge_pages.h"
 
-#if !LINEWARD_SIM_SANITIZED && defined(__x86_64__) && defined(__linux__)
-#define LINEWARD_SIM_LENDS 1
-#else
-#define LINEWARD_SIM_LENDS 0
-#endif
-
-namespace lineward::sim {
-namespace {
-
-void wait(sem_t& semaphore) {
-  while (sem_wait(&semaphore) != 0) {
-  }
-}
-
-#if LINEWARD_SIM_LENDS
-
-// Where a stack was left, and what `fs` was: the thread's own data.
-struct Place {
-  void* stack = nullptr;
-  uint64_t own = 0;
-};
-
-// They begin with their own address.
-uint64_t own_data() {
-  uint64_t at = 0;
-  asm volatile("movq %%fs:0, %0" : "=r"(at));
-  return at;
-}
-
-#else
-struct Place {};
-#endif
-
-}  // namespace
-
-#if LINEWARD_SIM_LENDS
-// May a program say itself where its thread's own data are (wrfsbase)? Else the kernel is asked to
-// (arch_prctl), which takes a tenth of what it takes to let another thread run.
-extern "C" const bool lineward_sim_says_itself = (getauxval(AT_HWCAP2) & 2) != 0;
-// Leaves `from` here and goes on where `to` was left. What a function has to keep is kept on the stack; `arg`
-// comes through, for the one that begins.
-extern "C" void lineward_sim_switch(void* from, void* to, void* arg);
+// Leaves a stack here, which `left` tells then, and goes on where another one was left. What a function has
+// to keep is kept on the stack.
+extern "C" void lineward_sim_switch(void** left, void* to);
 asm(R"(
 .pushsection .text
 .type lineward_sim_switch, @function
@@ -61,20 +29,7 @@ lineward_sim_switch:
   pushq %r14
   pushq %r15
   movq %rsp, (%rdi)
-  movq %fs:0, %rax
-  movq %rax, 8(%rdi)
-  movq (%rsi), %rsp
-  movq 8(%rsi), %rsi
-  cmpb $0, lineward_sim_says_itself(%rip)
-  je 1f
-  wrfsbase %rsi
-  jmp 2f
-1:
-  movl $0x1002, %edi  # ARCH_SET_FS
-  movl $158, %eax     # arch_prctl
-  syscall
-2:
-  movq %rdx, %rdi
+  movq %rsi, %rsp
   popq %r15
   popq %r14
   popq %r13
@@ -85,77 +40,190 @@ lineward_sim_switch:
 .size lineward_sim_switch, .-lineward_sim_switch
 .popsection
 )");
-#endif
 
-struct Fiber::Lent {
-  Place left;            // where the fiber goes on
-  sem_t entered;         // its thread has left its stack to others
-  bool at_hand = false;  // that has been waited for
-  // On which its thread waits meanwhile.
-  alignas(64) std::byte stack[32 * 1024];
+// glibc's own, which the C++ library calls too.
+extern "C" int __cxa_thread_atexit_impl(void (*end)(void*), void* object, void* library);
+
+namespace lineward::sim {
+namespace {
+
+// What the program itself keeps for each thread: where it is for this one, and how it begins.
+struct OwnData {
+  std::byte* at = nullptr;
+  size_t size = 0;
+  const void* first = nullptr;
+  size_t first_size = 0;
 };
 
-Fiber::Fiber() {
-  sem_init(&baton_, 0, 0);
-#if LINEWARD_SIM_LENDS
-  lent_.reset(new Lent);  // the stack is not filled
-  sem_init(&lent_->entered, 0, 0);
-#endif
+// It ends where the thread's pointer points to, which is the address that stands there (the ABI's "variant
+// II").
+OwnData find_own_data() {
+  OwnData own;
+  const auto* parts = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
+  const size_t count = getauxval(AT_PHNUM);
+  uintptr_t base = 0, end = 0;
+  asm volatile("movq %%fs:0, %0" : "=r"(end));
+  for (size_t i = 0; i < count; ++i) {
+    const Elf64_Phdr& part = parts[i];
+    if (part.p_type == PT_PHDR) base = reinterpret_cast<uintptr_t>(parts) - part.p_vaddr;
+    if (part.p_type != PT_TLS) continue;
+    if (part.p_vaddr % part.p_align != 0) std::abort();
+    own.size = (part.p_memsz + part.p_align - 1) & ~(part.p_align - 1);
+    own.at = reinterpret_cast<std::byte*>(end - own.size);
+    own.first = reinterpret_cast<const void*>(base + part.p_vaddr);
+    own.first_size = part.p_filesz;
+  }
+  if (own.at == nullptr) std::abort();
+  return own;
 }
 
-Fiber::~Fiber() {
-  sem_destroy(&baton_);
-  if (lent_) sem_destroy(&lent_->entered);
+// Of the one thread that has worlds.
+const OwnData& own_data() {
+  static const OwnData own = find_own_data();
+  return own;
 }
 
-#if LINEWARD_SIM_LENDS
+// What of it has an end.
+struct End {
+  void (*end)(void*);
+  void* object;
+  End* before;
+};
+constinit thread_local bool is_fiber = false;
+constinit thread_local End* ends = nullptr;  // of a fiber, the last one first
 
-namespace {
-Fiber* leaving = nullptr;  // its stack can be given back as soon as another one runs
+Fiber* arriving = nullptr;
+void* left_stack = nullptr;  // of one that has left: nobody's as soon as another one runs
+
+std::vector<void*>& spare_stacks() {
+  static std::vector<void*> all;
+  return all;
 }
 
-// On the other stack, by the thread itself.
-void Fiber::park() {
-  sem_post(&lent_->entered);
-  wait(baton_);
-  Place nobodys;
-  lineward_sim_switch(&nobodys, &lent_->left, nullptr);
+void* take_stack() {
+  auto& spare = spare_stacks();
+  if (spare.empty()) return make_stack();
+  void* stack = spare.back();
+  spare.pop_back();
+  return stack;
+}
+
+}  // namespace
+
+Fiber::Fiber() = default;
+Fiber::~Fiber() = default;
+
+void Fiber::begin(void (*work)(void*), void* with) {
+  const OwnData& own = own_data();
+  own_.reset(new std::byte[own.size]);
+  std::memcpy(own_.get(), own.first, own.first_size);
+  std::memset(own_.get() + own.first_size, 0, own.size - own.first_size);
+  work_ = work;
+  with_ = with;
+  stack_ = take_stack();
+  // As if something had called it, at an address between 16 bytes and 16 bytes, and left its stack.
+  auto* top = reinterpret_cast<uint64_t*>(static_cast<std::byte*>(stack_) + kStack) - 1;
+  *top = 0;
+  *--top = reinterpret_cast<uint64_t>(+[] {
+    Fiber* self = arriving;
+    self->arrive();
+    is_fiber = true;
+    self->work_(self->with_);
+    std::abort();  // it has left
+  });
+  for (int saved = 0; saved < 6; ++saved)
+    *--top = 0;
+  stack_at_ = top;
+}
+
+void Fiber::end_own() {
+  // What begins meanwhile ends too.
+  while (ends != nullptr) {
+    const std::unique_ptr<End> last(ends);
+    ends = last->before;
+    last->end(last->object);
+  }
+}
+
+void Fiber::keep_and_bring(Fiber& to) {
+  const OwnData& own = own_data();
+  if (!own_) own_.reset(new std::byte[own.size]);
+  auto* exceptions = reinterpret_cast<decltype(exceptions_)*>(abi::__cxa_get_globals());
+  exceptions_ = std::exchange(*exceptions, to.exceptions_);
+  std::memcpy(own_.get(), own.at, own.size);
+  std::memcpy(own.at, to.own_.get(), own.size);
+  arriving = &to;
+  lineward_sim_switch(&stack_at_, to.stack_at_);
 }
 
 void Fiber::arrive() {
-  if (Fiber* left = std::exchange(leaving, nullptr)) sem_post(&left->baton_);
-}
-
-void Fiber::run_to(Fiber& from, Fiber& to) {
-  from.lent_->at_hand = true;
-  if (!std::exchange(to.lent_->at_hand, true)) wait(to.lent_->entered);
-  lineward_sim_switch(&from.lent_->left, &to.lent_->left, nullptr);
-}
-
-void Fiber::enter() {
-  // As if park() had been called by nobody: the address that it would return to lies between 16 bytes and 16
-  // bytes.
-  auto* top = reinterpret_cast<uint64_t*>(lent_->stack + sizeof lent_->stack) - 1;
-  *top = 0;
-  *--top = reinterpret_cast<uint64_t>(+[](Fiber* fiber) { fiber->park(); });
-  for (int saved = 0; saved < 6; ++saved)
-    *--top = 0;
-  Place parking{top, own_data()};
-  lineward_sim_switch(&lent_->left, &parking, this);
-  arrive();
+  if (void* stack = std::exchange(left_stack, nullptr)) spare_stacks().push_back(stack);
 }
 
 void Fiber::pass(Fiber& from, Fiber& to) {
-  run_to(from, to);
+  from.keep_and_bring(to);
   from.arrive();
 }
 
 void Fiber::leave(Fiber& to) {
-  leaving = this;
-  run_to(*this, to);  // returns on the thread itself
+  left_stack = std::exchange(stack_, nullptr);
+  keep_and_bring(to);
+}
+
+void on_own_thread(const std::function<void()>& work) {
+  struct Both {
+    const std::function<void()>& work;
+    Fiber outside, inside;
+  } both{work, {}, {}};
+  both.inside.begin(
+      [](void* given) {
+        auto& its = *static_cast<Both*>(given);
+        its.work();
+        enters_heap();
+        Fiber::end_own();
+        leaves_heap();
+        its.inside.leave(its.outside);
+      },
+      &both);
+  Fiber::pass(both.outside, both.inside);
+}
+
+}  // namespace lineward::sim
+
+// An executable's symbols come before those of shared libraries. What is a library's ends with the kernel's
+// thread.
+extern "C" int __cxa_thread_atexit(void (*end)(void*), void* object, void* library) noexcept {
+  using namespace lineward::sim;
+  const OwnData& own = own_data();
+  const auto at = static_cast<size_t>(static_cast<std::byte*>(object) - own.at);
+  if (!is_fiber || at >= own.size) return __cxa_thread_atexit_impl(end, object, library);
+  ends = new End{end, object, ends};
+  return 0;
 }
 
 #else
+
+#include <thread>
+
+namespace lineward::sim {
+namespace {
+
+void wait(sem_t& semaphore) {
+  while (sem_wait(&semaphore) != 0) {
+  }
+}
+
+}  // namespace
+
+Fiber::Fiber() {
+  sem_init(&baton_, 0, 0);
+}
+
+Fiber::~Fiber() {
+  sem_destroy(&baton_);
+}
+
+void Fiber::begin(void (*)(void*), void*) {}
 
 void Fiber::enter() {
   wait(baton_);
@@ -170,6 +238,12 @@ void Fiber::leave(Fiber& to) {
   sem_post(&to.baton_);
 }
 
-#endif
+void Fiber::end_own() {}
+
+void on_own_thread(const std::function<void()>& work) {
+  std::thread(work).join();
+}
 
 }  // namespace lineward::sim
+
+#endif

@@ -5,7 +5,6 @@
 #if !LINEWARD_SIM_SANITIZED
 
 #include <elf.h>
-#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -68,42 +67,22 @@ void move_code_to_huge_pages() {
   mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(from));
 }
 
-void on_warm_stack(const std::function<void()>& work) {
-  constexpr size_t kStack = 4 * kHugePage;
-  static void* const stack = [] {
-    void* room = mmap(nullptr, kStack + kHugePage, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) std::abort();
-    void* from = reinterpret_cast<void*>(down(reinterpret_cast<uintptr_t>(room) + kHugePage - 1));
-    // Who needs more than three quarters of it is told so.
-    if (mprotect(from, kHugePage, PROT_NONE) != 0) std::abort();
-    return from;
-  }();
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_t thread{};
-  auto* const begin = +[](void* given) -> void* {
-    (*static_cast<const std::function<void()>*>(given))();
-    return nullptr;
-  };
-  if (pthread_attr_setstack(&attributes, stack, kStack) != 0 ||
-      pthread_create(&thread, &attributes, begin, const_cast<std::function<void()>*>(&work)) != 0)
-    std::abort();
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
+void* make_stack() {
+  void* room = mmap(nullptr, kStack + kHugePage, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) std::abort();
+  void* from = reinterpret_cast<void*>(down(reinterpret_cast<uintptr_t>(room) + kHugePage - 1));
+  // Who needs more than three quarters of it is told so.
+  if (mprotect(from, kHugePage, PROT_NONE) != 0) std::abort();
+  return from;
 }
 
 }  // namespace lineward::sim
 
 #else
 
-#include <thread>
-
 namespace lineward::sim {
 void move_code_to_huge_pages() {}
-void on_warm_stack(const std::function<void()>& work) {
-  std::thread(work).join();
-}
 }  // namespace lineward::sim
 
 #endif

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
 namespace lineward::sim {
 
@@ -14,8 +13,9 @@ constexpr size_t kHugePage = size_t{2} << 20;
 // the kernel may give in large pages. Where it gives none all is as before.
 void move_code_to_huge_pages();
 
-// On a thread that begins and ends here, one at a time: all have the same stack, which the kernel need not
-// clear for each.
-void on_warm_stack(const std::function<void()>& work);
+// Of a fiber: as much as is never given back, the lowest quarter of which may not be touched. Those of worlds
+// that are over are taken again, so that the kernel need not clear them for each.
+constexpr size_t kStack = 4 * kHugePage;
+void* make_stack();
 
 }  // namespace lineward::sim

@@ -1,5 +1,5 @@
-// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--small] [--seeds FILE] [--tell]: worlds one after
-// the other. The first that fails is made smaller and told.
+// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--small] [--seeds FILE] [--tell] [--briefly]: worlds
+// one after the other. The first that fails is made smaller and told; briefly: it is named.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   double limit = 10;
   uint64_t worlds = UINT64_MAX, from = 0;
   bool one = false, tell = false, twice = false, keep_going = false, from_given = false, small = false;
+  bool briefly = false;
   uint64_t seed = 0;
   std::string seeds, transitions_file;
   for (int i = 1; i < argc; ++i) {
@@ -87,6 +88,8 @@ int main(int argc, char** argv) {
       twice = true;
     else if (name == "--small")
       small = true;
+    else if (name == "--briefly")
+      briefly = true;
     else if (name == "--keep-going")
       keep_going = true;
     else {
@@ -146,7 +149,7 @@ int main(int argc, char** argv) {
     ++failed;
     fmt::print("seed {} FAILED: {} ({})\n", which, verdict.what, verdict.details);
     std::fflush(stdout);
-    if (!keep_going) explain(which, true);
+    if (!keep_going && !briefly) explain(which, true);
     return keep_going;
   };
   if (!seeds.empty()) {

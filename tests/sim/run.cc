@@ -9,11 +9,11 @@
 
 #include "base/account.h"
 #include "base/held_bytes.h"
+#include "fiber.h"
 #include "gateways.h"
 #include "hook_service.h"
 #include "http_client.h"
 #include "http_server.h"
-#include "huge_pages.h"
 #include "stdio_client.h"
 #include "stdio_server.h"
 
@@ -404,7 +404,7 @@ Verdict Stage::run() {
 // On a thread of its own: what the gateway keeps for a thread begins anew.
 Verdict run(const Plan& plan, bool tell) {
   Verdict verdict;
-  on_warm_stack([&] {
+  on_own_thread([&] {
     Stage stage(plan, tell);
     verdict = stage.run();
   });

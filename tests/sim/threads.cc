@@ -62,6 +62,10 @@ bool Threads::inside() {
   return self != nullptr;
 }
 
+pthread_t Threads::self_id() {
+  return reinterpret_cast<pthread_t>(self);
+}
+
 Threads::Thread* Threads::begun() {
   auto made = std::make_unique<Thread>();
   made->world = &world_;
@@ -73,10 +77,11 @@ Threads::Thread* Threads::begun() {
 void Threads::run(Thread* thread, const std::function<void()>& work) {
   self = thread;
   current = thread->number;
-  thread->fiber.enter();
+  if constexpr (!kPlayed) thread->fiber.enter();
   enters_heap();
   thread->state = Thread::State::running;
   work();
+  Fiber::end_own();
   Threads& threads = thread->world->threads();
   if (threads.at_end) threads.at_end();
   thread->state = Thread::State::finished;
@@ -172,30 +177,42 @@ void Threads::wake(const void* where) {
 
 }  // namespace lineward::sim
 
+using lineward::sim::kPlayed;
 using lineward::sim::Threads;
 using lineward::sim::world;
 
 // ---- threads ----
+
+namespace {
+
+struct Begin {
+  Threads::Thread* thread;
+  void* (*start)(void*);
+  void* with;
+
+  static void* run(void* given) {
+    const Begin its = *static_cast<Begin*>(given);
+    delete static_cast<Begin*>(given);
+    Threads::run(its.thread, [&] { its.start(its.with); });
+    return nullptr;
+  }
+};
+
+}  // namespace
 
 extern "C" int pthread_create(pthread_t* made, const pthread_attr_t* attributes, void* (*start)(void*),
                               void* with) noexcept {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const Create create = lineward::sim::real<Create>("pthread_create", nullptr);
   if (!Threads::inside()) return create(made, attributes, start, with);
-  struct Begin {
-    Threads::Thread* thread;
-    void* (*start)(void*);
-    void* with;
-  };
   auto* begin = new Begin{world().threads().begun(), start, with};
-  const int failed = create(
-      made, attributes,
-      [](void* given) -> void* {
-        const std::unique_ptr<Begin> its(static_cast<Begin*>(given));
-        Threads::run(its->thread, [&] { its->start(its->with); });
-        return nullptr;
-      },
-      begin);
+  int failed = 0;
+  if constexpr (kPlayed) {
+    *made = reinterpret_cast<pthread_t>(begin->thread);
+    begin->thread->fiber.begin([](void* given) { Begin::run(given); }, begin);
+  } else {
+    failed = create(made, attributes, Begin::run, begin);
+  }
   if (failed == 0) lineward::sim::known()[*made] = begin->thread;
   return failed;
 }
@@ -210,8 +227,35 @@ extern "C" int pthread_join(pthread_t thread, void** result) {
       world().threads().wait(found->second, lineward::sim::kEver);
     lineward::sim::known().erase(found);
   }
-  return join(thread, result);
+  return kPlayed ? 0 : join(thread, result);
 }
+
+#if LINEWARD_SIM_PLAYS
+extern "C" int pthread_detach(pthread_t thread) noexcept {
+  if (lineward::sim::known().erase(thread) > 0) return 0;
+  using Detach = int (*)(pthread_t);
+  static const Detach detach = lineward::sim::real<Detach>("pthread_detach", nullptr);
+  return detach(thread);
+}
+
+extern "C" pthread_t pthread_self() noexcept {
+  if (Threads::inside()) return Threads::self_id();
+  using Self = pthread_t (*)();
+  static const Self its = lineward::sim::real<Self>("pthread_self", nullptr);
+  return its();
+}
+
+// Signals of a world are the world's (World::raise), whoever blocks them.
+extern "C" int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  if (Threads::inside()) {
+    if (before != nullptr) sigemptyset(before);
+    return 0;
+  }
+  using Mask = int (*)(int, const sigset_t*, sigset_t*);
+  static const Mask mask = lineward::sim::real<Mask>("pthread_sigmask", nullptr);
+  return mask(how, set, before);
+}
+#endif
 
 // ---- what they wait with ----
 

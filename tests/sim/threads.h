@@ -5,6 +5,8 @@
 // Owned by the World, whose first thread made it. While there is one thread, nothing of it is used.
 #pragma once
 
+#include <pthread.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,6 +35,8 @@ class Threads {
   size_t count() const { return all_.size(); }
   // Is this thread one of a world?
   static bool inside();
+  // What pthread_self() says where threads are played.
+  static pthread_t self_id();
   bool is_alive(size_t number) const {
     return number < all_.size() && all_[number]->state != Thread::State::finished;
   }
@@ -43,9 +47,10 @@ class Threads {
   bool wait(const void* where, int64_t until);
   void wake(const void* where);
 
-  // A thread begins; what begun() gives is for the thread itself to go through with().
+  // A thread begins; what begun() gives is for the thread itself to go through run().
   struct Thread;
   Thread* begun();
+  // All that a thread does; where it is played (fiber.h) it does not return.
   static void run(Thread* thread, const std::function<void()>& work);
   // Done by each thread when its work is.
   std::function<void()> at_end;
