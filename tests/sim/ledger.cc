@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdio>
 #include <initializer_list>
+#include <set>
 
 namespace lineward::sim {
 namespace {
@@ -131,10 +132,10 @@ void Ledger::judge() {
     const ServerPlan& kind = plan_.servers[record.plan->server];
     const bool goes_late = kind.ignores_end || kind.ignores_term ||
                            plan_.config.servers[record.plan->server].limits.queue_timeout < kGone;
-    const bool may_be_leaving = !kind.http && goes_late &&
-                                plan_.config.servers[record.plan->server].instances < 64 &&
-                                record.outcome.find("queue_full") != std::string::npos;
-    if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open && !may_be_leaving)
+    const size_t instances = plan_.config.servers[record.plan->server].instances;
+    const bool may_be_taken = !kind.http && (goes_late || sessions_near(record.begun) >= instances) &&
+                              instances < 64 && record.outcome.find("queue_full") != std::string::npos;
+    if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open && !may_be_taken)
       violation("a server is not served as ever when all calls have ended", tag + " " + record.outcome);
   }
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
@@ -197,6 +198,18 @@ void Ledger::judge_call(const CallRecord& record) {
       !peers_fell_silent() && !plan_.has(FaultPlan::Kind::crowded) && !plan_.narrow &&
       record.plan->slow_reader == 0 && !record.request_cut && record.sent >= 0)
     violation("a client's connection was closed instead of an answer", tag);
+}
+
+// How many sessions may not have idled so long that their processes have gone by then.
+size_t Ledger::sessions_near(Time then) const {
+  const auto& listen = plan_.config.listen;
+  const Time gone = (listen.session_idle + listen.resume_window).count() * kMillisecond + 5 * kSecond;
+  std::set<size_t> clients;
+  for (const auto& [tag, record] : calls_) {
+    if (!record.modern && !record.plan->is_probe && then < std::max(record.ended, record.left) + gone)
+      clients.insert(record.client);
+  }
+  return clients.size();
 }
 
 // Replicas that all stand still have heard nothing of each other when they go on.

@@ -96,6 +96,7 @@ class Ledger {
   void judge_leave(const CallRecord& record, const Attempt& attempt);
   Time passing(size_t bytes = 0) const;
   bool peers_fell_silent() const;
+  size_t sessions_near(Time then) const;
   bool is_forbidden(const CallRecord& record) const;
   void judge_queue(size_t server);
   void judge_rate(size_t server);
