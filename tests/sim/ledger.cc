@@ -92,7 +92,8 @@ bool Ledger::asked_too_late(const std::string& tag) {
   if (record == nullptr || !record->plan->asks()) return false;
   Time over = record->left >= 0 ? record->left : record->ended;
   for (const auto& attempt : record->attempts) {
-    if (attempt->cancel_sent >= 0) over = std::min(over, attempt->cancel_sent);  // its limit was there first
+    // Its limit was there first; the client may not have read that yet.
+    if (attempt->cancel_sent >= 0 && (over < 0 || attempt->cancel_sent < over)) over = attempt->cancel_sent;
   }
   const Time grace = plan_.config.servers[record->plan->server].timeouts.cancel_grace.count() * kMillisecond;
   if (over < 0 || world_.now() <= over + grace) return false;
