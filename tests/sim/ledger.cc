@@ -425,6 +425,15 @@ void Ledger::judge_places(size_t server) {
     // Only a reload that adjusts it leaves it the same server, and when each call was over is known.
     if (fault.kind != FaultPlan::Kind::reload || fault.how == 2 || fault.how == 3) return;
   }
+  // In the turn in which it gave a call up it may have stood still before anybody heard of that.
+  const auto stood_before = [&](Time then) {
+    Time stood = 0;
+    for (const FaultPlan& fault : plan_.faults) {
+      const bool jumps = !fault.dropped && fault.kind == FaultPlan::Kind::jump;
+      if (jumps && fault.at <= then && then <= fault.at + slack) stood += std::min(fault.length, kSecond);
+    }
+    return stood;
+  };
   struct Stay {
     Time from, until;
     const std::string* tag;
@@ -448,7 +457,7 @@ void Ledger::judge_places(size_t server) {
       // When the gateway gave it up is not known where it told nobody. One that went and was given up in the
       // same turn was beside nobody.
       if (until != INT64_MAX && until > attempt->sent)
-        stays.push_back({attempt->sent, until - 50 * kMillisecond, &tag});
+        stays.push_back({attempt->sent, until - 50 * kMillisecond - stood_before(until), &tag});
     }
   }
   auto limit_at = [&](Time when) {

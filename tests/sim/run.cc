@@ -122,8 +122,12 @@ void Stage::begin() {
     });
     return;
   }
-  // When those who look whether all is well have their answers, too.
-  const Time latest = plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond;
+  // When those who look whether all is well have their answers, too; some of them come one after the other.
+  Time latest = plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond;
+  for (const ClientPlan& client : plan_.clients) {
+    for (const CallPlan& call : client.calls)
+      latest = std::max(latest, call.at + limits_of_all(plan_));
+  }
   world_.at(plan_.last + 20 * kSecond, [this, latest] { when_quiet(latest); });
 }
 

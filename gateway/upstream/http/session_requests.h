@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "http_client/http_headers.h"
 #include "net/lifetime.h"
 #include "upstream/http/http_sub_request.h"
 
