@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "core/exchange_api.h"
+#include "core/upstream.h"
 #include "exchange/call_log.h"
 #include "metrics/stats.h"
 

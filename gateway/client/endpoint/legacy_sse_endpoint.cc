@@ -6,6 +6,7 @@
 #include "client/http/admission.h"
 #include "client/session/sse_reply.h"
 #include "mcp/errors.h"
+#include "mcp/rewrite.h"
 
 namespace lineward::client {
 
