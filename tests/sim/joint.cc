@@ -12,18 +12,22 @@ Joint::~Joint() {
 void Joint::begin() {
   const auto join = [this](Link& a, Link& b) {
     a.from_gateway.on_ready = b.to_gateway.on_room = [weak = weak_from_this(), &a, &b] {
-      if (auto self = weak.lock()) pass(a.from_gateway, b.to_gateway);
+      if (auto self = weak.lock()) pass(a, b);
     };
   };
   join(*from_, *to_);
   join(*to_, *from_);
-  pass(from_->from_gateway, to_->to_gateway);
-  pass(to_->from_gateway, from_->to_gateway);
+  pass(*from_, *to_);
+  pass(*to_, *from_);
 }
 
-void Joint::pass(Way& out, Way& in) {
+void Joint::pass(Link& from, Link& to) {
+  Way& out = from.from_gateway;
+  Way& in = to.to_gateway;
   while (!out.ready().empty()) {
     const size_t taken = in.write(out.ready());
+    // Nobody will make room any more where the other one has closed.
+    if (taken == 0 && in.reader_gone()) out.close_reader();
     if (taken == 0) return;
     out.take(taken);
   }

@@ -18,7 +18,7 @@ class Joint final : public std::enable_shared_from_this<Joint> {
   void begin();
 
  private:
-  static void pass(Way& out, Way& in);
+  static void pass(Link& from, Link& to);
   std::shared_ptr<Link> from_, to_;
 };
 

@@ -85,6 +85,7 @@ void Threads::run(Thread* thread, const std::function<void()>& work) {
   Threads& threads = thread->world->threads();
   if (threads.at_end) threads.at_end();
   thread->state = Thread::State::finished;
+  threads.world_.thread_has_ended(thread->number);
   threads.wake(thread);
   Thread& next = threads.next();
   self = nullptr;

@@ -42,6 +42,7 @@ World::~World() {
       event.what = nullptr;
   }
   events_.clear();
+  knocks_.clear();
   links_.clear();
   the_world = nullptr;
 }
@@ -141,7 +142,9 @@ std::shared_ptr<Link> World::connect(const std::string& address, const std::stri
     auto now = listeners_.find(address);
     if (now == listeners_.end() || now->second.empty()) return link->from_gateway.reset();
     const Door& door = now->second[pick % now->second.size()];
+    knocks_.push_back({door.home, link});
     in_home(door.home, [this, link, address, listener = door.listener] {
+      std::erase_if(knocks_, [&](const Knock& one) { return one.link == link; });
       for (const Door& one : listeners_[address]) {
         if (one.listener == listener) return std::function(one.knock)(link);
       }
@@ -149,6 +152,13 @@ std::shared_ptr<Link> World::connect(const std::string& address, const std::stri
     });
   });
   return link;
+}
+
+void World::thread_has_ended(int home) {
+  for (const Knock& one : knocks_) {
+    if (one.home == home) one.link->from_gateway.reset();
+  }
+  std::erase_if(knocks_, [home](const Knock& one) { return one.home == home; });
 }
 
 void World::raise(int signal, int home) {

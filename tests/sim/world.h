@@ -111,6 +111,9 @@ class World {
   // Connects to the gateway; null: nobody listens there.
   std::shared_ptr<Link> connect(const std::string& address, const std::string& peer, uint64_t number);
 
+  // Who was to be let in by that thread finds nobody.
+  void thread_has_ended(int home);
+
   // ---- processes ----
   std::function<std::shared_ptr<Program>(const net::SpawnRequest&, std::shared_ptr<Child>)> spawn;
   int64_t next_pid() { return ++last_pid_; }
@@ -172,6 +175,11 @@ class World {
   std::map<std::string, Host> hosts_;
   std::map<std::string, Name> names_;
   std::map<std::string, std::vector<Door>> listeners_;
+  struct Knock {
+    int home;  // which is to open
+    std::shared_ptr<Link> link;
+  };
+  std::vector<Knock> knocks_;
   std::vector<SignalWatcher> signals_;
   std::map<int, Std> stdio_;
   int64_t last_pid_ = 1000;
