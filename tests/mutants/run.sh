@@ -468,6 +468,7 @@ if [ $mode = worlds ]; then
   world_row bug "found by" seed worlds seconds
   world_row --- --- --- --- ---
   while read -r name; do
+    [ -z "$limit" ] || [ "$SECONDS" -lt "$limit" ] || { say "the time is over"; break; }
     by_worlds "$name"
     uproot
   done < <(chosen)
