@@ -202,8 +202,9 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
   plan.request = head_for_peer(connection);
   give(plan.request, std::move(body));
   log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.client()}});
-  auto reply =
-      std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
+  ReplyOptions options = reply_options(connection, config_, router_.table());
+  plan.is_kept_alive = options.takes_events && !plan.raw_id.empty();
+  auto reply = std::make_unique<PassedReply>(loop_, connection, std::move(options));
   passes_.push_back(std::make_unique<PeerPass>(loop_, links_.peers, std::move(plan), std::move(reply),
                                                [this](PeerPass& pass) { over(pass); }));
 }

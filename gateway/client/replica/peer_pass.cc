@@ -72,6 +72,8 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPa
   reply_->on_gone([this](mcp::EndReason) { finish(); });
   held_.charge(plan_.caller);
   held_.set(plan_.request.body.size());
+  // A long request may take longer to be sent.
+  if (plan_.is_kept_alive) watch_silence(Half::first);
   call_ = peers_->pass(plan_.peer, std::move(plan_.request), *this);
 }
 
@@ -102,6 +104,7 @@ void PeerPass::on_peer_head(const http::ResponseInfo& info) {
   }
   whole_ = status_ == 204 || status_ == 304 || length_of(info.headers) <= kShort;
   if (!whole_) reply_->head(status_, std::move(headers_), type_);
+  if (silence_.running()) watch_silence(Half::first);
   if (type_.substr(0, kEvents.size()) != kEvents) return;
   if (!whole_ && !plan_.is_stream && !plan_.raw_id.empty()) events_.emplace(plan_.raw_id);
   watch_silence(Half::first);
@@ -113,9 +116,11 @@ void PeerPass::watch_silence(Half half) {
   if (plan_.quiet_limit.count() == 0) return;
   silence_.start(plan_.quiet_limit / 2, [this, half] {
     if (half == Half::first) return watch_silence(Half::second);
+    const std::string why = fmt::format("said nothing for {} ms", plan_.quiet_limit.count());
+    if (status_ == 0 || whole_) return failed(Sent::perhaps, why);
     log::write(log::Level::warn, "peer.silent", {{"peer", plan_.peer}, {"ms", plan_.quiet_limit.count()}});
     core::stats().count(core::Passed::failed);
-    break_off(fmt::format("said nothing for {} ms", plan_.quiet_limit.count()));
+    break_off(why);
   });
 }
 
@@ -169,12 +174,13 @@ void PeerPass::on_peer_body(std::string_view bytes) {
 void PeerPass::hold_back() {
   if (paused_ || !call_ || !reply_->above_high_watermark()) return;
   paused_ = true;
+  const bool watched = silence_.running();
   silence_.stop();
   call_->pause();
-  reply_->when_drained([this] {
+  reply_->when_drained([this, watched] {
     paused_ = false;
     if (call_) call_->resume();
-    if (type_.substr(0, kEvents.size()) == kEvents) watch_silence(Half::first);
+    if (call_ && watched) watch_silence(Half::first);
   });
 }
 

@@ -30,10 +30,12 @@ struct PeerPassPlan {
   std::function<void()> serve_here;
   // For those who keep records: it ends with that, its client's connection is still there.
   std::function<void(UnansweredRequest)> unanswered;
-  bool awaits_answer = false;                // it is a message, and no stream of a session
-  bool is_stream = false;                    // a GET: it ends when the gateway drains
-  std::chrono::milliseconds quiet_limit{0};  // of an event stream: its keep-alive comes more often
-  AccountPtr caller;                         // whose share its body is of
+  bool awaits_answer = false;  // it is a message, and no stream of a session
+  bool is_stream = false;      // a GET: it ends when the gateway drains
+  bool is_kept_alive = false;  // its answer begins with a keep-alive at the latest
+  // How long it may say nothing: keep-alives come more often. 0: for ever.
+  std::chrono::milliseconds quiet_limit{0};
+  AccountPtr caller;  // whose share its body is of
   core::PeerRequest request;
 };
 
