@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -206,15 +207,16 @@ extern "C" int pthread_create(pthread_t* made, const pthread_attr_t* attributes,
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const Create create = lineward::sim::real<Create>("pthread_create", nullptr);
   if (!Threads::inside()) return create(made, attributes, start, with);
-  auto* begin = new Begin{world().threads().begun(), start, with};
+  Threads::Thread* const thread = world().threads().begun();
+  auto* begin = new Begin{thread, start, with};  // its own from here on
   int failed = 0;
   if constexpr (kPlayed) {
-    *made = reinterpret_cast<pthread_t>(begin->thread);
-    begin->thread->fiber.begin([](void* given) { Begin::run(given); }, begin);
+    *made = reinterpret_cast<pthread_t>(thread);
+    thread->fiber.begin([](void* given) { Begin::run(given); }, begin);
   } else {
     failed = create(made, attributes, Begin::run, begin);
   }
-  if (failed == 0) lineward::sim::known()[*made] = begin->thread;
+  if (failed == 0) lineward::sim::known()[*made] = thread;
   return failed;
 }
 
