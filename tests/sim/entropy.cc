@@ -86,7 +86,8 @@ extern "C" int open(const char* path, int flags, ...) {
   }
   va_list more;
   va_start(more, flags);
-  const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
+  const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  const int mode = makes ? va_arg(more, int) : 0;
   va_end(more);
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
