@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/spare_texts.h"
+#include "net/peer_silence.h"
 
 namespace lineward::net {
 
@@ -116,6 +117,12 @@ std::optional<uint32_t> ByteStream::peer_uid() const {
   if (closed() || uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return std::nullopt;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid == 0) return std::nullopt;
   return who.uid;
+}
+
+bool ByteStream::peer_is_silent(milliseconds quiet) {
+  if (!tcp_ || ended_) return false;
+  if (!std::exchange(asks_when_quiet_, true)) ask_when_quiet(socket(), quiet);
+  return is_silent(socket(), quiet);
 }
 
 ByteStream::~ByteStream() {

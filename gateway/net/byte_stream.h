@@ -88,6 +88,10 @@ class ByteStream {
   int detach();
   // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
   bool quiet() const;
+  // Whether the machine at the other end is gone without a word: for three times `quiet` it has acknowledged
+  // nothing (net/peer_silence.h). Once this was called it is also asked while nothing is sent; on_end() tells
+  // of that.
+  bool peer_is_silent(milliseconds quiet);
   // Who is at the other end of a Unix socket (SO_PEERCRED); nothing for other streams.
   std::optional<uint32_t> peer_uid() const;
 
@@ -147,6 +151,7 @@ class ByteStream {
   Deferred flush_later_;
   bool ending_writes_ = false;
   bool shut_ = false;
+  bool asks_when_quiet_ = false;
   bool last_bytes_ = false;  // since close_after_writes(): the loop owns the stream until it is done
   Lifetime lifetime_;
 };

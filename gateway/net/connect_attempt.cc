@@ -2,7 +2,16 @@
 
 #include <uv.h>
 
+#include "net/peer_silence.h"
+
 namespace lineward::net {
+
+namespace {
+
+// A server may have nothing to say for hours, and be there all the same.
+constexpr milliseconds kQuiet{15000};
+
+}  // namespace
 
 struct ConnectAttempt::Pending {
   Handle<uv_tcp_t> tcp;
@@ -53,6 +62,9 @@ void ConnectAttempt::connected(int status) {
   if (status != 0) return done(nullptr, status);
   if (pending->tcp) {
     uv_tcp_nodelay(pending->tcp.get(), 1);
+    uv_os_fd_t socket = -1;
+    if (uv_fileno(reinterpret_cast<const uv_handle_t*>(pending->tcp.get()), &socket) == 0)
+      ask_when_quiet(socket, kQuiet);
     return done(ByteStream::from_handle(loop_, std::move(pending->tcp)), 0);
   }
   done(ByteStream::from_handle(loop_, std::move(pending->pipe)), 0);

@@ -99,6 +99,8 @@ class ClientConnection final : private net::StreamOwner {
   void flush_now() {
     if (stream_) stream_->flush_now();
   }
+  // Its machine is gone without a word (net/byte_stream.h).
+  bool client_is_silent(std::chrono::milliseconds quiet) { return stream_ && stream_->peer_is_silent(quiet); }
   void reply_finished(bool keep_alive, int status);
   void reply_dropped();
 

@@ -19,12 +19,23 @@ ConnectionReply::ConnectionReply(net::Loop& loop, ClientConnection& connection, 
       connection_(&connection),
       options_(std::move(options)),
       gone_(std::move(gone)),
+      beat_(loop),
       stall_(loop) {
   connection.attach(this);
+  watch_client();
 }
 
 ConnectionReply::~ConnectionReply() {
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->reply_dropped();
+}
+
+void ConnectionReply::watch_client() {
+  beat_.start(options_.comment_every, [this] {
+    watch_client();
+    if (connection_->client_is_silent(options_.comment_every))
+      return connection_->cut(mcp::EndReason::cancelled_client);
+    on_beat();
+  });
 }
 
 http::ResponseHead ConnectionReply::begin_head(int status, std::string_view content_type) {
@@ -46,21 +57,21 @@ void ConnectionReply::write(std::string bytes) {
 
 void ConnectionReply::done() {
   finished_ = true;
-  on_over();
+  beat_.stop();
   std::exchange(connection_, nullptr)->reply_finished(keep_alive_, status_);
 }
 
 void ConnectionReply::cut_connection() {
   if (connection_ == nullptr) return;
   finished_ = true;
-  on_over();
+  beat_.stop();
   std::exchange(connection_, nullptr)->reply_dropped();
 }
 
 void ConnectionReply::leave_connection() {
   finished_ = true;
   gone_ = nullptr;
-  on_over();
+  beat_.stop();
   std::exchange(connection_, nullptr)->attach(nullptr);
 }
 
@@ -95,7 +106,7 @@ void ConnectionReply::drained() {
 
 void ConnectionReply::connection_lost(mcp::EndReason why) {
   connection_ = nullptr;
-  on_over();
+  beat_.stop();
   if (auto gone = std::move(gone_)) gone(why);
 }
 

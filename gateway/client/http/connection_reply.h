@@ -3,7 +3,8 @@
 //
 // The connection may go first: then `gone` is called once, never from inside a method of this
 // (core/reply_stream.h), and all that comes later is swallowed. Destroying an unfinished reply cuts its
-// connection.
+// connection. A client whose machine is gone without a word has left, once it was silent for three times
+// options_.comment_every.
 #pragma once
 
 #include <chrono>
@@ -56,8 +57,8 @@ class ConnectionReply {
  protected:
   ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
   ~ConnectionReply();
-  // The connection is gone, or the answer's end was said: nothing more is written.
-  virtual void on_over() {}
+  // Comes every options_.comment_every, while there is a connection and the answer's end is not said.
+  virtual void on_beat() {}
 
   bool connected() const { return connection_ != nullptr; }
   bool may_answer() const { return connection_ != nullptr && !head_sent_; }
@@ -82,9 +83,11 @@ class ConnectionReply {
   uint64_t bytes_out_ = 0;
 
  private:
+  void watch_client();
   void watch_stall();
 
   Gone gone_;
+  net::Timer beat_;
   net::Timer stall_;
   std::function<void()> drained_;
   int status_ = 200;         // what the head said

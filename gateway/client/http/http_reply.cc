@@ -18,16 +18,13 @@ constexpr std::chrono::milliseconds kStall{1000};
 
 HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone)
     : ConnectionReply(loop, connection, std::move(options), std::move(gone)),
-      timer_(loop),
       cut_later_(
           loop,
           [](void* it) {
             auto* self = static_cast<HttpReply*>(it);
             if (self->connected()) self->connection_->cut(*self->lost_);
           },
-          this) {
-  if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
-}
+          this) {}
 
 HttpReply::~HttpReply() = default;
 
@@ -123,7 +120,6 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
 // Not from here: who sends is on the stack, and must not be told of its own end before it has done so.
 void HttpReply::give_up(mcp::EndReason why) {
   lost_ = why;
-  timer_.stop();
   cut_later_.schedule();
 }
 
@@ -162,16 +158,15 @@ void HttpReply::finish_empty() {
   done();
 }
 
-void HttpReply::tick() {
-  timer_.start(options_.comment_every, [this] { tick(); });
-  if (!connected() || finished_) return;
-  if (!head_sent_) return open_with_tick();
+void HttpReply::on_beat() {
+  if (!can_send()) return;
+  if (!head_sent_) return open_with_beat();
   if (quiet_ && !too_slow()) piece(http::sse_comment());
   quiet_ = true;
 }
 
 // A quiet stream begins: with the priming event where it can be resumed, else with a comment.
-void HttpReply::open_with_tick() {
+void HttpReply::open_with_beat() {
   open_stream();
   if (!primed_) piece(http::sse_comment());
 }

@@ -1,5 +1,5 @@
 // One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the
-// first message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
+// first message or keep-alive on (2026-07-28 streamable HTTP, "Receiving Messages").
 //
 // Owned by an exchange (POST) or a session (GET). Its connection may go first
 // (client/http/connection_reply.h).
@@ -58,25 +58,23 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void set_exchange(core::ExchangeId id) { exchange_ = id; }
 
  private:
-  void on_over() override { timer_.stop(); }
+  void on_beat() override;
   void start_events();
   void add_session(std::vector<http::OutHeader>& headers);
   void piece(const std::string& event);
   // Of a stream, at whose end one may ask how far the client has read.
   void write_part(std::string bytes);
-  void tick();
-  void open_with_tick();
+  void open_with_beat();
   bool too_slow();
   // Its connection is cut after what runs now.
   void give_up(mcp::EndReason why);
 
-  net::Timer timer_;
   core::HeaderFields extra_;            // on a plain answer's head
   std::optional<mcp::EndReason> lost_;  // given up, and why
   net::Deferred cut_later_;
   bool primed_ = false;
   bool streamed_ = false;
-  bool quiet_ = true;  // nothing was written since the last tick
+  bool quiet_ = true;  // nothing was written since the last beat
   uint64_t sent_ = 0;  // of what was written, what the kernel had when we last looked
   std::chrono::milliseconds sent_at_{0};
   std::vector<uint64_t> boundaries_;  // where each message ends, counted as bytes_out()

@@ -114,7 +114,8 @@ void listen_rows(std::vector<Option>& rows) {
                                           "A keep-alive connection with nothing in flight."));
   rows.push_back(row<k, &L::keep_alive>(
       "listen.keepAlive", Kind::duration, "15s", {100, kHour},
-      "How often a quiet event stream gets a comment, so that nothing between cuts it."));
+      "How often a quiet event stream gets a comment, so that nothing between cuts it. A client that acknowledges nothing "
+      "for three times as long is gone."));
   rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
                                             "The largest request body."));
   rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},

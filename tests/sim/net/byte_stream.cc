@@ -78,6 +78,11 @@ std::optional<uint32_t> ByteStream::peer_uid() const {
   return std::nullopt;
 }
 
+// Machines of this world stand still, and go on: none is gone without a word.
+bool ByteStream::peer_is_silent(milliseconds) {
+  return false;
+}
+
 size_t ByteStream::backlog() const {
   return backlog_;
 }

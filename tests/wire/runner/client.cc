@@ -94,6 +94,9 @@ bool Client::execute_bytes(const Command& command) {
   } else if (verb == "shutdown") {
     connection().shutdown_write();
     run_.record(name_, '>', "(end of our direction)");
+  } else if (verb == "vanish") {
+    connection().vanish();
+    run_.record(name_, '>', "(gone without a word)");
   } else if (verb == "expect-close") {
     connection().expect_end(deadline(), command.flag("any"));
     connections_.erase(current_);

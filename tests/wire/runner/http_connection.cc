@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "unread.h"
+#include "vanish.h"
 
 namespace lineward::wire {
 namespace {
@@ -66,6 +67,10 @@ void HttpConnection::close_rst() {
   linger how{1, 0};
   if (fd_ >= 0) setsockopt(fd_, SOL_SOCKET, SO_LINGER, &how, sizeof how);
   close_fin();
+}
+
+void HttpConnection::vanish() {
+  if (fd_ >= 0) wire::vanish(fd_);
 }
 
 void HttpConnection::shutdown_write() {

@@ -47,6 +47,7 @@ class HttpConnection {
   void close_fin();
   void close_rst();
   void shutdown_write();
+  void vanish();  // see vanish.h
   bool closed() const { return fd_ < 0; }
 
   std::string read_exactly(size_t count, Deadline deadline);

@@ -173,6 +173,10 @@ bool HttpOrigin::execute_connection(const Command& command) {
     auto& to = target(command);
     run_.record(fmt::format("{}/{}", name_, to.connection->number()), '>', fmt::format("({})", verb));
     to.connection->close(verb == "reset");
+  } else if (verb == "vanish") {
+    auto& to = target(command);
+    run_.record(fmt::format("{}/{}", name_, to.connection->number()), '>', "(gone without a word)");
+    to.connection->vanish();
   } else if (verb == "shutdown") {
     target(command).connection->shutdown_write();
   } else if (verb == "reading") {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "unread.h"
+#include "vanish.h"
 
 namespace lineward::wire {
 
@@ -137,6 +138,11 @@ void OriginConnection::close(bool reset) {
 void OriginConnection::shutdown_write() {
   std::lock_guard lock(mutex_);
   if (fd_ >= 0) shutdown(fd_, SHUT_WR);
+}
+
+void OriginConnection::vanish() {
+  std::lock_guard lock(mutex_);
+  if (fd_ >= 0) wire::vanish(fd_);
 }
 
 void OriginConnection::read_on(bool on) {

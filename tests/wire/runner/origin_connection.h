@@ -36,6 +36,7 @@ class OriginConnection {
   bool send(std::string_view bytes, size_t step, Clock::time_point deadline);
   void close(bool reset);  // returns when it is closed
   void shutdown_write();
+  void vanish();                               // see vanish.h
   void read_on(bool on);                       // false: bytes stay in the socket
   void over(bool whole) { whole_ = whole; }    // whether the answer under way is complete
   bool wait_gone(Clock::time_point deadline);  // true: the gateway has closed it, or we have

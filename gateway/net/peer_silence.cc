@@ -1,0 +1,45 @@
+#include "net/peer_silence.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lineward::net {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kTimes = 3;  // so many quiet times are silence: at the end of each but the last it is asked
+constexpr seconds kLongest{32767};  // the kernel takes no more
+
+void set(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof value);
+}
+
+}  // namespace
+
+void ask_when_quiet(int socket, milliseconds quiet) {
+  const auto every = std::clamp(std::chrono::ceil<seconds>(quiet), seconds(1), kLongest);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(every.count()));
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(every.count()));
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kTimes - 1);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+// What is not acknowledged is sent again after ever longer times. Whoever is there acknowledges each of
+// these, if only to say that it has no room; so the last word of such a one is no older than the time until
+// the next.
+bool is_silent(int socket, milliseconds quiet) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked == 0) return false;
+  const milliseconds heard(info.tcpi_last_ack_recv);
+  const auto again = std::chrono::duration_cast<milliseconds>(std::chrono::microseconds(info.tcpi_rto));
+  return heard >= kTimes * quiet && heard > again + again / 8;
+}
+
+}  // namespace lineward::net
