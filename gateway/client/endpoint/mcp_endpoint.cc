@@ -144,8 +144,7 @@ void McpEndpoint::request_in_session(ClientConnection& connection, const std::st
                                      mcp::Message&& message, uint64_t bytes) {
   const std::string_view raw_id = message.raw(Field::id);
   Session* session = parts_.sessions.find(connection);
-  if (session == nullptr || session->upstream != server)
-    return parts_.refusals.refuse(connection, session_not_found(), raw_id);
+  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found(), raw_id);
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
     return parts_.refusals.refuse(connection, *refusal, raw_id);
   parts_.starter.start_in_session(
