@@ -37,7 +37,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     parts_.refusals.refuse(connection, invalid_request(std::move(text)));
   };
   Session* session = parts_.sessions.find_as_owner(connection);
-  if (session == nullptr || session->revision != mcp::kWithBatches || session->upstream != server)
+  if (session == nullptr || session->revision != mcp::kWithBatches)
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
     return parts_.refusals.refuse(connection, *refusal);

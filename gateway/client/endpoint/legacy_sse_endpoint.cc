@@ -73,8 +73,7 @@ void LegacySseEndpoint::paths_changed() {
 
 void LegacySseEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
   Session* session = parts_.sessions.find(connection);
-  if (session == nullptr || session->upstream != server)
-    return parts_.refusals.refuse(connection, session_not_found());
+  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   if (auto refusal = check_post_headers(connection.head().headers))
     return parts_.refusals.refuse(connection, *refusal);
   const uint64_t bytes = body.size();

@@ -31,7 +31,8 @@ class SessionDirectory {
 
   SessionTable& table() { return sessions_; }
 
-  // The one that the request names, or null. One that another replica shared is made anew here.
+  // The one that the request names, or null: at the path of another server there is no such session. One that
+  // another replica shared is made anew here.
   Session* find(const ClientConnection& connection);
   // The same for what the server is told, or asked for, as the one who opened it: a session's id alone is not
   // enough where the server judges its clients' credentials itself. A request brings its own.
