@@ -12,12 +12,15 @@
 #include "unit/mcp/parse.h"
 
 using namespace lineward;
+using mcp::batch_elements;
 using mcp::canonical_id;
 using mcp::Field;
+using mcp::kMaxInBatch;
 using mcp::Message;
 using mcp::MessageFault;
 using mcp::MessageKind;
 using mcp::parse;
+using mcp::recover_ids;
 using Kind = mcp::MessageFault::Kind;
 
 namespace {
