@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The planted bugs of tests/mutants are kept current: each patch applies to this tree as it is, without fuzz, says what
-# promise it breaks, touches only the module that it lies under, and no two are the same. Git is not needed.
+# promise it breaks, touches only the module that it lies under, and no two are the same; lists of them name none that is
+# not there. Git is not needed.
 #   mutants.sh            tests/mutants
 #   mutants.sh selftest   each of these faults is found
 set -euo pipefail
@@ -27,9 +28,13 @@ faults_of() {  # ROOT: of ROOT/tests/mutants
   (cd "$1/tests/mutants" && find . -name '*.patch' | sed 's|^\./||' | sort) | while read -r name; do
     printf '%s %s\n' "$(grep -E '^(\+\+\+ |[-+][^-+]|[-+]$)' "$1/tests/mutants/$name" | sha256sum | cut -c1-64)" "$name"
   done | sort | awk '$1 == last { print $2 ": the same as " name } { last = $1; name = $2 }'
-  [ ! -e "$1/tests/mutants/survivors.txt" ] || sed -E '/^(#|$)/d' "$1/tests/mutants/survivors.txt" | while read -r name log; do
-    [ -e "$1/tests/mutants/$name.patch" ] || echo "survivors.txt: there is no $name"
-    [ -n "$log" ] || echo "survivors.txt: no reason for $name"
+  # survivors.txt has a reason for each of its bugs, found.txt a suite.
+  local list
+  for list in survivors found; do
+    [ ! -e "$1/tests/mutants/$list.txt" ] || sed -E '/^(#|$)/d' "$1/tests/mutants/$list.txt" | while read -r name log; do
+      [ -e "$1/tests/mutants/$name.patch" ] || echo "$list.txt: there is no $name"
+      [ -n "$log" ] || echo "$list.txt: no reason for $name"
+    done
   done
   return 0
 }
@@ -46,7 +51,7 @@ selftest() {
     printf '%s\n\n--- a/gateway/net/a.cc\n+++ b/gateway/net/a.cc\n@@ -1,3 +1,3 @@\n one\n-%s\n+zwei\n three\n' "$3" "$4" \
       >"$folder/t/tests/mutants/$2/a.patch"
     [ -z "${5:-}" ] || cp "$folder/t/tests/mutants/$2/a.patch" "$folder/t/tests/mutants/$2/b.patch"
-    [ -z "${6:-}" ] || printf '%s\n' "$6" >"$folder/t/tests/mutants/survivors.txt"
+    [ -z "${6:-}" ] || printf '%s\n' "$6" >"$folder/t/tests/mutants/${7:-survivors}.txt"
     local got
     got=$(faults_of "$folder/t")
     if [ -z "$1" ]; then [ -z "$got" ]; else grep -q -- "$1" <<<"$got"; fi && return
@@ -61,6 +66,8 @@ selftest() {
   try "the same as" net "Breaks: two comes after one." two twice
   try "there is no net/c" net "Breaks: two comes after one." two "" "net/c nobody counts"
   try "no reason" net "Breaks: two comes after one." two "" "net/a"
+  try "" net "Breaks: two comes after one." two "" "net/a wire 10_http/a" found
+  try "found.txt: there is no net/c" net "Breaks: two comes after one." two "" "net/c unit a" found
   [ $failed = 0 ] || return 1
   echo "patches that are out of date are found"
 }

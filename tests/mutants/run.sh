@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # run.sh [--seconds N] [--quick] [--few] [--again] [--touched] [--table] [--list] [--worlds] [MODULE | MODULE/NAME]…
-# Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md): the module's own unit tests,
-# the likeliest wire scripts, simulated worlds, the other wire scripts, all other unit tests; the first that fails ends it.
-# Everything happens in build/mutants, in a copy of this tree.
+# Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md): what found it when it was last
+# judged (found.txt), simulated worlds, the module's own unit tests, the likeliest wire scripts, the others, all other unit
+# tests; the first that fails ends it. While some are judged the next is built. Everything happens in build/mutants, in a copy of
+# this tree.
 #   --seconds N   begins no further bug after N seconds; the next run goes on from there
 #   --again       judges what has been judged already too
 #   --touched     a verdict stands as long as the files that the patch touches are as they were, whatever the others are
 #   --quick       of the wire scripts the likeliest alone, and no other unit tests: what these do not find stays open
 #   --few         without the unit tests of other modules, which take long to link: what only they find survives
 #   --table       only the table of what is known
+#   --keep        writes what found each bug into found.txt, for the next who judges
 #   --list        the bugs that would be judged
 #   --worlds      nothing but simulated worlds, for 60 seconds each from one seed on (MUTANT_SEED), of worlds.txt or of those
 #                 that are named: in which world each is found, after how many and how long, as a table
-# JOBS (default: cores) for building and wire scripts; for each bug MUTANT_WORLDS (2000) simulated worlds, and before them
-# MUTANT_SCRIPTS (60) wire scripts.
+# JOBS (default: cores) for building and wire scripts; for each bug MUTANT_WORLDS (3000) simulated worlds from MUTANT_SEED
+# (700000) on, and MUTANT_SCRIPTS (60) wire scripts that are likely.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 export LC_ALL=C CCACHE_DEPEND=1
@@ -22,9 +24,10 @@ home=$root/build/mutants
 tree=$home/tree
 build=$tree/build/fast  # two folders below the sources as every build is, so that a compiler cache finds what they have made
 clean=$home/clean       # what was built without any bug
+work=$home              # where the bug that is judged has its notes
 results=$home/results.tsv
 jobs=${JOBS:-$(nproc)}
-worlds=${MUTANT_WORLDS:-2000}
+worlds=${MUTANT_WORLDS:-3000}
 likely=${MUTANT_SCRIPTS:-60}
 seed=${MUTANT_SEED:-700000}
 
@@ -43,6 +46,7 @@ while [ $# -gt 0 ]; do
     --few) few=1 ;;
     --quick) quick=1 ;;
     --table) mode=table ;;
+    --keep) mode=keep ;;
     --list) mode=list ;;
     --worlds) mode=worlds ;;
     -*) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
@@ -75,24 +79,30 @@ patch_sum() { sum <"tests/mutants/$1.patch"; }
 sum_of() {  # FOLDER…: of the copy
   (cd "$tree" && find "$@" -type f -print0 | sort -z | xargs -0 sha256sum) | sum
 }
-touched_sum() {  # MUTANT
+touched_sum() {  # MUTANT: of the files here, since in the copy there may be another bug in them
   local file
-  files_of "$1" | while read -r file; do sha256sum <"$tree/$file"; done | sum
+  files_of "$1" | while read -r file; do sha256sum <"$file"; done | sum
 }
 
 # A line for each verdict, the last counts: bug, verdict, suite, test, seconds, and the sums of patch, sources, tests and
-# touched files. What was caught stays caught whatever tests are added; what survived is tried again by new ones.
-known() {  # MUTANT: whether its verdict still stands
+# touched files. What was caught stays caught whatever tests are added; what survived is tried again by new ones. What is open
+# has been judged by the likeliest wire scripts (1), or by all of them (2), and not by other unit tests.
+known() {  # MUTANT: whether its verdict still stands, for as much as is to be tried now
   [ -z "$again" ] && [ -e "$results" ] || return 1
   awk -F'\t' -v name="$1" -v patch="$(patch_sum "$1")" -v sources="$sources" -v tests="$tests" \
-    -v files="$(touched_sum "$1")" -v touched="$touched" -v few="$few" -v quick="$quick" '
-    $1 == name { stands = $6 == patch && (touched ? $9 == files : $7 == sources) && ($2 == "caught" || $8 == tests || (few && $8 == tests ".few") || (quick && ($8 == tests ".quick" || $8 == tests ".few"))) && $2 != "error" }
+    -v files="$(touched_sum "$1")" -v touched="$touched" -v needed="${2:-$(depth)}" '
+    $1 == name {
+      split($8, tried, ".")
+      stands = $6 == patch && (touched ? $9 == files : $7 == sources) &&
+        ($2 == "caught" || (($2 == "survived" || $2 == "open") && tried[1] == tests && tried[2] + 0 >= needed))
+    }
     END { exit !stands }' "$results"
 }
+depth() { if [ -n "$quick" ]; then echo 1; elif [ -n "$few" ]; then echo 2; else echo 3; fi; }
 
-record() {  # MUTANT VERDICT SUITE TEST SECONDS
+record() {  # MUTANT VERDICT SUITE TEST SECONDS [DEPTH]
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "${3:--}" "${4:--}" "$5" "$(patch_sum "$1")" "$sources" \
-    "$tests$([ "$2" != open ] || echo .quick)$([ "$2" != survived ] || echo "${few:+.few}")" "$(touched_sum "$1")" >>"$results"
+    "$tests.${6:-3}" "$(touched_sum "$1")" >>"$results"
   say "$2: $1${3:+ ($3: $4)} in $5 s"
 }
 
@@ -126,7 +136,7 @@ copy() {
 
 plant() {  # MUTANT
   local file
-  rm -rf "$home/saved"
+  uproot
   for file in $(files_of "$1"); do
     mkdir -p "$home/saved/$(dirname "$file")"
     cp "$tree/$file" "$home/saved/$file" || return 1
@@ -152,24 +162,26 @@ target_of() { printf 'unit_%s' "${1//\//_}"; }
 
 # A bug may make its test hang, and this machine may be slow: ten times what it took without.
 slowest() {  # NAME
-  awk -F'\t' -v name="$1" '$1 == name { took = $2 } END { print 60 + 10 * took }' "$home/baseline.times" 2>/dev/null || echo 300
+  awk -F'\t' -v name="$1" '$1 == name { took = $2 } END { print 30 + 10 * took }' "$home/baseline.times" 2>/dev/null || echo 300
 }
 
 unit_once() {  # MODULE [FOLDER OF THE PROGRAM]: fails with the test's name in $found
-  local log=$home/unit.xml only=() steady=$home/steady/${1//\//_}
+  local log only=() steady=$home/steady/${1//\//_} failed=''
+  log=$(mktemp "$home/unit.XXXXXX")
   [ ! -s "$steady" ] || only=(-f "$steady")
-  (cd "$build/tests" && timeout -k 5 "$(slowest "unit $1")" "${2:-.}/$(target_of "$1")" -a -r xml "${only[@]}" >"$log" 2>/dev/null) && return 0
+  (cd "$build/tests" && timeout -k 5 "$(slowest "unit $1")" "${2:-.}/$(target_of "$1")" -a -r xml "${only[@]}" >"$log" 2>/dev/null) || failed=1
   found=$(awk '
     /<TestCase name="/ { name = $0; sub(/.*<TestCase name="/, "", name); sub(/".*/, "", name) }
     /<OverallResult success="false"/ { exit }
     END { print name }' "$log" | sed 's/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g')
-  return 1
+  rm -f "$log"
+  [ -z "$failed" ]
 }
 
-unit() {  # MODULE: a failure counts when it comes twice, and not without the bug
-  unit_once "$1" && return 0
+unit() {  # MODULE FOLDER: a failure counts when it comes twice, and not without the bug
+  unit_once "$1" "$2" && return 0
   local first=$found
-  unit_once "$1" && { say "  unsteady: unit/$1: $first"; return 0; }
+  unit_once "$1" "$2" && { say "  unsteady: unit/$1: $first"; return 0; }
   [ "$first" = "$found" ] || say "  first unit/$1: $first, then: $found"
   first=$found
   unit_once "$1" "$clean" || { say "  unsteady without a bug: unit/$1: $found"; return 0; }
@@ -178,10 +190,10 @@ unit() {  # MODULE: a failure counts when it comes twice, and not without the bu
 }
 
 worlds() {  # PROGRAM: what fails is in $found. The same worlds each time, bounded by the processor's time and not by ours.
-  local log=$home/sim.log
+  local log=$work/sim.log
   (
     ulimit -t "$(slowest sim)" 2>/dev/null
-    "$1" --seeds tests/sim/seeds.txt --keep-going && "$1" --from 1 --worlds "$worlds" --keep-going
+    "$1" --briefly --from "$seed" --worlds "$worlds" && "$1" --briefly --seeds tests/sim/seeds.txt
   ) >"$log" 2>&1 && return 0
   found=$(grep -m1 -E 'FAILED|ended the process' "$log" | cut -c1-150 | tr '\t' ' ')
   found=${found:-more processor time than $(slowest sim) s}
@@ -195,12 +207,12 @@ one_script() {  # GATEWAY SCRIPT
 # For xargs: 255 makes it begin no others.
 one_of_many() {
   local log
-  log=$(mktemp "$home/wire/XXXXXX")
+  log=$(mktemp "$work/wire/XXXXXX")
   if one_script "$gateway" "$1" "$log"; then
-    printf '%s\n' "$1" >>"$home/wire/passed"
+    printf '%s\n' "$1" >>"$work/wire/passed"
     rm -f "$log"
   else
-    printf '%s\n' "$1" >>"$home/wire/failed"
+    printf '%s\n' "$1" >>"$work/wire/failed"
     exit 255
   fi
 }
@@ -258,27 +270,27 @@ likely_first() {  # MUTANT, or -
 # Several at once; the first that fails, alone too, and not without the bug, is in $found.
 wire() {  # GATEWAY MUTANT [LIST]; what was not run yet then is in wire.rest
   local left name
-  export gateway=$1 home build tree
+  export gateway=$1 work build tree
   export -f one_of_many one_script
-  left=$home/wire.left
+  left=$work/wire.left
   if [ -n "${3:-}" ]; then mv "$3" "$left"; else likely_first "$2" | grep -vxFf "$home/unsteady.wire" >"$left"; fi
   while [ -s "$left" ]; do
-    rm -rf "$home/wire"
-    mkdir -p "$home/wire"
+    rm -rf "$work/wire"
+    mkdir -p "$work/wire"
     # shellcheck disable=SC2016
     xargs -P "$jobs" -n 1 bash -c 'one_of_many "$0"' <"$left" >/dev/null 2>&1 && return 0
-    [ -e "$home/wire/failed" ] || fail "the wire scripts were cut off"
+    [ -e "$work/wire/failed" ] || fail "the wire scripts were cut off"
     while read -r name; do
-      if ! one_script "$1" "$name" "$home/wire.log"; then
-        if [ "$1" = "$clean/lineward" ] || one_script "$clean/lineward" "$name" "$home/wire.clean.log"; then
+      if ! one_script "$1" "$name" "$work/wire.log"; then
+        if [ "$1" = "$clean/lineward" ] || one_script "$clean/lineward" "$name" "$work/wire.clean.log"; then
           found=$name
-          { cat "$home/wire/passed"; printf '%s\n' "$name"; } 2>/dev/null | grep -vxFf - "$left" >"$home/wire.rest"
+          { cat "$work/wire/passed"; printf '%s\n' "$name"; } 2>/dev/null | grep -vxFf - "$left" >"$work/wire.rest"
           return 1
         fi
       fi
       say "  unsteady: wire/$name"
-    done < <(sort -u "$home/wire/failed")
-    sort -u "$home/wire/"{passed,failed} 2>/dev/null | grep -vxFf - "$left" >"$left.next"
+    done < <(sort -u "$work/wire/failed")
+    sort -u "$work/wire/"{passed,failed} 2>/dev/null | grep -vxFf - "$left" >"$left.next"
     mv "$left.next" "$left"
   done
 }
@@ -309,7 +321,7 @@ baseline() {
   until wire "$clean/lineward" - "$rest"; do
     say "fails without a bug, left out: wire/$found"
     printf '%s\n' "$found" >>"$home/unsteady.wire"
-    rest=$home/wire.rest
+    rest=$work/wire.rest
   done
   took wire "$begun"
   printf '%s\n' "$around" >"$home/baseline"
@@ -345,36 +357,72 @@ baseline_of_unit() {  # MODULE
 
 # ---- one bug ----
 
-judge() {  # MUTANT
+# What found it when it was last judged is asked first: SUITE TEST, or nothing.
+hint() { awk -v name="$1" '$1 == name { $1 = ""; print substr($0, 2) }' tests/mutants/found.txt 2>/dev/null; }
+
+# Builds what is needed to judge a bug into a folder, while another is being judged.
+prepare() {  # MUTANT FOLDER
+  local name=$1 folder=$2 module=${1%/*} programs=(lineward sim) units=() unit suite other
+  [ ! -d "tests/unit/$module" ] || units+=("$module")
+  read -r suite other <<<"$(hint "$name")"
+  [ "$suite" != others ] || [ ! -d "tests/unit/${other%%:*}" ] || units+=("${other%%:*}")
+  for unit in "${units[@]}"; do
+    baseline_of_unit "$unit"
+    programs+=("$(target_of "$unit")")
+  done
+  plant "$name" || { record "$name" error "" "does not apply" 0; return 1; }
+  build "${programs[@]}" || { record "$name" error "" "does not compile" 0; return 1; }
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cp "$build/lineward" "$build/tests/sim/sim" "$folder/"
+  for unit in "${units[@]}"; do cp "$build/tests/$(target_of "$unit")" "$folder/"; done
+}
+
+judge() {  # MUTANT FOLDER
+  local name=$1 folder=$2 module=${1%/*} begun=$SECONDS found='' suite test work=$2
+  verdict() { record "$name" "$1" "${2:-}" "${3:-}" $((SECONDS - begun)) "${4:-}"; }
+  read -r suite test <<<"$(hint "$name")"
+  case $suite in
+    wire)
+      if [ -e "tests/wire/$test.wire" ] && ! one_script "$folder/lineward" "$test" "$work/wire.log" &&
+        ! one_script "$folder/lineward" "$test" "$work/wire.log" && one_script "$clean/lineward" "$test" "$work/wire.log"; then
+        verdict caught wire "$test"
+        return
+      fi ;;
+    others)
+      if [ -e "$folder/$(target_of "${test%%:*}")" ] && ! unit "${test%%:*}" "$folder"; then
+        verdict caught others "${test%%:*}: $found"
+        return
+      fi ;;
+  esac
+  if [ "$suite" = unit ] && ! unit "$module" "$folder"; then
+    verdict caught unit "$found"
+    return
+  fi
+  worlds "$folder/sim" || { verdict caught sim "$found"; return; }
+  if [ "$suite" != unit ] && [ -d "tests/unit/$module" ]; then
+    unit "$module" "$folder" || { verdict caught unit "$found"; return; }
+  fi
+  likely_first "$name" | grep -vxFf "$home/unsteady.wire" >"$work/wire.all"
+  head -"$likely" "$work/wire.all" >"$work/wire.likely"
+  wire "$folder/lineward" "$name" "$work/wire.likely" || { verdict caught wire "$found"; return; }
+  [ -z "$quick" ] || { verdict open "" "" 1; return; }
+  tail -n +$((likely + 1)) "$work/wire.all" >"$work/wire.others"
+  wire "$folder/lineward" "$name" "$work/wire.others" || { verdict caught wire "$found"; return; }
+  if [ -n "$few" ]; then verdict survived "" "" 2; else verdict open "" "" 2; fi
+}
+
+# What nothing else finds: the unit tests of all other modules, which take long to link.
+judge_by_others() {  # MUTANT
   local name=$1 module=${1%/*} begun=$SECONDS found='' other
-  verdict() { record "$name" "$1" "${2:-}" "${3:-}" $((SECONDS - begun)); }
-  [ ! -d "tests/unit/$module" ] || baseline_of_unit "$module"
-  plant "$name" || { verdict error "" "does not apply"; return; }
-  if [ -d "tests/unit/$module" ]; then
-    build "$(target_of "$module")" || { verdict error "" "does not compile"; return; }
-    unit "$module" || { verdict caught unit "$found"; return; }
-  fi
-  build lineward || { verdict error "" "does not compile"; return; }
-  likely_first "$name" | grep -vxFf "$home/unsteady.wire" >"$home/wire.all"
-  head -"$likely" "$home/wire.all" >"$home/wire.likely"
-  wire "$build/lineward" "$name" "$home/wire.likely" || { verdict caught wire "$found"; return; }
-  build sim || { verdict error "" "does not compile"; return; }
-  worlds "$build/tests/sim/sim" || { verdict caught sim "$found"; return; }
-  [ -z "$quick" ] || { verdict open; return; }
-  tail -n +$((likely + 1)) "$home/wire.all" >"$home/wire.rest"
-  wire "$build/lineward" "$name" "$home/wire.rest" || { verdict caught wire "$found"; return; }
-  [ -z "$few" ] || { verdict survived; return; }
-  if [ "$(find "$home/units" -type f | wc -l)" != "$(units | wc -l)" ]; then
-    uproot
-    for other in $(units); do baseline_of_unit "$other"; done
-    plant "$name"
-  fi
+  for other in $(units); do baseline_of_unit "$other"; done
+  plant "$name" || return
   for other in $(units); do
     [ "$other" != "$module" ] || continue
-    build "$(target_of "$other")" || { verdict error "" "does not compile"; return; }
-    unit "$other" || { verdict caught "unit of others" "$other: $found"; return; }
+    build "$(target_of "$other")" || { record "$name" error "" "does not compile" 0; return; }
+    unit "$other" . || { record "$name" caught others "$other: $found" $((SECONDS - begun)); return; }
   done
-  verdict survived
+  record "$name" survived "" "" $((SECONDS - begun))
 }
 
 # ---- by fresh worlds alone ----
@@ -407,7 +455,7 @@ table() {
   all | awk -F'\t' -v results="$results" -v reasons="$root/tests/mutants/survivors.txt" '
     function row(name, n) {
       judged = n["caught"] + n["survived"] + n["open"]  # what is open counts as not found yet
-      printf "%-22s %7d %6d %5d %5d %7d %9d %7d %7d  %s\n", name, n["all"], n["unit"], n["sim"], n["wire"], n["unit of others"], n["survived"],
+      printf "%-22s %7d %6d %5d %5d %7d %9d %7d %7d  %s\n", name, n["all"], n["unit"], n["sim"], n["wire"], n["others"], n["survived"],
              n["open"], n["error"], judged ? sprintf("%5.1f %%", 100 * n["caught"] / judged) : "    –"
     }
     BEGIN {
@@ -435,7 +483,7 @@ table() {
       } else waiting++
     }
     END {
-      kinds = split("all,unit,sim,wire,unit of others,survived,open,error,caught", kind, ",")
+      kinds = split("all,unit,sim,wire,others,survived,open,error,caught", kind, ",")
       for (i = 1; i <= modules; ++i) {
         for (k = 1; k <= kinds; ++k) { n[kind[k]] = count[order[i], kind[k]] + 0; total[kind[k]] += n[kind[k]] }
         row(order[i], n)
@@ -449,6 +497,17 @@ table() {
 
 case $mode in
   table) table; exit ;;
+  keep)
+    [ -e "$results" ] || fail "nothing has been judged"
+    {
+      echo "# What found each bug when it was last judged, and is asked first (run.sh --keep): MODULE/NAME SUITE TEST"
+      { sed '/^#/d' tests/mutants/found.txt 2>/dev/null; awk -F'\t' '$2 == "caught" { print $1, $3, $4 }' "$results"; } |
+        awk '{ line[$1] = $0 } END { for (name in line) print line[name] }' | sort | while read -r name rest; do
+        [ ! -e "tests/mutants/$name.patch" ] || printf '%s %s\n' "$name" "$rest"
+      done
+    } >"$home/found.txt"
+    mv "$home/found.txt" tests/mutants/found.txt
+    exit ;;
 esac
 command -v patch >/dev/null || fail "patch is missing: apt-get install patch"
 mkdir -p "$home"
@@ -474,14 +533,40 @@ if [ $mode = worlds ]; then
   done < <(chosen)
   exit
 fi
-# Those of one file in a row: it is not built in between without any.
-mapfile -t names < <(chosen | while read -r name; do printf '%s %s\n' "$(files_of "$name" | head -1)" "$name"; done | sort | cut -d' ' -f2)
+# Those of one file in a row: it is not built in between without any. Headers come last, since half of the tree is built for each.
+mapfile -t names < <(chosen | while read -r name; do
+  files=$(files_of "$name")
+  printf '%d %s %s\n' "$(grep -c '\.h$' <<<"$files")" "${files%%$'\n'*}" "$name"
+done | sort | cut -d' ' -f3)
 [ ${#names[@]} != 0 ] || exit 2
 baseline
+# Several are judged while one more is built: a test that a bug makes hang takes time, and no processor.
+slots=$((jobs + 3))
+judging=()
+free_slot() {  # into $slot
+  while :; do
+    for ((slot = 0; slot < slots; ++slot)); do
+      if [ -z "${judging[slot]:-}" ] || ! kill -0 "${judging[slot]}" 2>/dev/null; then return; fi
+    done
+    wait -n
+  done
+}
 for name in "${names[@]}"; do
-  known "$name" && continue
+  known "$name" "$([ -n "$quick" ] && echo 1 || echo 2)" && continue
   [ -z "$limit" ] || [ "$SECONDS" -lt "$limit" ] || { say "the time is over"; break; }
-  judge "$name"
+  free_slot
+  prepared=''
+  prepare "$name" "$home/slot.$slot" && prepared=1
+  uproot  # what it changed is built anew together with the next
+  [ -n "$prepared" ] || continue
+  judge "$name" "$home/slot.$slot" &
+  judging[slot]=$!
+done
+wait
+for name in "${names[@]}"; do
+  if [ -n "$quick$few" ] || ! known "$name" 2 || known "$name" 3; then continue; fi  # what is open, and may be tried
+  [ -z "$limit" ] || [ "$SECONDS" -lt "$limit" ] || { say "the time is over"; break; }
+  judge_by_others "$name"
   uproot
 done
 say
