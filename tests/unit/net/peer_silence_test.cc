@@ -98,7 +98,8 @@ TEST_CASE("a machine that acknowledges nothing of what is sent is silent after t
     REQUIRE(std::chrono::steady_clock::now() - begun < 20s);
     pair.wait(10ms);
   }
-  CHECK(std::chrono::steady_clock::now() - begun >= 300ms);  // the last word is younger than the connection
+  // The last word is younger than the connection; the kernel counts in ticks.
+  CHECK(std::chrono::steady_clock::now() - begun >= 280ms);
   CHECK_FALSE(is_silent(pair.near, 1h));
 }
 
