@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
-import { freePort } from '../lib/haproxy.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { modernPost } from '../lib/modern.mjs';
 import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
 import { call } from '../lib/raw-origin.mjs';

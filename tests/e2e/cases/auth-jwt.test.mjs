@@ -15,7 +15,8 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
-import { freePort, makeKey, signToken, startIssuer } from '../lib/issuer.mjs';
+import { makeKey, signToken, startIssuer } from '../lib/issuer.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { legacyFixture, modernFixture } from '../lib/servers.mjs';
 import { DIRECT, MODERN } from '../lib/target.mjs';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { startGatewayFrom } from '../lib/gateway.mjs';
-import { freePort, startIssuer } from '../lib/issuer.mjs';
+import { startIssuer } from '../lib/issuer.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';

@@ -7,7 +7,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +14,7 @@ import { brokenLinks, pagesOf, split } from '../../../conf/docs/links.mjs';
 import { draw, stale } from '../../../conf/docs/pictures.mjs';
 import { binary } from '../lib/binary.mjs';
 import { bounded, temporaryFolder } from '../lib/events.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -31,14 +31,6 @@ function* commandsIn(block) {
     if (found) yield found[1].trim().split(/\s+/);
   }
 }
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 
 describe('documentation', { skip }, () => {
   test('every link leads somewhere', () => assert.deepEqual(brokenLinks(root), []));

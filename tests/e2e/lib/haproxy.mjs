@@ -2,24 +2,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { temporaryFolder } from './events.mjs';
 import { eventually } from './operator.mjs';
+import { freePort } from './ports.mjs';
 
 const program = ['/usr/sbin/haproxy', 'haproxy'].find((path) => spawnSync(path, ['-v']).status === 0);
 
 /** Why it cannot be used, or false. */
 export const noHaproxy = program ? false : 'there is no haproxy here (apt-get install haproxy)';
-
-/** A port that was free a moment ago. */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /**
  * Resolves with {url}; ends with the test. `urls`: of the gateways. Unless `kept`, each request has a connection of

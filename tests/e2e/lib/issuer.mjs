@@ -2,7 +2,6 @@
 // the client-credentials grant for the SDKs' providers.
 import { createSign, generateKeyPairSync, sign } from 'node:crypto';
 import { createServer } from 'node:http';
-import { createServer as createSocket } from 'node:net';
 import { once } from 'node:events';
 
 const encode = (value) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
@@ -31,15 +30,6 @@ export function makeKey(kid, alg) {
 export function signToken(key, claims, header = {}) {
   const text = `${encode({ alg: key.alg, kid: key.kid, typ: 'at+jwt', ...header })}.${encode(claims)}`;
   return `${text}.${key.sign(text).toString('base64url')}`;
-}
-
-/** A port that was free a moment ago: for addresses that a configuration must name. */
-export async function freePort() {
-  const server = createSocket().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /**

@@ -5,7 +5,8 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { binary } from '../lib/binary.mjs';
 import { startListener } from '../lib/gateway.mjs';
-import { freePort, startIssuer } from '../lib/issuer.mjs';
+import { startIssuer } from '../lib/issuer.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { test } from '../lib/test.mjs';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startListener } from '../lib/gateway.mjs';
-import { freePort } from '../lib/haproxy.mjs';
+import { freePort } from '../lib/ports.mjs';
 import { lastMessage } from '../lib/modern.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, textOf } from '../lib/target.mjs';
