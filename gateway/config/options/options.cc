@@ -112,10 +112,10 @@ void listen_rows(std::vector<Option>& rows) {
                                 "A client that takes nothing of its answer for this long is cut."));
   rows.push_back(row<k, &L::idle_timeout>("listen.idleTimeout", Kind::duration, "75s", {10, kDay},
                                           "A keep-alive connection with nothing in flight."));
-  rows.push_back(row<k, &L::keep_alive>(
-      "listen.keepAlive", Kind::duration, "15s", {100, kHour},
-      "How often a quiet event stream gets a comment, so that nothing between cuts it. A client that acknowledges nothing "
-      "for three times as long is gone."));
+  rows.push_back(row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "15s", {100, kHour},
+                                        "How often a quiet event stream gets a comment, so that nothing "
+                                        "between cuts it. A client that acknowledges nothing "
+                                        "for three times as long is gone."));
   rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
                                             "The largest request body."));
   rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},

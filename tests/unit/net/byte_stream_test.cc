@@ -8,6 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "unit/net/tcp_pair.h"
+
 using namespace lineward;
 using namespace lineward::net;
 
@@ -19,23 +21,11 @@ struct Pair {
   std::unique_ptr<ByteStream> near;
   // `room`: what the kernel keeps for either end, as far as it lets itself be told; 0: as usual.
   explicit Pair(Loop& loop, int room = 0) {
-    int listening = ::socket(AF_INET, SOCK_STREAM, 0);
-    if (room > 0) setsockopt(listening, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof name;
-    auto* address = reinterpret_cast<sockaddr*>(&name);
-    REQUIRE(bind(listening, address, size) == 0);
-    REQUIRE(listen(listening, 1) == 0);
-    getsockname(listening, address, &size);
-    far = ::socket(AF_INET, SOCK_STREAM, 0);
-    if (room > 0) setsockopt(far, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    REQUIRE(connect(far, address, size) == 0);
-    auto stream = ByteStream::from_socket(loop, accept(listening, nullptr, nullptr));
+    const TcpPair ends = connect_pair(room);
+    far = ends.far;
+    auto stream = ByteStream::from_socket(loop, ends.near);
     REQUIRE(stream);
     near = std::move(*stream);
-    ::close(listening);
   }
   ~Pair() {
     if (far >= 0) ::close(far);

@@ -1,7 +1,7 @@
 #include "net/peer_silence.h"
 
-#include <arpa/inet.h>
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,28 +13,15 @@
 #include <chrono>
 #include <string>
 
+#include "unit/net/tcp_pair.h"
+
 using namespace lineward::net;
 using namespace std::chrono_literals;
 
 namespace {
 
-struct Pair {
-  int near = -1, far = -1;
-  Pair() {
-    const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof name;
-    auto* address = reinterpret_cast<sockaddr*>(&name);
-    REQUIRE(bind(listening, address, size) == 0);
-    REQUIRE(listen(listening, 1) == 0);
-    getsockname(listening, address, &size);
-    far = ::socket(AF_INET, SOCK_STREAM, 0);
-    REQUIRE(connect(far, address, size) == 0);
-    near = accept(listening, nullptr, nullptr);
-    ::close(listening);
-  }
+struct Pair : TcpPair {
+  Pair() : TcpPair(connect_pair()) {}
   ~Pair() {
     ::close(near);
     ::close(far);
