@@ -1,6 +1,5 @@
 #include "net/byte_stream.h"
 
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
