@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "json/json_at.h"
 #include "mcp/errors.h"
@@ -80,24 +81,35 @@ void MergedCall::ask(Part& part) {
   request.mirrors_itself = request_.mirrors_itself;
   request.from = request_.from;
   request.bytes_in = request_.bytes_in;
+  if (!held_up_) part.sub_request->hold_nobody_up(aggregate_.rules().part_timeout);
   part.sub_request->ask(
       std::move(request), aggregate_.part_limit(member),
-      [this, &part](Result<mcp::Message, core::Failure> answer) {
-        Member& from = *part.sub_request->member();
-        bool result = answer && answer->kind() == mcp::MessageKind::result;
-        if (result && list_ == nullptr && answer->bytes().size() <= aggregate_.rules().max_part_bytes)
-          aggregate_.learned(from, request_, *answer);
-        if (result && part.sub_request->reached_server()) aggregate_.came(from);
-        part.held.charge(request_.account());
-        part.held.set(answer ? answer->bytes().size() : 0);
-        part.answer.emplace(std::move(answer));
-        check();
-      },
+      [this, &part](Result<mcp::Message, core::Failure> answer) { answered(part, std::move(answer)); },
       [this](mcp::Message heard) {
         // Progress of one part says nothing of the whole.
         if (live() && mcp::method_of(heard.method()) == Method::message)
           owner_->on_call_message(std::move(heard));
       });
+}
+
+void MergedCall::answered(Part& part, Result<mcp::Message, core::Failure> answer) {
+  Member& from = *part.sub_request->member();
+  const bool result = answer && answer->kind() == mcp::MessageKind::result;
+  if (result && list_ == nullptr && answer->bytes().size() <= aggregate_.rules().max_part_bytes)
+    aggregate_.learned(from, request_, *answer);
+  if (result && part.sub_request->reached_server()) aggregate_.came(from);
+  part.held.charge(request_.account());
+  part.held.set(answer ? answer->bytes().size() : 0);
+  part.answer.emplace(std::move(answer));
+  part.gap = gap_of(part);
+  if (!part.gap) hold_up();
+  check();
+}
+
+void MergedCall::hold_up() {
+  if (std::exchange(held_up_, true)) return;
+  for (auto& part : parts_)
+    part->sub_request->hold_others_up();
 }
 
 std::string MergedCall::request_for(const Part& part) const {
@@ -133,7 +145,7 @@ void MergedCall::finish(std::string text) {
   owner->on_call_failed({EndReason::internal, "the merged answer is no message: " + message.error().text});
 }
 
-std::optional<Missing> MergedCall::missing(const Part& part) const {
+std::optional<Missing> MergedCall::gap_of(const Part& part) const {
   const auto& answer = *part.answer;
   const std::string& server = part.sub_request->member()->name;
   if (!answer)
@@ -164,17 +176,17 @@ void MergedCall::check() {
   if (std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return !part->answer; })) return;
   size_t lost = 0;
   for (const auto& part : parts_) {
-    if (auto gap = missing(*part)) {
-      missed(*part, *gap);
+    if (part->gap) {
+      missed(*part, *part->gap);
       ++lost;
     }
   }
   if (lost > 0 && lost == parts_.size()) {
     const auto& first = *parts_.front()->answer;
     if (first && first->kind() == mcp::MessageKind::result) {
-      const auto gap = missing(*parts_.front());
+      const Missing& gap = *parts_.front()->gap;
       const core::Failure too_long{EndReason::upstream_protocol,
-                                   fmt::format("no server answered; {}: {}", gap->server, gap->text)};
+                                   fmt::format("no server answered; {}: {}", gap.server, gap.text)};
       return leave()->on_call_failed(too_long);  // afterwards: leaving takes the sub-requests away
     }
     if (first) return finish(first->bytes());
@@ -191,8 +203,8 @@ void MergedCall::merge_discover() {
   std::vector<MemberFacts> facts;
   for (const auto& part : parts_) {
     // Not what another client was told.
-    if (auto gap = missing(*part)) {
-      gaps.push_back(std::move(*gap));
+    if (part->gap) {
+      gaps.push_back(std::move(*part->gap));
     } else {
       facts.push_back(read_facts(part->sub_request->member()->name, **part->answer));
     }
@@ -215,8 +227,8 @@ void MergedCall::merge_list() {
 
 void MergedCall::take_page(ListPage& page, Part& part) {
   const std::string& server = part.sub_request->member()->name;
-  if (auto gap = missing(part)) {
-    page.missing.push_back(std::move(*gap));
+  if (part.gap) {
+    page.missing.push_back(std::move(*part.gap));
     return;
   }
   const mcp::Message& answer = **part.answer;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "config/call_timeouts.h"
 #include "log/excerpt.h"
@@ -48,8 +49,17 @@ void SubRequest::ask(core::CallRequest request, milliseconds limit, Done done, H
 
 void SubRequest::on_call_phase(CallPhase phase) {
   if (phase == phase_) return;
+  const milliseconds now = loop_.now();
+  if (core::waits_in_line(phase_)) queued_for_ += now - phase_since_;
+  if (phase_ == CallPhase::starting) starting_for_ += now - phase_since_;
+  if (phase == CallPhase::written && !has_been_sent()) sent_at_ = now;
   phase_ = phase;
-  phase_since_ = last_progress_ = loop_.now();
+  phase_since_ = last_progress_ = now;
+  set_clock();
+}
+
+void SubRequest::hold_others_up() {
+  if (!std::exchange(alone_, std::nullopt)) return;
   set_clock();
 }
 
@@ -61,28 +71,34 @@ void SubRequest::set_clock() {
     EndReason reason;
     std::string_view option;
   };
-  Limit first{begun_at_ + most_, most_, EndReason::timeout_request, "aggregate.partTimeout"};
+  std::optional<Limit> chosen;
   auto also = [&](milliseconds since, milliseconds limit, EndReason reason, std::string_view option) {
-    if (since + limit < first.at) first = {since + limit, limit, reason, option};
+    if (!chosen || since + limit < chosen->at) chosen = {since + limit, limit, reason, option};
   };
+  if (!alone_ || has_been_sent()) {
+    also(alone_ ? sent_at_ : begun_at_, alone_.value_or(most_), EndReason::timeout_request,
+         "aggregate.partTimeout");
+  }
+  // Those before its server has it count in all, however often it goes from one phase to the other.
   switch (phase_) {
     case CallPhase::queued:
-      also(phase_since_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
+      also(phase_since_ - queued_for_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
            "limits.queueTimeout");
       break;
     case CallPhase::no_room:
-      also(phase_since_, member_->server.limits.queue_timeout, EndReason::queue_full, "limits.queueTimeout");
+      also(phase_since_ - queued_for_, member_->server.limits.queue_timeout, EndReason::queue_full,
+           "limits.queueTimeout");
       break;
     case CallPhase::starting:
-      also(phase_since_, own_.startup, EndReason::timeout_startup, "timeouts.startup");
+      also(phase_since_ - starting_for_, own_.startup, EndReason::timeout_startup, "timeouts.startup");
       break;
     case CallPhase::written:
       also(phase_since_, own_.max_duration, EndReason::timeout_max_duration, "timeouts.maxDuration");
       if (!answered_) also(last_progress_, own_.request, EndReason::timeout_request, "timeouts.request");
       break;
   }
-  limit_.start(std::max(first.at - loop_.now(), milliseconds(0)),
-               [this, first] { late(first.reason, first.limit, first.option); });
+  limit_.start(std::max(chosen->at - loop_.now(), milliseconds(0)),
+               [this, first = *chosen] { late(first.reason, first.limit, first.option); });
 }
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {

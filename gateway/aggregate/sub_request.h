@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "aggregate/member.h"
@@ -28,6 +29,12 @@ class SubRequest final : public core::CallOwner {
   // `limit`: at most that long, in all; the limits that its server has for such a call count below it, and
   // the client's wish (CallRequest::wait).
   void ask(core::CallRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
+  // Before ask(): as yet nobody is held up by it. Until somebody is, no more than its server's own limits
+  // count while it waits in line or for the start; once its server has it, `limit` from then on.
+  void hold_nobody_up(std::chrono::milliseconds limit) { alone_ = limit; }
+  // From here on somebody is: the limit of ask() counts, from the beginning. Where it is over the request
+  // ends soon, not from inside.
+  void hold_others_up();
   // Nothing is called after this.
   void cancel(core::CancelCause why);
 
@@ -42,17 +49,21 @@ class SubRequest final : public core::CallOwner {
   void finish(Result<mcp::Message, core::Failure> answer);
   void set_clock();
   void late(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
+  bool has_been_sent() const { return sent_at_.count() != 0; }
 
   std::shared_ptr<Member> member_;
   std::shared_ptr<void> lease_;
   net::Loop& loop_;
   net::Timer limit_;
-  std::chrono::milliseconds most_{0};  // in all; below it the server's own limits count
+  std::chrono::milliseconds most_{0};               // in all; below it the server's own limits count
+  std::optional<std::chrono::milliseconds> alone_;  // in its place while nobody is held up
   config::Timeouts own_;
   std::string method_;
   core::CallPhase phase_ = core::CallPhase::queued;
   bool answered_ = false;  // and a plugin has the answer
   std::chrono::milliseconds begun_at_{0}, phase_since_{0}, last_progress_{0};
+  std::chrono::milliseconds sent_at_{0};                       // first; 0: not yet
+  std::chrono::milliseconds queued_for_{0}, starting_for_{0};  // before this phase
   Done done_;
   Heard heard_;
   std::unique_ptr<core::Call> call_;

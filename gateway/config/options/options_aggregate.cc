@@ -33,9 +33,9 @@ void add_aggregate_rows(std::vector<Option>& rows) {
   rows.push_back(choice<k, &A::prefix_mode>(
       "aggregate.prefixMode", "always|onConflict|never", "always",
       "onConflict: only where an earlier server has the name; never: the later one is left out."));
-  rows.push_back(
-      row<k, &A::part_timeout>("aggregate.partTimeout", Kind::duration, "10s", {10, 3'600'000},
-                               "How long one server may hold up a merged list; then its part is missing."));
+  rows.push_back(row<k, &A::part_timeout>(
+      "aggregate.partTimeout", Kind::duration, "10s", {10, 3'600'000},
+      "How long one server may hold up the others' parts of a merged list; then its part is missing."));
   rows.push_back(row<k, &A::max_items>("aggregate.maxItems", Kind::count, "10000", {1, 1'000'000},
                                        "Items of one server on one page of a merged list."));
   rows.push_back(row<k, &A::max_part_bytes>(
