@@ -79,13 +79,14 @@ class EventHub::Reader final : public PlainStream {
       write(std::move(text));
     }
   }
-  // False: it takes nothing any more.
-  bool keep_alive(milliseconds now) {
+  // False: it takes nothing any more, or its machine is gone. `every`: how long it hears nothing at most.
+  bool keep_alive(milliseconds now, milliseconds every) {
     if (sink_ == nullptr) return true;
+    if (sink_->reader_is_silent(every)) return false;
     const uint64_t taken = written_ - sink_->backlog();
     if (std::exchange(taken_, taken) != taken) moved_ = now;
     if (sink_->backlog() > 0) return now - moved_ < kPatience;
-    if (now - moved_ < kKeepAlive) return true;
+    if (now - moved_ < every) return true;
     write(": still here\n\n");
     return true;
   }
@@ -203,10 +204,13 @@ void EventHub::tick() {
     if ((wanted_ & bit(EventGroup::servers)) != 0) look_at_servers();
     std::vector<Reader*> stuck;
     for (Reader* reader : readers_) {
-      if (!reader->keep_alive(sources_.loop.now())) stuck.push_back(reader);
+      if (!reader->keep_alive(sources_.loop.now(), sources_.config.listen.keep_alive))
+        stuck.push_back(reader);
     }
-    for (Reader* reader : stuck)
+    for (Reader* reader : stuck) {
+      log::write(log::Level::debug, "events.reader_gone", {{"readers", uint64_t{readers_.size()}}});
       reader->end();
+    }
   });
 }
 

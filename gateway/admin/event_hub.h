@@ -3,7 +3,7 @@
 //
 // On the first worker's thread; owned by Operations through a shared pointer, because other threads find it
 // again by a weak one. Each reader has its cursor and nothing else: what waits for it is in the feed's rings,
-// and at most kBacklog bytes in its stream.
+// and at most kBacklog bytes in its stream. One that takes nothing, or whose machine is gone, has left.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,6 @@ class EventHub final : public std::enable_shared_from_this<EventHub> {
   static constexpr size_t kBacklog = 256 * 1024;
   static constexpr std::chrono::milliseconds kApart{20};  // between two deliveries
   static constexpr std::chrono::milliseconds kTick{1000};
-  static constexpr std::chrono::milliseconds kKeepAlive{15000};
   static constexpr std::chrono::milliseconds kPatience{30000};  // with a reader that takes nothing
   static constexpr std::chrono::milliseconds kLinger{60000};    // for one that comes back
 

@@ -110,6 +110,7 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
     if (stream_) stream_->write(std::move(bytes));
   }
   size_t backlog() const override { return stream_ ? stream_->backlog() : 0; }
+  bool reader_is_silent(milliseconds quiet) override { return stream_ && stream_->peer_is_silent(quiet); }
   void end() override {
     if (!stream_) return;
     stream_->set_owner(nullptr);

@@ -6,6 +6,7 @@
 // arrive.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,6 +40,8 @@ class PlainSink {
   virtual void write(std::string bytes) = 0;
   // What its reader has not taken yet, in the kernel's buffers not counted.
   virtual size_t backlog() const = 0;
+  // Its reader's machine has acknowledged nothing for three times `quiet` (net/peer_silence.h).
+  virtual bool reader_is_silent(std::chrono::milliseconds quiet) = 0;
   // Nothing more comes; what was written still goes out.
   virtual void end() = 0;
 
