@@ -1,6 +1,6 @@
 #include "upstream/shared/process_end.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 #include <string>
 
 #include "config/config.h"
