@@ -217,7 +217,7 @@ one_of_many() {
   fi
 }
 
-scripts() { (cd tests/wire && find [0-9]* -name '*.wire' | sed 's|\.wire$||' | sort); }
+scripts() { (cd "$tree/tests/wire" && find [0-9]* -name '*.wire' | sed 's|\.wire$||' | sort); }
 
 # Those come first that are most likely to see it: whose name and title share most words with the bug's name and promise,
 # and whose folder is near to its module.
@@ -243,7 +243,7 @@ likely_first() {  # MUTANT, or -
     *) near='40|30|60' ;;
   esac
   [ "$1" = - ] || promise=$(head -1 "tests/mutants/$1.patch")
-  scripts | while read -r name; do printf '%s %s\n' "$name" "$(head -1 "tests/wire/$name.wire")"; done |
+  scripts | while read -r name; do printf '%s %s\n' "$name" "$(head -1 "$tree/tests/wire/$name.wire")"; done |
     awk -v near="^($near)_" -v about="${1##*/} ${promise#Breaks: }" '
       function words(text, set,   list, count, i) {
         delete set
