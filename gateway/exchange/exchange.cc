@@ -30,8 +30,10 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A part of a merged answer cannot take longer (aggregate.partTimeout).
-constexpr milliseconds kMaxPart{3600 * 1000};
+// A part of a merged answer ends itself, and cannot take longer: the most that a configuration may give to
+// its server's line and start (limits.queueTimeout and timeouts.startup, a day each), then
+// aggregate.partTimeout (an hour).
+constexpr milliseconds kMaxPart{(24 + 24 + 1) * 3600 * 1000};
 
 template <class Step>
 void seen(Step step, StepEvent event) {
