@@ -307,12 +307,7 @@ void HttpCallTable::left(HttpCall& call) {
   if (call.counts()) --in_flight_;
   if (SessionGroup* group = group_of(call)) {
     group->used();
-    if (group->per_call && !group->has_calls()) {
-      loop_.defer(lifetime_, [this, key = group->key] {
-        SessionGroup* done = groups_.find(key);
-        if (done != nullptr && !done->has_calls()) groups_.close(*done, "served its one call");
-      });
-    }
+    groups_.note_served(*group);
   }
   parts_.pump.schedule();
 }
@@ -486,6 +481,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   SessionGroup* group = group_of(call);
   if (group != nullptr) {
     group->queue().withdraw(call);
+    groups_.note_served(*group);  // it may never have been sent
   }
   if (call.is_listen()) groups_.close_listen(call);
   const bool under_way = is_under_way(call);

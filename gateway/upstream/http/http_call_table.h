@@ -16,7 +16,6 @@
 #include "base/node_slabs.h"
 #include "http_client/http_headers.h"
 #include "metrics/stats.h"
-#include "net/lifetime.h"
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_cancels.h"
 #include "upstream/http/http_parts.h"
@@ -36,7 +35,6 @@ class HttpCallTableOwner {
 class HttpCallTable final : public HttpCallHost, public CancelsOwner {
  public:
   HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
-  ~HttpCallTable() { lifetime_.end(); }
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
@@ -108,7 +106,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   HttpCancels cancels_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
-  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -21,6 +21,13 @@ bool may_make_room(const SessionGroup& group) {
   return !group.has_calls() && !is_needed && group.scope() == nullptr;
 }
 
+// It was for a single call, which is over. A session whose id has not come yet could not be ended.
+bool is_served(const SessionGroup& group) {
+  const HttpSession* session = group.session();
+  const bool opening = session != nullptr && session->state() == HttpSession::State::opening;
+  return group.per_call && !group.is_busy() && !opening;
+}
+
 }  // namespace
 
 SessionGroups::SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
@@ -156,6 +163,7 @@ void SessionGroups::close_session(SessionGroup& group) {
   if (group.session() != nullptr) --sessions_;
   std::unique_ptr<HttpSession> session = group.replace_session(nullptr);
   if (group.wants_pump()) want(group);
+  note_served(group);
   loop_.retire(std::move(session));
 }
 
@@ -179,8 +187,21 @@ void SessionGroups::want(SessionGroup& group) {
   pump_.schedule();
 }
 
+void SessionGroups::note_served(SessionGroup& group) {
+  if (group.per_call) want(group);
+}
+
 void SessionGroups::prune_line() {
-  wanting_.keep_if([](const SessionGroup& group) { return group.wants_pump(); });
+  std::vector<std::string> served;
+  wanting_.keep_if([&](const SessionGroup& group) {
+    if (is_served(group)) served.push_back(group.key);
+    return group.wants_pump();
+  });
+  // What ends with one may start calls, and so end another.
+  for (const auto& key : served) {
+    SessionGroup* group = find(key);
+    if (group != nullptr && is_served(*group)) close(*group, "served its one call");
+  }
 }
 
 size_t SessionGroups::queued() const {

@@ -81,6 +81,9 @@ class SessionGroups {
   void join(SessionGroup& group, HttpCall& call);
   // The group may want a session, or a place for a call.
   void want(SessionGroup& group);
+  // Something of it is over, or is there now. One that was for a single call is closed by the next
+  // prune_line() if nothing is left to do; sooner, functions of it would be on the stack.
+  void note_served(SessionGroup& group);
   // Those that do, and some that no longer do; prune_line() leaves those out.
   const WaitLine<SessionGroup>& wanting() const { return wanting_; }
   void prune_line();

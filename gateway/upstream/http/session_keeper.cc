@@ -129,6 +129,7 @@ void SessionKeeper::on_session_ready(HttpSession& session) {
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
   if (!group->own_handshake) group->replay();
+  groups_.note_served(*group);  // whoever it was opened for may have left
   parts_.pump.schedule();
 }
 

@@ -58,6 +58,7 @@ void SessionRequests::post(std::string message, milliseconds limit, Posted poste
   SubRequestPlan plan;
   plan.request = owner_.request(std::move(message));
   plan.limit = limit;
+  plan.session = session_;
   plan.done = lifetime_.guard(
       [posted = std::move(posted)](std::optional<mcp::Message>, const MessagesEnd& end) { posted(end); });
   sub_requests_.run(std::move(plan));
@@ -90,6 +91,7 @@ void SessionRequests::ask(std::string_view method, std::string_view params, Answ
     return ask_over_sse(id, std::move(body), limit, std::move(answered), std::move(late));
   SubRequestPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
   plan.option = "timeouts.request";
+  plan.session = session_;
   plan.late = std::move(late);
   sub_requests_.run(std::move(plan));
 }

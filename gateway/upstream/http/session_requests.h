@@ -63,7 +63,8 @@ class SessionRequests {
 
   // A response on the session's stream: true, and it is taken, when it answers one of these.
   bool take_answer(mcp::Message& message);
-  // The last of all: it goes out when what was posted has arrived, or a moment later.
+  // The last of all: it goes out when what was posted has arrived and what was asked has been answered, or a
+  // moment later.
   void goodbye(HttpRequest request, std::chrono::milliseconds limit);
   // What is under way over HTTP+SSE is answered by nobody any more.
   void forget() { asked_.clear(); }

@@ -127,7 +127,9 @@ std::string StdioClient::next_message(const char* what, bool has_id, bool has_me
 
 void StdioClient::keep(const Command& command, const char* name, const std::string& text) {
   set_local(name, {text, true});
-  if (command.flag("as")) run_.set(option(command, "as"), {text, true});
+  if (!command.flag("as")) return;
+  set_local(option(command, "as"), {text, true});
+  run_.set(option(command, "as"), {text, true});
 }
 
 bool StdioClient::execute_bytes(const Command& command) {

@@ -69,7 +69,10 @@ std::string Instance::next_line(std::string_view waiting_for) {
 void Instance::keep(const Command& command, const std::string& as, const std::string& text) {
   Value value{text, is_json(text)};
   set_local(as, value);
-  if (command.flag("as")) run_.set(option(command, "as"), value);
+  if (!command.flag("as")) return;
+  const auto name = option(command, "as");
+  set_local(name, value);  // in this block it is what came here, whatever another block calls so
+  run_.set(name, value);
 }
 
 std::string Instance::id_of(const Command& command) const {
