@@ -78,12 +78,14 @@ describe('shares', { skip }, () => {
     t.after(() => gateway.stop());
     const post = (method, params, id) => fetch(gateway.url, modernPost(method, params, { id }));
     assert.equal((await post('prompts/list', {}, 1)).status, 200);
+    const began = performance.now();
     for (let i = 0; i < 5; ++i) {
       const { status } = await post('notifications/odd', { text: 'x'.repeat(7_000_000) });
       assert.equal(status, 202);
     }
     await eventually(() => large.length >= 2, 'two notifications');
     assert.deepEqual((await (await post('prompts/list', {}, 2)).json()).result.prompts, []);
-    assert.equal(large.length, 2);
+    // Each is given up after 10 s, which a busy machine may take for this; then there is room for another.
+    assert.ok(large.length <= 2 * (1 + Math.floor((performance.now() - began) / 10_000)), `${large.length} came`);
   });
 });
