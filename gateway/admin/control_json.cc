@@ -37,6 +37,7 @@ std::string_view told_name(core::CancelTold told) {
     case core::CancelTold::nothing: return "nothing";
     case core::CancelTold::process_ended: return "process_ended";
     case core::CancelTold::others_wait: return "others_wait";
+    case core::CancelTold::servers_behind: return "servers_behind";
   }
   return "";
 }

@@ -461,11 +461,14 @@ void FannedListen::cancel(core::CancelCause why) {
   ack_limit_.stop();
   if (waiter_ != 0) aggregate_.discovery().forget(std::exchange(waiter_, 0));
   aggregate_.closed(*this);
+  core::CancelReport report;
   for (auto& [name, leg] : legs_) {
     leg->again.stop();
-    if (leg->call && leg->call->live()) leg->call->cancel(why);
+    if (!leg->call || !leg->call->live()) continue;
+    report.told = core::CancelTold::servers_behind;
+    leg->call->cancel(why);
   }
-  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, {});
+  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, report);
 }
 
 }  // namespace lineward::aggregate

@@ -132,10 +132,13 @@ core::CallOwner* MergedCall::leave() {
 
 void MergedCall::cancel(core::CancelCause why) {
   if (!live()) return;
-  for (auto& part : parts_)
+  core::CancelReport report;
+  for (auto& part : parts_) {
+    if (part->sub_request->reached_server()) report.told = core::CancelTold::servers_behind;
     part->sub_request->cancel(why);
+  }
   leave();
-  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, {});
+  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, report);
 }
 
 void MergedCall::finish(std::string text) {

@@ -24,6 +24,7 @@ std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string&
   std::string after = exact_time(number_of(cancel, "after_ms"));
   if (told == "not_sent") return upstream + " had not been sent it";
   if (told == "others_wait") return upstream + " was not told: others wait for the same answer";
+  if (told == "servers_behind") return fmt::format("the servers behind {} were told", upstream);
   if (told == "stream_closed") return upstream + " was told (its stream was closed)";
   if (told == "process_ended") return upstream + "'s process ended";
   std::string how = told == "nothing" ? fmt::format("{} was not told (cancel: never)", upstream)

@@ -40,7 +40,8 @@ enum class CancelTold : uint8_t {
   stream_closed,
   nothing,
   process_ended,
-  others_wait  // nothing: other callers wait for the same request, which goes on for them
+  others_wait,    // nothing: other callers wait for the same request, which goes on for them
+  servers_behind  // many servers are one there, and each that had a part was told in its own way
 };
 enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
 enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, malformed, count_ };

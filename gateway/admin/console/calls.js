@@ -25,6 +25,7 @@ export function settledText(one) {
   if (!cancel) return '';
   if (cancel.told === 'not_sent') return 'stopped before it was sent';
   if (cancel.told === 'others_wait') return 'others wait for the same answer';
+  if (cancel.told === 'servers_behind') return 'its servers were told';
   if (cancel.told === 'process_ended') return 'its process has ended';
   return `${OUTCOME[cancel.outcome] ?? cancel.outcome} · ${duration(cancel.after_ms)}`;
 }

@@ -15,6 +15,7 @@ const KIND = { sent: 'sent', answer: 'answer', cancelling: 'stop', settled: 'sto
 const TOLD = {
   'notifications/cancelled': 'was told by notifications/cancelled', stream_closed: 'was told by closing its stream',
   not_sent: 'never had it', nothing: 'was not told', others_wait: 'was not told', process_ended: 'has ended',
+  servers_behind: 'told those behind it',
 };
 
 export class Drawer {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/held_bytes.h"
+
 namespace lineward::client {
 
 class LineReader {
@@ -24,27 +26,32 @@ class LineReader {
       if (!discarding_) {
         size_t room = max_bytes_ - partial_.size();
         partial_.append(bytes.substr(0, std::min(take, room)));
+        held_.set(partial_.size());
         if (take > room) {
           discarding_ = true;
-          std::string beginning = std::exchange(partial_, {});
+          std::string beginning = take_partial();
           too_long(std::string_view(beginning));
         }
       }
       if (end == nullptr) return;
       bytes.remove_prefix(take + 1);
       if (std::exchange(discarding_, false)) continue;
-      std::string line = std::exchange(partial_, {});
+      std::string line = take_partial();
       if (!line.empty() && line.back() == '\r') line.pop_back();
       on_line(std::move(line));
     }
   }
   // A last line without an end; it is forgotten.
-  std::string take_partial() { return std::exchange(partial_, {}); }
+  std::string take_partial() {
+    held_.set(0);
+    return std::exchange(partial_, {});
+  }
 
  private:
   size_t max_bytes_;
   std::string partial_;
   bool discarding_ = false;
+  HeldBytes held_{Held::bodies};
 };
 
 }  // namespace lineward::client

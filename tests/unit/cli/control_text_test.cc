@@ -71,6 +71,8 @@ TEST_CASE("what a cancel did") {
   ended["cancel"]["told"] = "others_wait";
   CHECK(cancel_line(ended, 5000).find("github was not told: others wait for the same answer") !=
         std::string::npos);
+  ended["cancel"]["told"] = "servers_behind";
+  CHECK(cancel_line(ended, 5000).find("the servers behind github were told") != std::string::npos);
   ended["cancel"] = nullptr;
   CHECK(cancel_line(ended, 5000).find("github has not settled it yet") != std::string::npos);
   ended["cancel"] = {{"told", "notifications/cancelled"}, {"outcome", "ignored"}, {"after_ms", 5000}};
