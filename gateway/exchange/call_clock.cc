@@ -211,7 +211,7 @@ std::optional<milliseconds> CallClock::sent_after() const {
 
 void CallClock::show(CallView& view) const {
   view.age = elapsed();
-  if (due_at_.count() > 0) {
+  if (due_at_.count() > 0 && due_.limit < kMaxPart) {
     view.left = std::max(due_at_ - loop_.now(), milliseconds(0));
     view.limit = due_.option;
   }

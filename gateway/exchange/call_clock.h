@@ -34,6 +34,11 @@ class CallClock {
     std::string_view option;  // the name of the limit
   };
   using Rings = std::function<void(const Due& due)>;
+  // A part of a merged answer ends itself, and cannot take longer: the most that a configuration may give to
+  // its server's line and start (limits.queueTimeout and timeouts.startup, a day each), then
+  // aggregate.partTimeout (an hour). A limit of that length is there for what nobody has thought of, and is
+  // shown to nobody.
+  static constexpr milliseconds kMaxPart{(24 + 24 + 1) * 3600 * 1000};
 
   CallClock(net::Loop& loop, mcp::Method method, Rings rings);
 

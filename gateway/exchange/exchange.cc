@@ -30,11 +30,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A part of a merged answer ends itself, and cannot take longer: the most that a configuration may give to
-// its server's line and start (limits.queueTimeout and timeouts.startup, a day each), then
-// aggregate.partTimeout (an hour).
-constexpr milliseconds kMaxPart{(24 + 24 + 1) * 3600 * 1000};
-
 template <class Step>
 void seen(Step step, StepEvent event) {
   if (lineward_step_seen != nullptr)
@@ -355,7 +350,7 @@ void Exchange::choose_limits() {
                  aggregate::list_of(from_->method) != nullptr);
   if (merged) {
     // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
-    limits.request = limits.max_duration = std::max(limits.max_duration, kMaxPart);
+    limits.request = limits.max_duration = std::max(limits.max_duration, CallClock::kMaxPart);
   } else if (from_->wait) {
     // The client's own wish for this request; the hard limit holds all the same, and is named where it is
     // what ends the call.

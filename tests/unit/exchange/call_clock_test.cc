@@ -65,6 +65,16 @@ struct World {
 
 }  // namespace
 
+TEST_CASE("a limit that only catches what the parts of an answer do not is shown to nobody") {
+  World world;
+  world.limits.request = world.limits.max_duration = CallClock::kMaxPart;
+  world.use();
+  CHECK(world.due() == "limits.queueTimeout 3000");
+  world.clock.enter(CallPhase::written);
+  CHECK(world.due().empty());
+  CHECK(world.state() == CallState::running);
+}
+
 TEST_CASE("each phase of a call has its limit") {
   World world;
   CallClock& clock = world.clock;
