@@ -96,6 +96,8 @@ export class CallTable {
   /** Makes the rows that are in sight, and no others. */
   window() {
     if (!this.at) return;
+    // What is moved loses the focus, and a key would go nowhere.
+    const held = this.body.contains(document.activeElement) ? document.activeElement : null;
     const height = this.rowHeight();
     const first = Math.max(0, Math.floor(this.scroll.scrollTop / height) - EXTRA);
     const last = Math.min(this.list.length, first + Math.ceil(this.scroll.clientHeight / height) + 2 * EXTRA);
@@ -124,6 +126,7 @@ export class CallTable {
       this.fill(row, one);
       before = row;
     }
+    if (held?.isConnected && document.activeElement !== held) held.focus({ preventScroll: true });
   }
 
   rowHeight() {

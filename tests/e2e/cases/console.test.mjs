@@ -99,6 +99,23 @@ describe('the console', { skip }, () => {
     assert.deepEqual(faults, []);
   });
 
+  test('a row that moves keeps the focus', async (t) => {
+    const { root, call } = await running(t);
+    call({ onCancel: 'error' });
+    call({ onCancel: 'error' });
+    const { page } = await openBrowser(t);
+    await page.goto(`${root}/console`);
+    await row(page).nth(1).waitFor();
+    const ids = () => page.evaluate(() => [...document.querySelectorAll('#calls-table tbody tr[data-id]')].map((one) => one.dataset.id));
+    const before = await ids();
+    await row(page).nth(1).focus();
+    // As when something is told of a call: the order changes, and nobody has pressed anything.
+    await page.evaluate(() => document.querySelector('#calls-table th[data-sort="age"] button').click());
+    await page.waitForFunction(([first]) => document.querySelector('#calls-table tbody tr[data-id]').dataset.id === first, [before[1]]);
+    assert.deepEqual(await ids(), [...before].reverse());
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.id), before[1]);
+  });
+
   test('a server is stopped and started; the question says how many calls die', async (t) => {
     const { root, call } = await running(t);
     const slow = call({ onCancel: 'error' });

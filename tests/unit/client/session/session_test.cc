@@ -247,7 +247,7 @@ TEST_CASE("a stream that lost its connection goes on behind what its client has 
 
 TEST_CASE("who does not come back in time is gone, once") {
   World world;
-  world.limits.resume_window = milliseconds(20);
+  world.limits.resume_window = milliseconds(500);
   Peer& first = world.peer();
   SessionStream& stream = world.post_stream(first);
   const uint32_t number = stream.number();
