@@ -336,10 +336,6 @@ void Stage::check_empty() {
     reachable = reachable && (plan_.replicas < 2 || plan_.servers[i].modern) && !plan_.replica_ends();
     if (reachable && servers_[i] && servers_[i]->listens() > 0)
       ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", i));
-    const bool of_one_call = plan_.config.servers[i].isolation == config::Isolation::call;
-    if (of_one_call && plan_.faults.empty() && reachable && servers_[i] && servers_[i]->sessions() > 0)
-      ledger_.violation("a session that was for one call is left when all clients have gone",
-                        fmt::format("s{} has {}", i, servers_[i]->sessions()));
   }
   const bool keeps = keeps_what_servers_said();
   for (size_t i = 0; i < plan_.clients.size() && !keeps; ++i) {
