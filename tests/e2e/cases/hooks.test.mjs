@@ -166,7 +166,7 @@ describe('hooks', { skip: DIRECT }, () => {
     await once(server, 'listening');
     t.after(() => (server.closeAllConnections(), server.close()));
     const url = `http://127.0.0.1:${server.address().port}/decide`;
-    const gateway = await start(t, { url, headers: { 'X-Key': 'k-1' }, timeout: '400ms' });
+    const gateway = await start(t, { url, headers: { 'X-Key': 'k-1' }, timeout: '3s' });
     assert.equal(await outcome(tool(gateway, 'fine')), 'ok');
     assert.equal(await outcome(tool(gateway, 'empty')), 'ok');
     assert.equal(await outcome(tool(gateway, 'refuse')), 'no');

