@@ -181,6 +181,7 @@ void FannedListen::open(SubscriptionLeg& leg) {
   if (auto refusal = leg.member->too_large(request.bytes_in, request.on_stdio()))
     return refused(leg, refusal->text, true);
   aggregate_.loop().retire(std::move(leg.call));
+  leg.phase = core::CallPhase::queued;
   auto call = leg.member->upstream.start(std::move(request), leg);
   if (!call) {
     down(leg);
@@ -465,7 +466,8 @@ void FannedListen::cancel(core::CancelCause why) {
   for (auto& [name, leg] : legs_) {
     leg->again.stop();
     if (!leg->call || !leg->call->live()) continue;
-    report.told = core::CancelTold::servers_behind;
+    if (leg->phase == core::CallPhase::written || leg->is_up())
+      report.told = core::CancelTold::servers_behind;
     leg->call->cancel(why);
   }
   core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, report);

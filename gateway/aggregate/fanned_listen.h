@@ -40,7 +40,8 @@ class FannedListen final : public core::OwnedCall {
     SubscriptionLeg(FannedListen& its_listen, std::shared_ptr<Member> its_member)
         : listen(its_listen), member(std::move(its_member)), again(its_listen.aggregate_.loop()) {}
     // After its acknowledgement: what stands behind it is being opened again.
-    void on_call_phase(core::CallPhase phase) override {
+    void on_call_phase(core::CallPhase now) override {
+      phase = now;
       if (acknowledged && phase != core::CallPhase::written) listen.down(*this);
     }
     void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
@@ -50,9 +51,12 @@ class FannedListen final : public core::OwnedCall {
       listen.lost(*this, failure.text);
     }
 
+    bool is_up() const { return acknowledged && !is_down; }
+
     FannedListen& listen;
     std::shared_ptr<Member> member;
     std::shared_ptr<void> lease;
+    core::CallPhase phase = core::CallPhase::queued;
     std::unique_ptr<core::Call> call;
     std::map<std::string, std::string> uris;  // as the server knows them → as the client asked
     bool tools = false, prompts = false, resources = false;

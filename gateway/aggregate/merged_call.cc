@@ -134,7 +134,7 @@ void MergedCall::cancel(core::CancelCause why) {
   if (!live()) return;
   core::CancelReport report;
   for (auto& part : parts_) {
-    if (part->sub_request->reached_server()) report.told = core::CancelTold::servers_behind;
+    if (!part->answer && part->sub_request->reached_server()) report.told = core::CancelTold::servers_behind;
     part->sub_request->cancel(why);
   }
   leave();

@@ -12,7 +12,8 @@ import { acknowledgement, answersTwo, done, marker, substitute } from './lines.m
 import { raw, shown } from './raw-json.mjs';
 
 const TEST = { timeout: 60_000 };
-const EOF_LIMIT_MS = 3000; // a second, and what a busy machine adds
+const EOF_LIMIT_MS = 1000;
+const TRIES = 3; // what the machine does to one of them it does not do to three; what the gateway does it does to each
 const LISTEN_ID = '"listen:0"';
 const FILE_LINES = /tools\/list_changed|notifications\/message/; // a session's own business: it may hear of it
 
@@ -30,7 +31,7 @@ const ROUNDS = [
 /** One era's side of one file: a client, its neighbour, and whoever else listens. */
 class Side {
   constructor(bench, row, text) {
-    Object.assign(this, { bench, row, text, wrong: [] });
+    Object.assign(this, { bench, row, text, wrong: [], late: [] });
     this.ends = !text.endsWith('\n');
   }
 
@@ -64,7 +65,7 @@ class Side {
     }
     const answers = await Promise.all([a.done(undefined, 'the call'), b && b.done(undefined, 'its neighbour')]);
     const took = Date.now() - Number(wrote.line.split(' ')[2]);
-    if (this.ends && took > EOF_LIMIT_MS) this.problem(round, `${took} ms from the end of the server to its answers`);
+    if (this.ends && took > EOF_LIMIT_MS) this.late.push(`${this.era}, ${round.name}: ${took} ms from the end of the server to its answers`);
     return answers;
   }
 
@@ -220,7 +221,7 @@ class LegacySide extends Side {
   }
 }
 
-async function judge(row) {
+async function judge(row, tries = TRIES) {
   const text = row.text ?? bytesOf(row.path);
   const bench = await startBench('line-server.mjs', (folder) => {
     if (row.path) return [row.path];
@@ -240,6 +241,9 @@ async function judge(row) {
   if (row.expected === 'drop-line' && drops < wanted) wrong.push(`${drops} drops in the log, not ${wanted}`);
   const control = /[\x00-\x08\x0b-\x1f\x7f].{0,60}/.exec(stderr);
   if (control) wrong.push(`control bytes in the log: ${shown(control[0])}`);
+  const late = sides.flatMap((side) => side.late);
+  if (wrong.length === 0 && late.length > 0 && tries > 1) return judge(row, tries - 1);
+  wrong.push(...late);
   assert.ok(wrong.length === 0, `${row.file} (${row.expected}: ${row.why}):\n    ${wrong.join('\n    ')}`);
 }
 
