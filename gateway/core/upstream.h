@@ -171,6 +171,9 @@ struct CallRequest {
   ClientRequestPtr from = {};
   // Lineward asks this itself, and no client sees the answer: no policy is about it.
   bool of_gateway = false;
+  // Of Lineward's own: only a modern server is to be asked. While the era is not known the request waits for
+  // it, and fails unsent when it is the old one.
+  bool only_if_modern = false;
   // Of a listen: who asks keeps its client's wishes itself, so that a URI which a server grants later than
   // the listen was acknowledged counts as well. It shows by its first update.
   bool takes_late_grants = false;

@@ -48,8 +48,8 @@ ToolCall::~ToolCall() {
 // ---- on the way to the server ----
 
 std::optional<core::Failure> ToolCall::begin() {
-  // A server that is not known to be modern is not asked for what only modern ones have.
-  bool asks = role_ == HeaderRole::make || tools_.inner().era() == mcp::Era::modern;
+  // A server of the old era is not asked for what only modern ones have.
+  bool asks = role_ == HeaderRole::make || tools_.inner().era() != mcp::Era::legacy;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
   if (!wants_facts || tools_.book().view(view_).known || !tools_.may_learn(view_)) return go();
   return learn();
@@ -83,6 +83,15 @@ void ToolCall::learned(bool listed) {
   if (auto failure = go()) fail(*failure);
 }
 
+void ToolCall::unreached(const core::Failure& failure) {
+  if (!live()) return;
+  listing_ = false;
+  place_.reset();
+  if (auto first = std::exchange(failure_, std::nullopt)) return fail(*first);
+  ++attempts_;
+  on_call_failed(failure);
+}
+
 const ToolFacts* ToolCall::facts() const {
   return tools_.book().view(view_).find(tool_);
 }
@@ -96,7 +105,7 @@ std::string ToolCall::header_fault() const {
 
 // Calls back only to say that the call is made once more.
 std::optional<core::Failure> ToolCall::go() {
-  if (role_ == HeaderRole::check && request_.method == Method::tools_call && attempts_ == 0) {
+  if (role_ == HeaderRole::check && request_.method == Method::tools_call && !begun_) {
     if (std::string fault = header_fault(); !fault.empty()) {
       bool old = tools_.loop().now() - tools_.book().view(view_).listed_at > kFresh;
       if (old && tools_.may_learn(view_) && !std::exchange(relisted_, true))
@@ -119,6 +128,7 @@ std::optional<core::Failure> ToolCall::go() {
     request_.headers = std::move(headers);
   }
   ++attempts_;
+  begun_ = true;
   written_ = false;
   // What is not sent again need not be kept: the whole message would be copied.
   core::CallRequest request;
@@ -138,7 +148,7 @@ std::optional<core::Failure> ToolCall::go() {
 void ToolCall::go_later(milliseconds after) {
   milliseconds wait = std::min<milliseconds>(after * (1ll << std::min(attempts_ - 1, 10u)), kMaxBackoff);
   timer_.start(wait, [this] {
-    if (auto failure = go()) fail(*failure);
+    if (auto failure = begun_ ? go() : begin()) fail(*failure);
   });
 }
 

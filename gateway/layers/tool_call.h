@@ -33,6 +33,8 @@ class ToolCall final : public core::PassingCall {
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).
   void learned(bool listed);
+  // The server cannot be reached, and so there is no list.
+  void unreached(const core::Failure& failure);
   // Its place among the calls of the server, while it waits.
   void waits_at(std::unique_ptr<core::WaitingPlace> place) { place_ = std::move(place); }
   // The call waits for its server's list.
@@ -68,6 +70,7 @@ class ToolCall final : public core::PassingCall {
   uint32_t attempts_ = 0;
   bool heard_ = false;    // the client got a message of it: it is not repeated any more
   bool written_ = false;  // this attempt's bytes went out
+  bool begun_ = false;    // one attempt was made at least, with headers that were right then
   bool relisted_ = false;
   bool listing_ = false;
   std::unique_ptr<core::WaitingPlace> place_;  // with it, but for the first that waits

@@ -71,7 +71,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Cal
   }
   if (!passes && !repeats && role == HeaderRole::check && method == Method::tools_call) {
     ToolView& view = book_.view(view_key(request));
-    passes = (view.known || inner_->era() != mcp::Era::modern) &&
+    passes = (view.known || inner_->era() == mcp::Era::legacy) &&
              (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
   }
   if (passes || stopping_) return inner_->start(std::move(request), owner);
@@ -148,6 +148,8 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.method = Method::tools_list;
   request.client_era = like.client_era;
   request.scope = like.scope;
+  // Calls whose headers are to be checked wait for the era: only modern servers say what there is to check.
+  request.only_if_modern = !upstream.inner_->era() && upstream.role_of(like) == HeaderRole::check;
   core::HeaderFields headers = like.headers;
   std::erase_if(headers, [](const auto& header) {
     return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
@@ -171,6 +173,14 @@ void ToolUpstream::Listing::on_call_phase(CallPhase now) {
   std::vector<ToolCall*> all = waiting;
   for (ToolCall* one : all)
     one->listing_phase(now);
+}
+
+// Why a server could not be asked for its era is why these calls fail, too: each would only ask it again.
+void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
+  const bool knows_era = upstream.inner_->era().has_value();
+  if (knows_era || upstream.role_of(like) != HeaderRole::check) return upstream.listed(*this, false);
+  for (ToolCall* one : upstream.end(*this))
+    one->unreached(failure);
 }
 
 void ToolUpstream::Listing::ran_out() {
@@ -211,13 +221,19 @@ void ToolUpstream::go_without(Listing& listing) {
     call->learned(false);
 }
 
+std::vector<ToolCall*> ToolUpstream::end(Listing& listing) {
+  listing.limit.stop();
+  listing.patience.stop();
+  std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
+  auto found = listings_.find(listing.view);
+  loop_.retire(std::move(found->second));
+  listings_.erase(found);
+  return waiting;
+}
+
 void ToolUpstream::listed(Listing& listing, bool to_the_end) {
   auto found = listings_.find(listing.view);
   if (found == listings_.end() || found->second.get() != &listing) return;
-  listing.limit.stop();
-  listing.patience.stop();
-  std::vector<ToolCall*> waiting = std::move(listing.waiting);
-  listing.waiting.clear();
   ToolView& view = book_.view(listing.view);
   view.known = view.known || to_the_end;
   view.listed_at = loop_.now();
@@ -225,9 +241,7 @@ void ToolUpstream::listed(Listing& listing, bool to_the_end) {
     view.not_before = milliseconds(0);
     view.waits = 0;
   }
-  loop_.retire(std::move(found->second));
-  listings_.erase(found);
-  for (ToolCall* call : waiting)
+  for (ToolCall* call : end(listing))
     call->learned(to_the_end);
 }
 

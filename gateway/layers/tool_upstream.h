@@ -49,7 +49,7 @@ class ToolUpstream final : public core::PassingUpstream {
     bool ask(std::string_view cursor);
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message&& message) override;
-    void on_call_failed(const core::Failure&) override { upstream.listed(*this, false); }
+    void on_call_failed(const core::Failure& failure) override;
     void ran_out();
 
     ToolUpstream& upstream;
@@ -64,6 +64,8 @@ class ToolUpstream final : public core::PassingUpstream {
     net::Timer limit, patience;
   };
   void listed(Listing& listing, bool to_the_end);
+  // The listing is over; those that waited for it.
+  std::vector<ToolCall*> end(Listing& listing);
   // Those who wait go on without the list, and nobody waits for it for a while.
   void go_without(Listing& listing);
   HeaderRole role_of(const core::CallRequest& request) const;

@@ -76,8 +76,13 @@ void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
   std::deque<TransportCall*> waited;
   waited.swap(waiting_);
   if (!told.known) return fail(std::move(waited), failure);
-  for (TransportCall* call : waited)
-    owner_.on_era_known(*call);
+  for (TransportCall* call : waited) {
+    if (call->request.only_if_modern && told.era != mcp::Era::modern) {
+      call->fail({mcp::EndReason::internal, "a server of the old era is not asked for this"});
+    } else {
+      owner_.on_era_known(*call);
+    }
+  }
 }
 
 // For those to whom the refusal says nothing the server is asked again.

@@ -67,6 +67,10 @@ struct UpstreamBelow final : core::PassingUpstream {
   const std::string& name() const override { return id; }
   std::optional<mcp::Era> era() const override { return below.era; }
   core::Tells tells() const override { return below.tells; }
+  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
+      const core::CallRequest&) override {
+    return std::unique_ptr<core::WaitingPlace>();
+  }
   void reconfigured() override {}
   void stop(std::function<void()> done) override { done(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,

@@ -134,3 +134,103 @@ TEST_CASE(
   }
   loop.close_deferred();
 }
+
+TEST_CASE("a call whose headers are to be checked waits until its server's era is known") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "stdio";
+  server.retry.backoff = std::chrono::milliseconds(1);
+  Below below;
+  below.era = std::nullopt;
+  auto run_for = [&](int64_t ms) {
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(ms), [&] { loop.stop(); });
+    loop.run();
+  };
+  {
+    Caller first, second;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    auto start = [&](Caller& caller) {
+      core::CallRequest request;
+      request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+                              R"("params":{"name":"t","arguments":{"region":"eu"}}})");
+      request.method = mcp::Method::tools_call;
+      request.mirrors_itself = true;
+      auto call = upstream.start(std::move(request), caller);
+      REQUIRE(call);
+      return std::move(*call);
+    };
+    SECTION("a modern one is asked for its tools, once for all that wait") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      REQUIRE(below.calls.size() == 1);
+      CHECK(below.last().request.method == mcp::Method::tools_list);
+      CHECK(below.last().request.only_if_modern);
+      below.era = mcp::Era::modern;
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":)"
+                           R"({"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}})");
+      run_for(1);
+      CHECK(below.calls.size() == 1);
+      for (Caller* caller : {&first, &second}) {
+        REQUIRE(caller->heard.size() == 1);
+        CHECK(caller->heard[0].find("-32020") != std::string::npos);
+      }
+    }
+    SECTION("one of the old era is sent the calls") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      below.era = mcp::Era::legacy;
+      below.last().fails({mcp::EndReason::internal, "of the old era"});
+      REQUIRE(below.calls.size() == 3);
+      CHECK(below.calls[1]->request.method == mcp::Method::tools_call);
+      CHECK(below.calls[2]->request.method == mcp::Method::tools_call);
+      one->cancel("its client left");
+      other->cancel("its client left");
+    }
+    SECTION("one that cannot be asked fails them all, and is asked no more") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      below.last().fails({mcp::EndReason::upstream_exited, "it exited"});
+      run_for(5);
+      CHECK(below.calls.size() == 1);
+      for (Caller* caller : {&first, &second}) {
+        REQUIRE(caller->failed);
+        CHECK(caller->failed->text == "it exited");
+      }
+    }
+    SECTION("where calls are made again, that one's headers are checked, too") {
+      server.retry.attempts = 2;
+      auto one = start(first);
+      run_for(1);
+      below.last().fails({mcp::EndReason::upstream_unreachable, "it did not start"});
+      run_for(20);
+      REQUIRE(below.calls.size() == 2);
+      CHECK(below.last().request.method == mcp::Method::tools_list);
+      CHECK(first.heard_nothing());
+      SECTION("in vain") {
+        below.last().fails({mcp::EndReason::upstream_unreachable, "it did not start again"});
+        run_for(20);
+        CHECK(below.calls.size() == 2);
+        REQUIRE(first.failed);
+        CHECK(first.failed->text == "it did not start again");
+      }
+      SECTION("with success") {
+        below.era = mcp::Era::modern;
+        below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+        REQUIRE(below.calls.size() == 3);
+        CHECK(first.repeated == 1);
+        below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+        CHECK(first.heard.size() == 1);
+      }
+    }
+    SECTION("nothing is asked any more when all that wait have left") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      one->cancel("its client left");
+      CHECK_FALSE(below.last().cancelled);
+      other->cancel("its client left");
+      CHECK(below.last().cancelled);
+    }
+  }
+  loop.close_deferred();
+}
