@@ -25,14 +25,14 @@ const outcome = async (promise) => {
   return message.error ? message.error.message : 'ok';
 };
 
-async function start(t, options, { serve, record } = {}) {
+async function start(t, options, { serve, record, limits = {} } = {}) {
   const echo = (_, response, message) =>
     json(response, 200, answer(message.id, { content: [], resultType: 'complete', got: message.params.arguments }));
   const origin = await startOrigin(t, serve ?? echo);
   const hook = options.url ? options : { command: process.execPath, args: [fixture], env: record?.env ?? {}, ...options };
   const gateway = await startGatewayFrom(
     t,
-    { plugins: [{ hook, name: 'judge' }], mcpServers: { up: { url: origin.url, protocolEra: 'modern' } } },
+    { plugins: [{ hook, name: 'judge' }], mcpServers: { up: { url: origin.url, protocolEra: 'modern', limits } } },
     quiet,
   );
   return { ...gateway, origin, calls: () => origin.requests.filter(({ message }) => message?.method === 'tools/call') };
@@ -68,7 +68,7 @@ describe('hooks', { skip: DIRECT }, () => {
   ]) {
     test(`${name}: the call is refused by name, and the next one is decided`, async (t) => {
       // But for the one that hangs it is not the time that ends them: what came after it would meet the next call.
-      const gateway = await start(t, { timeout: name === 'hang' ? '300ms' : '50s' });
+      const gateway = await start(t, { timeout: name === 'hang' ? '300ms' : '50s' }, { limits: { queueTimeout: '50s' } });
       const failed = gatewayError(await tool(gateway, name));
       assert.equal(failed.reason, 'internal');
       assert.match(failed.text, says);
