@@ -135,14 +135,24 @@ ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, std::string its_view,
                                const core::CallRequest& from)
     : upstream(its_upstream),
       view(std::move(its_view)),
-      like(from),
       limit(its_upstream.loop_),
-      patience(its_upstream.loop_) {}
+      patience(its_upstream.loop_) {
+  like.method = Method::tools_list;
+  like.client_era = from.client_era;
+  like.scope = from.scope;
+  like.headers = from.headers;
+  like.mirrors_itself = from.mirrors_itself;
+  const bool modern = like.client_era == mcp::Era::modern;
+  if (auto first = mcp::Message::parse(tools_list_request(from.message, modern, {})))
+    like.message = std::move(*first);
+  held.charge(from.account());
+  held.set(like.message.bytes().size());
+}
 
 bool ToolUpstream::Listing::ask(std::string_view next) {
   bool modern = like.client_era == mcp::Era::modern;
   auto message = mcp::Message::parse(tools_list_request(like.message, modern, next));
-  if (!message) return false;
+  if (!message || like.message.bytes().empty()) return false;
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = Method::tools_list;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "config/config.h"
 #include "core/passing_upstream.h"
 #include "layers/tool_call.h"
@@ -54,7 +55,10 @@ class ToolUpstream final : public core::PassingUpstream {
 
     ToolUpstream& upstream;
     std::string view;
-    core::CallRequest like;  // its message stands for its client
+    // Whose list it is; its message asks for the first page. What made it necessary, which may be long, is
+    // not kept.
+    core::CallRequest like;
+    HeldBytes held{Held::calls};  // of it
     std::unique_ptr<core::Call> call;
     std::vector<ToolCall*> waiting;
     std::string cursor;

@@ -26,6 +26,8 @@ async function running(t, { admin = {}, servers = {}, listen = {}, env = {} } = 
       listen: { address: '127.0.0.1:0', ...listen },
       ops: { address: 'off' },
       admin: { address: '127.0.0.1:0', ...admin },
+      // A call lasts as long as its test, on a busy machine, too.
+      defaults: { timeouts: { request: '5m' } },
       mcpServers: { github: server(plainFixture()), other: server(plainFixture()), ...servers },
     },
     { env },

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "core/passing_upstream.h"
 #include "layers/tool_upstream.h"
 #include "unit/layers/layers_world.h"
@@ -231,6 +232,44 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
       other->cancel("its client left");
       CHECK(below.last().cancelled);
     }
+  }
+  loop.close_deferred();
+}
+
+TEST_CASE(
+    "the request for a list keeps nothing of the call that it is for but what its client is, and that is "
+    "counted") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "stdio";
+  Below below;
+  {
+    Caller caller;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{)"
+                            R"("io.modelcontextprotocol/clientInfo":{"name":"asks","version":"1"}},)"
+                            R"("arguments":{"long":")" +
+                            std::string(100000, 'x') + R"("}}})");
+    request.method = mcp::Method::tools_call;
+    request.mirrors_itself = true;
+    const uint64_t before = HeldBytes::total(Held::calls);
+    auto call = upstream.start(std::move(request), caller);
+    REQUIRE(call);
+    const uint64_t held = HeldBytes::total(Held::calls) - before;
+    CHECK(held > 100);
+    CHECK(held < 1000);
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    loop.run();
+    const std::string asked = below.last().request.message.bytes();
+    CHECK(asked.find(R"("name":"asks")") != std::string::npos);
+    CHECK(asked.size() < 1000);
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    CHECK(below.last().request.message.bytes().find(R"("cursor":"two")") != std::string::npos);
+    CHECK(below.last().request.message.bytes().find(R"("name":"asks")") != std::string::npos);
+    (*call)->cancel("its client left");
+    CHECK(below.last().cancelled);
   }
   loop.close_deferred();
 }
