@@ -206,7 +206,10 @@ describe('metrics', { skip }, () => {
       await client.callTool({ name: 'a__echo' });
       await client.callTool({ name: 'a__echo' });
       await client.callTool({ name: 'b__echo' });
-      await assert.rejects(client.callTool({ name: 'a__slow', arguments: { onCancel: 'result' } }, { timeout: 100 }));
+      // Once its server has it, and says so.
+      const leave = new AbortController();
+      const slow = { name: 'a__slow', arguments: { onCancel: 'result' } };
+      await assert.rejects(client.callTool(slow, { signal: leave.signal, onprogress: () => leave.abort() }));
       const after = await eventually(async () => {
         const now = await metrics();
         return value(now, 'lineward_cancellations_total', { upstream: 'a', route: '/mcp', initiator: 'client', outcome: 'raced' }) === 1 && now;
@@ -234,7 +237,7 @@ describe('metrics', { skip }, () => {
 
   test('what happened is what they say', async (t) => {
     const { gateway, metrics } = await start(t, {
-      mcpServers: { github: server(plainFixture(), { timeouts: { cancelGrace: '200ms' } }) },
+      mcpServers: { github: server(plainFixture(), { timeouts: { cancelGrace: '20s' } }) },
     });
     const before = await metrics();
     assert.equal(value(before, 'lineward_upstream_state', { upstream: 'github', state: 'open' }), 0);
@@ -243,7 +246,9 @@ describe('metrics', { skip }, () => {
     await client.callTool({ name: 'echo' }); // not listed yet: _other
     await client.listTools();
     await client.callTool({ name: 'echo' });
-    await assert.rejects(client.callTool({ name: 'slow', arguments: { onCancel: 'result' } }, { timeout: 100 }));
+    const leave = new AbortController();
+    const slow = { name: 'slow', arguments: { onCancel: 'result' } };
+    await assert.rejects(client.callTool(slow, { signal: leave.signal, onprogress: () => leave.abort() }));
     const after = await eventually(async () => {
       const now = await metrics();
       return value(now, 'lineward_cancellations_total', { initiator: 'client', outcome: 'raced' }) === 1 && now;
