@@ -258,23 +258,31 @@ describe('the console', { skip }, () => {
     const { page } = await openBrowser(t);
     await page.goto(`${root}/console`);
     await page.waitForFunction((n) => Number(document.querySelector('#calls-table').getAttribute('aria-rowcount')) === n + 1, MANY);
-    const scroll = () => page.evaluate(async () => {
-      const tasks = [];
-      new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ entryTypes: ['longtask'] });
-      const box = document.querySelector('#calls-scroll');
-      const frame = () => new Promise((done) => requestAnimationFrame(done));
-      for (let i = 0; i < 90; i++) {
-        box.scrollTop = (box.scrollHeight / 90) * i;
+    // What the page itself takes, in time of its thread: what the machine makes it wait is not its doing.
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const taken = async () => {
+      const { metrics } = await session.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
+    };
+    const steps = [];
+    let rows = 0;
+    for (let i = 0, before = await taken(); i < 90; i++) {
+      rows = Math.max(rows, await page.evaluate(async (step) => {
+        const box = document.querySelector('#calls-scroll');
+        box.scrollTop = (box.scrollHeight / 90) * step;
+        const frame = () => new Promise((done) => requestAnimationFrame(done));
         await frame();
-      }
-      await frame();
-      return { worst: Math.max(0, ...tasks), rows: document.querySelectorAll('#calls-table tbody tr[data-id]').length };
-    });
-    // What the machine does to one of them it does not do to three; what the page does it does to each.
-    let long = await scroll();
-    for (let again = 0; again < 2 && long.worst >= 500; ++again) long = await scroll();
-    if (process.env.CONSOLE_CALLS) console.log(`the longest task took ${Math.round(long.worst)} ms, ${long.rows} rows`);
-    assert.ok(long.rows < 80, `${long.rows} rows exist`);
-    assert.ok(long.worst < 500, `a task of ${long.worst} ms`);
+        await frame();
+        return document.querySelectorAll('#calls-table tbody tr[data-id]').length;
+      }, i));
+      const after = await taken();
+      steps.push(after - before);
+      before = after;
+    }
+    const worst = Math.max(...steps);
+    if (process.env.CONSOLE_CALLS) console.log(`the longest step took ${Math.round(worst)} ms, ${rows} rows`);
+    assert.ok(rows < 80, `${rows} rows exist`);
+    assert.ok(steps.some((one) => one > 0) && worst < 300, `a step of ${worst} ms`);
   });
 });
