@@ -48,6 +48,7 @@ struct Failure {
   std::string policy = {};      // with by_policy: the plugin's name, as it is configured
   // With by_policy, of a listen: the URIs and task ids that were refused, where it is they alone.
   std::vector<std::string> refused_parts = {};
+  bool of_other_era = false;  // not sent: its server is not of the one era that it is for
 };
 
 enum class CallPhase : uint8_t {
@@ -171,9 +172,9 @@ struct CallRequest {
   ClientRequestPtr from = {};
   // Lineward asks this itself, and no client sees the answer: no policy is about it.
   bool of_gateway = false;
-  // Of Lineward's own: only a modern server is to be asked. While the era is not known the request waits for
-  // it, and fails unsent when it is the old one.
-  bool only_if_modern = false;
+  // It is for a server of this era alone: it waits until the server's is known, and fails unsent where that
+  // is the other one (Failure::of_other_era).
+  std::optional<mcp::Era> only_era = {};
   // Of a listen: who asks keeps its client's wishes itself, so that a URI which a server grants later than
   // the listen was acknowledged counts as well. It shows by its first update.
   bool takes_late_grants = false;

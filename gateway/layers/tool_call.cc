@@ -127,6 +127,8 @@ std::optional<core::Failure> ToolCall::go() {
     }
     request_.headers = std::move(headers);
   }
+  // Only where its server is of the old era it is right that nobody knows what its headers are to be.
+  const bool only_legacy = asks_modern_only() && !begun_anew_ && tools_.inner().era() == mcp::Era::legacy;
   ++attempts_;
   begun_ = true;
   written_ = false;
@@ -134,22 +136,48 @@ std::optional<core::Failure> ToolCall::go() {
   core::CallRequest request;
   if (keeps_message_) {
     request = request_;
+  } else if (only_legacy) {
+    mcp::Message message = std::move(request_.message);
+    request = request_;
+    request.message = std::move(message);
   } else {
     request = std::move(request_);
     request_.method = request.method;
   }
+  if (only_legacy) request.only_era = mcp::Era::legacy;
   auto call = tools_.inner().start(std::move(request), *this);
   if (!call) return call.error();
   inner_ = std::move(*call);
-  if (attempts_ > 1) owner_->on_call_repeated();
+  tell_attempt(attempts_);
   return std::nullopt;
+}
+
+void ToolCall::tell_attempt(uint32_t attempt) {
+  if (attempt <= attempts_told_) return;
+  attempts_told_ = attempt;
+  owner_->on_call_repeated();
 }
 
 void ToolCall::go_later(milliseconds after) {
   milliseconds wait = std::min<milliseconds>(after * (1ll << std::min(attempts_ - 1, 10u)), kMaxBackoff);
   timer_.start(wait, [this] {
+    if (!begun_) tell_attempt(attempts_ + 1);
     if (auto failure = begun_ ? go() : begin()) fail(*failure);
   });
+}
+
+bool ToolCall::asks_modern_only() const {
+  return role_ == HeaderRole::check && request_.method == Method::tools_call && !begun_ &&
+         !tools_.book().view(view_).known;
+}
+
+void ToolCall::begin_anew() {
+  if (!keeps_message_) request_.message = inner_->request_message();
+  retire_inner();
+  begun_ = false;
+  begun_anew_ = true;
+  --attempts_;
+  if (auto failure = begin()) fail(*failure);
 }
 
 // ---- on the way back ----
@@ -201,6 +229,7 @@ bool ToolCall::refused_headers(const mcp::Message& message) {
 }
 
 void ToolCall::on_call_failed(const core::Failure& failure) {
+  if (failure.of_other_era) return begin_anew();
   if (!repeats(failure)) fail(failure);
 }
 

@@ -37,6 +37,9 @@ class ToolCall final : public core::PassingCall {
   void unreached(const core::Failure& failure);
   // Its place among the calls of the server, while it waits.
   void waits_at(std::unique_ptr<core::WaitingPlace> place) { place_ = std::move(place); }
+  bool has_place() const { return place_ != nullptr; }
+  // The list is for its headers alone, which servers of the old era know nothing of.
+  bool asks_modern_only() const;
   // The call waits for its server's list.
   void listing_phase(core::CallPhase phase);
   const core::CallRequest& request() const { return request_; }
@@ -49,6 +52,10 @@ class ToolCall final : public core::PassingCall {
 
   std::optional<core::Failure> go();
   void go_later(std::chrono::milliseconds after);
+  // Its server is of another era than it was taken for.
+  void begin_anew();
+  // Its owner hears of this attempt, where it is not the first.
+  void tell_attempt(uint32_t attempt);
   std::optional<core::Failure> learn();
   void tell(core::CallPhase phase);
   void answer(mcp::Message message);
@@ -68,9 +75,11 @@ class ToolCall final : public core::PassingCall {
   std::optional<mcp::Message> refusal_;   // −32020, while the list is fetched anew
   std::optional<core::Failure> failure_;  // while it is asked whether the tool may run again
   uint32_t attempts_ = 0;
+  uint32_t attempts_told_ = 1;
   bool heard_ = false;    // the client got a message of it: it is not repeated any more
   bool written_ = false;  // this attempt's bytes went out
   bool begun_ = false;    // one attempt was made at least, with headers that were right then
+  bool begun_anew_ = false;
   bool relisted_ = false;
   bool listing_ = false;
   std::unique_ptr<core::WaitingPlace> place_;  // with it, but for the first that waits

@@ -5,6 +5,7 @@
 
 #include "http_client/http_headers.h"
 #include "log/log.h"
+#include "mcp/errors.h"
 #include "upstream/shared/own_limits.h"
 
 namespace lineward::upstream {
@@ -97,15 +98,16 @@ void ToolUpstream::reconfigured() {
 // ---- the list ----
 
 std::optional<core::Failure> ToolUpstream::learn(ToolCall& call) {
+  auto place = inner_->wait_in_front(call.request());
+  if (!place) return place.error();
   auto& listing = listings_[call.view()];
   bool first = !listing;
   // The request for the list has the place of the first of those that wait for it.
   if (first) {
-    listing = std::make_unique<Listing>(*this, call.view(), call.request());
-  } else if (auto place = inner_->wait_in_front(call.request())) {
-    call.waits_at(std::move(*place));
+    listing = std::make_unique<Listing>(*this, call);
+    listing->place = std::move(*place);
   } else {
-    return place.error();
+    call.waits_at(std::move(*place));
   }
   listing->waiting.push_back(&call);
   // Not from here: its caller is not to be called back yet.
@@ -125,26 +127,30 @@ void ToolUpstream::forget(ToolCall& call) {
   if (found == listings_.end()) return;
   Listing& listing = *found->second;
   std::erase(listing.waiting, &call);
-  if (!listing.waiting.empty() || listing.overdue) return;
-  if (listing.call && listing.call->live()) listing.call->cancel("nobody waits for the list any more");
-  loop_.retire(std::move(found->second));
-  listings_.erase(found);
+  if (!listing.waiting.empty()) {
+    // Who is the first now has the list's place, and needs no other.
+    if (!call.has_place()) listing.waiting.front()->waits_at(nullptr);
+  } else if (!listing.overdue) {
+    drop(listing);
+  }
 }
 
-ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, std::string its_view,
-                               const core::CallRequest& from)
-    : upstream(its_upstream),
-      view(std::move(its_view)),
-      limit(its_upstream.loop_),
-      patience(its_upstream.loop_) {
+void ToolUpstream::drop(Listing& listing) {
+  if (listing.call && listing.call->live()) listing.call->cancel("nobody waits for the list any more");
+  end(listing);
+}
+
+ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, const ToolCall& first)
+    : upstream(its_upstream), view(first.view()), limit(its_upstream.loop_), patience(its_upstream.loop_) {
+  const core::CallRequest& from = first.request();
   like.method = Method::tools_list;
   like.client_era = from.client_era;
   like.scope = from.scope;
   like.headers = from.headers;
-  like.mirrors_itself = from.mirrors_itself;
+  if (first.asks_modern_only()) like.only_era = mcp::Era::modern;
   const bool modern = like.client_era == mcp::Era::modern;
-  if (auto first = mcp::Message::parse(tools_list_request(from.message, modern, {})))
-    like.message = std::move(*first);
+  if (auto request = mcp::Message::parse(tools_list_request(from.message, modern, {})))
+    like.message = std::move(*request);
   held.charge(from.account());
   held.set(like.message.bytes().size());
 }
@@ -158,39 +164,50 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.method = Method::tools_list;
   request.client_era = like.client_era;
   request.scope = like.scope;
-  // Calls whose headers are to be checked wait for the era: only modern servers say what there is to check.
-  request.only_if_modern = !upstream.inner_->era() && upstream.role_of(like) == HeaderRole::check;
+  request.only_era = like.only_era;
   core::HeaderFields headers = like.headers;
   std::erase_if(headers, [](const auto& header) {
     return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
   });
   request.headers = std::move(headers);
   upstream.loop_.retire(std::move(call));
+  place.reset();
   auto started = upstream.inner_->start(std::move(request), *this);
   if (!started) return false;
   call = std::move(*started);
   return true;
 }
 
+// Those that wait are `starting` all the time: the list takes no more of timeouts.startup than leaves them as
+// much again.
 void ToolUpstream::Listing::on_call_phase(CallPhase now) {
   phase = now;
+  if (now == CallPhase::starting && !starting_at) starting_at = upstream.loop_.now();
   if (now == CallPhase::written) {
-    limit.start(own_limit(upstream.server_, "tools/list"), [this] { ran_out(); });
-    if (!overdue && !patience.running())
-      patience.start(std::min(kListPatience, upstream.server_.timeouts.startup / 2),
+    if (!limit.running()) limit.start(own_limit(upstream.server_, "tools/list"), [this] { ran_out(); });
+    if (!overdue && !patience.running()) {
+      const milliseconds startup = upstream.server_.timeouts.startup;
+      const milliseconds spent = starting_at ? upstream.loop_.now() - *starting_at : milliseconds(0);
+      patience.start(std::min(kListPatience, std::max(startup - spent, milliseconds(0)) / 2),
                      [this] { upstream.go_without(*this); });
+    }
   }
   std::vector<ToolCall*> all = waiting;
   for (ToolCall* one : all)
     one->listing_phase(now);
 }
 
-// Why a server could not be asked for its era is why these calls fail, too: each would only ask it again.
+// Where a process could not be started for the list, none was there for those that waited, either. What it
+// was asked for does it no good, it seems, once it is gone after that.
 void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
-  const bool knows_era = upstream.inner_->era().has_value();
-  if (knows_era || upstream.role_of(like) != HeaderRole::check) return upstream.listed(*this, false);
-  for (ToolCall* one : upstream.end(*this))
-    one->unreached(failure);
+  if (failure.of_other_era || !upstream.is_stdio()) return upstream.listed(*this, false);
+  if (phase != CallPhase::written) {
+    for (ToolCall* one : upstream.end(*this))
+      one->unreached(failure);
+    return;
+  }
+  upstream.pause(upstream.book_.view(view), "tool.list_failed");
+  upstream.listed(*this, false);
 }
 
 void ToolUpstream::Listing::ran_out() {
@@ -200,8 +217,12 @@ void ToolUpstream::Listing::ran_out() {
 }
 
 void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
-  // A server without tools says so once.
-  if (message.kind() == mcp::MessageKind::error) return upstream.listed(*this, true);
+  if (message.kind() == mcp::MessageKind::error) {
+    // A server without tools says so once. One over HTTP checks the headers itself, and says what it lacks.
+    const bool has_none = !upstream.is_stdio() || mcp::error_code(message) == mcp::kMethodNotFound;
+    if (!has_none) upstream.pause(upstream.book_.view(view), "tool.list_failed");
+    return upstream.listed(*this, has_none);
+  }
   if (message.kind() != mcp::MessageKind::result) return;
   upstream.book_.read(upstream.book_.view(view), message);
   std::string next(message.raw(Field::result_next_cursor));
@@ -217,21 +238,26 @@ bool ToolUpstream::may_learn(const std::string& view) {
   return loop_.now() >= book_.view(view).not_before;
 }
 
-void ToolUpstream::go_without(Listing& listing) {
-  listing.overdue = true;
-  listing.patience.stop();
-  ToolView& view = book_.view(listing.view);
+void ToolUpstream::pause(ToolView& view, std::string_view event) {
   view.not_before =
       loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(view.waits, 10u)), kMaxPause);
   ++view.waits;
-  log::write(log::Level::warn, "tool.list_late", {{"upstream", server_.name}});
-  std::vector<ToolCall*> waiting = std::move(listing.waiting);
-  listing.waiting.clear();
+  log::write(log::Level::warn, event, {{"upstream", server_.name}});
+}
+
+void ToolUpstream::go_without(Listing& listing) {
+  listing.overdue = true;
+  listing.patience.stop();
+  pause(book_.view(listing.view), "tool.list_late");
+  std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
+  // It would have the only place.
+  if (server_.limits.max_in_flight <= 1) drop(listing);
   for (ToolCall* call : waiting)
     call->learned(false);
 }
 
 std::vector<ToolCall*> ToolUpstream::end(Listing& listing) {
+  listing.place.reset();
   listing.limit.stop();
   listing.patience.stop();
   std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});

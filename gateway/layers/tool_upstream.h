@@ -46,7 +46,7 @@ class ToolUpstream final : public core::PassingUpstream {
  private:
   // Lineward's own tools/list, for the calls that wait.
   struct Listing final : core::CallOwner {
-    Listing(ToolUpstream& its_upstream, std::string its_view, const core::CallRequest& like);
+    Listing(ToolUpstream& its_upstream, const ToolCall& first);
     bool ask(std::string_view cursor);
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message&& message) override;
@@ -58,21 +58,27 @@ class ToolUpstream final : public core::PassingUpstream {
     // Whose list it is; its message asks for the first page. What made it necessary, which may be long, is
     // not kept.
     core::CallRequest like;
-    HeldBytes held{Held::calls};  // of it
+    HeldBytes held{Held::calls};                // of it
+    std::unique_ptr<core::WaitingPlace> place;  // until it is asked for: that of the first that waits
     std::unique_ptr<core::Call> call;
     std::vector<ToolCall*> waiting;
     std::string cursor;
     uint32_t pages = 0;
     core::CallPhase phase = core::CallPhase::queued;
+    std::optional<std::chrono::milliseconds> starting_at;  // its server is being started since then
     bool overdue = false;  // nobody waits for it any more; what it brings is for those who come
     net::Timer limit, patience;
   };
   void listed(Listing& listing, bool to_the_end);
   // The listing is over; those that waited for it.
   std::vector<ToolCall*> end(Listing& listing);
+  void drop(Listing& listing);
+  // The list is not asked for again at once.
+  void pause(ToolView& view, std::string_view event);
   // Those who wait go on without the list, and nobody waits for it for a while.
   void go_without(Listing& listing);
   HeaderRole role_of(const core::CallRequest& request) const;
+  bool is_stdio() const { return server_.url.empty(); }
 
   net::Loop& loop_;
   const config::Server& server_;

@@ -118,6 +118,7 @@ uint64_t HttpUpstream::calls_here() const {
 }
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
+  if (auto other = era_->refusal(call.request)) return other;
   if (SessionPlanner::is_stateless(call.request, era_->era())) {
     groups_->join(groups_->get(planner_.stateless()), call);
     schedule_pump();

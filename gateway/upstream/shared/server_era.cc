@@ -33,6 +33,13 @@ std::optional<std::vector<std::string>> ServerEra::versions() const {
   return all;
 }
 
+std::optional<core::Failure> ServerEra::refusal(const core::CallRequest& request) const {
+  if (!request.only_era || *request.only_era == era()) return std::nullopt;
+  core::Failure failure{mcp::EndReason::internal, server_.name + " is a server of the other era"};
+  failure.of_other_era = true;
+  return failure;
+}
+
 void ServerEra::warm_up(std::function<void(const EraVerdict&)> ready) {
   on_ready_ = std::move(ready);
   if (!verdict_.known) return ask();
@@ -76,13 +83,8 @@ void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
   std::deque<TransportCall*> waited;
   waited.swap(waiting_);
   if (!told.known) return fail(std::move(waited), failure);
-  for (TransportCall* call : waited) {
-    if (call->request.only_if_modern && told.era != mcp::Era::modern) {
-      call->fail({mcp::EndReason::internal, "a server of the old era is not asked for this"});
-    } else {
-      owner_.on_era_known(*call);
-    }
-  }
+  for (TransportCall* call : waited)
+    owner_.on_era_known(*call);
 }
 
 // For those to whom the refusal says nothing the server is asked again.

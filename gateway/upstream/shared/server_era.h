@@ -71,6 +71,8 @@ class ServerEra {
   }
   // Known, and not so long ago that it has to be asked again.
   bool is_current() const { return verdict_.known && loop_.now() <= expires_; }
+  // Why a request is not for this server: it is for one of the other era alone.
+  std::optional<core::Failure> refusal(const core::CallRequest& request) const;
   // The revisions that clients may speak to it; nothing while its era is unknown.
   std::optional<std::vector<std::string>> versions() const;
 

@@ -54,7 +54,8 @@ InstanceGroup::~InstanceGroup() = default;
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
-  if (calls_ < kept_from_) ++calls_;
+  // What Lineward asks by itself brings nobody back.
+  if (call.request.from && calls_ < kept_from_) ++calls_;
   const bool of_one = session_ || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());

@@ -71,12 +71,21 @@ void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& 
   // Another group's process may have contradicted it before.
   const bool certain = era_.is_known() && !era_.is_modern();
   if (stopping_ || certain) return;
-  std::erase_if(refused, [this](StdioCall* call) {
+  std::deque<StdioCall*> others;  // are for a server of the old era alone
+  std::erase_if(refused, [&](StdioCall* call) {
     if (call->request.of_session() || std::exchange(call->era_doubted, true)) return false;
-    if (era_.is_modern()) return !enqueue(*call);
-    era_.wait(*call);
+    if (!era_.is_modern()) {
+      era_.wait(*call);
+    } else if (era_.refusal(call->request)) {
+      others.push_back(call);
+    } else {
+      return !enqueue(*call);
+    }
     return true;
   });
+  for (StdioCall* call : others) {
+    if (auto other = era_.refusal(call->request)) call->fail(*other);
+  }
 }
 
 void StdioUpstream::on_prober_free() {
@@ -122,6 +131,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
 }
 
 std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
+  if (auto other = era_.refusal(call.request)) return other;
   auto plan = grouping_.of(call.request, era_.era());
   if (!plan) return plan.error();
   groups_.get(std::move(*plan)).enqueue(call);

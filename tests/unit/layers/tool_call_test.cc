@@ -166,7 +166,7 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
       run_for(1);
       REQUIRE(below.calls.size() == 1);
       CHECK(below.last().request.method == mcp::Method::tools_list);
-      CHECK(below.last().request.only_if_modern);
+      CHECK(below.last().request.only_era == mcp::Era::modern);
       below.era = mcp::Era::modern;
       below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":)"
                            R"({"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}})");
@@ -181,12 +181,28 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
       auto one = start(first), other = start(second);
       run_for(1);
       below.era = mcp::Era::legacy;
-      below.last().fails({mcp::EndReason::internal, "of the old era"});
+      core::Failure of_other_era{mcp::EndReason::internal, "it is of the other era"};
+      of_other_era.of_other_era = true;
+      below.last().fails(of_other_era);
       REQUIRE(below.calls.size() == 3);
       CHECK(below.calls[1]->request.method == mcp::Method::tools_call);
+      CHECK(below.calls[1]->request.only_era == mcp::Era::legacy);
       CHECK(below.calls[2]->request.method == mcp::Method::tools_call);
-      one->cancel("its client left");
       other->cancel("its client left");
+      SECTION("and waits once more where it was modern after all") {
+        below.era = mcp::Era::modern;
+        below.calls[1]->fails(of_other_era);
+        run_for(1);
+        REQUIRE(below.calls.size() == 4);
+        CHECK(below.last().request.method == mcp::Method::tools_list);
+        CHECK(first.heard_nothing());
+        below.last().answers(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"not yet"}})");
+        REQUIRE(below.calls.size() == 5);
+        CHECK(below.last().request.message.text(mcp::Field::params_name) == "t");
+        CHECK_FALSE(below.last().request.only_era);
+        CHECK(first.repeated == 0);
+      }
+      one->cancel("its client left");
     }
     SECTION("one that cannot be asked fails them all, and is asked no more") {
       auto one = start(first), other = start(second);
