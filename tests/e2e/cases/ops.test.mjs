@@ -1,7 +1,7 @@
 // The ops listener: probes at start, while draining and with required upstreams; metrics.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -227,10 +227,14 @@ describe('metrics', { skip }, () => {
       const discovers = value(after, 'lineward_requests_total', { upstream: '/mcp', method: 'server/discover', reason: 'ok' }) ?? 0;
       assert.equal(value(after, 'lineward_aggregate_missing_parts_total', { upstream: 'dead' }), lists + discovers);
       assert.equal(value(after, 'lineward_requests_in_flight', { upstream: 'a', route: '/mcp' }), 0);
-      const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean).map((text) => JSON.parse(text));
-      const call = lines.find(({ target }) => target === 'a__echo');
+      // The log is written a while after what it tells of.
+      const logged = (which) => eventually(() => {
+        const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
+        return lines.map((text) => JSON.parse(text)).find(which);
+      }, 'its line in the access log');
+      const call = await logged(({ target }) => target === 'a__echo');
       assert.deepEqual([call.upstream, call.route], ['a', '/mcp']);
-      const list = lines.find(({ method }) => method === 'tools/list');
+      const list = await logged(({ method }) => method === 'tools/list');
       assert.deepEqual([list.upstream, list.route], ['/mcp', undefined]);
     });
   }
