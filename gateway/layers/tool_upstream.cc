@@ -172,6 +172,7 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.headers = std::move(headers);
   upstream.loop_.retire(std::move(call));
   place.reset();
+  phase = CallPhase::queued;
   auto started = upstream.inner_->start(std::move(request), *this);
   if (!started) return false;
   call = std::move(*started);

@@ -72,20 +72,21 @@ void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& 
   const bool certain = era_.is_known() && !era_.is_modern();
   if (stopping_ || certain) return;
   std::deque<StdioCall*> others;  // are for a server of the old era alone
+  core::Failure of_other_era;
   std::erase_if(refused, [&](StdioCall* call) {
     if (call->request.of_session() || std::exchange(call->era_doubted, true)) return false;
     if (!era_.is_modern()) {
       era_.wait(*call);
-    } else if (era_.refusal(call->request)) {
+    } else if (auto other = era_.refusal(call->request)) {
+      of_other_era = std::move(*other);
       others.push_back(call);
     } else {
       return !enqueue(*call);
     }
     return true;
   });
-  for (StdioCall* call : others) {
-    if (auto other = era_.refusal(call->request)) call->fail(*other);
-  }
+  for (StdioCall* call : others)
+    call->fail(of_other_era);
 }
 
 void StdioUpstream::on_prober_free() {

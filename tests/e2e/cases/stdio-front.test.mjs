@@ -54,8 +54,8 @@ async function legacy(t, behind, { capabilities = {}, requests = [], notificatio
   transport.stderr.on('data', (chunk) => (said += chunk));
   t.after(async () => {
     await client.close();
-    // That the machine stood still is no noise of its own.
-    assert.equal(said.replace(/^.* event=loop\.stall .*\n/gm, ''), '', 'a quiet run leaves nothing on stderr');
+    // That the machine stood still for less than a second is no noise of its own.
+    assert.equal(said.replace(/^.* event=loop\.stall held_up_ms=\d{1,3} .*\n/gm, ''), '', 'a quiet run leaves nothing on stderr');
   });
   await client.connect(transport);
   return { client, transport };

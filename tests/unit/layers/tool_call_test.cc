@@ -215,6 +215,20 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
         CHECK(caller->failed->text == "it exited");
       }
     }
+    SECTION("one that is gone before it has the second page, and does not come back, fails them, too") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      below.era = mcp::Era::modern;
+      below.last().owner->on_call_phase(core::CallPhase::written);
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+      REQUIRE(below.calls.size() == 2);
+      below.last().fails({mcp::EndReason::upstream_exited, "it exited"});
+      CHECK(below.calls.size() == 2);
+      for (Caller* caller : {&first, &second}) {
+        REQUIRE(caller->failed);
+        CHECK(caller->failed->text == "it exited");
+      }
+    }
     SECTION("where calls are made again, that one's headers are checked, too") {
       server.retry.attempts = 2;
       auto one = start(first);
