@@ -14,6 +14,8 @@
 #include <optional>
 #include <utility>
 
+#include "audit/entry.h"
+
 namespace lineward::audit {
 namespace {
 
@@ -180,6 +182,7 @@ bool AuditFile::find_end(int fd, Found& found, std::string& why) {
     if (record && record->whole) {
       found.chain = Chain(record->seq, std::string(record->hash));
       found.last_type = record->type;
+      found.closed = closes_log(*record);
       found.torn_bytes = tail.size() - end - 1;
       if (found.torn_bytes > 0) found.torn_hash = sha256_hex(std::string_view(tail).substr(end + 1));
       first_ = std::max<uint64_t>(first_record(fd), 1);
@@ -246,6 +249,7 @@ bool AuditFile::find_behind(const std::string& name, Found& found, std::string& 
   // What is torn there stays where it is, and its own file says so.
   found.chain = std::move(its.chain);
   found.last_type = std::move(its.last_type);
+  found.closed = its.closed;
   return true;
 }
 

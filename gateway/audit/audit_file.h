@@ -21,6 +21,7 @@ class AuditFile {
   struct Found {
     Chain chain;              // where it goes on
     std::string last_type;    // of the last record; empty: there was none
+    bool closed = false;      // with that one its process closed the log
     uint64_t torn_bytes = 0;  // behind that record: the end of one that was never written whole
     std::string torn_hash;    // SHA-256 of those
   };

@@ -18,6 +18,7 @@ constexpr std::string_view kSeq = "{\"seq\":";
 constexpr std::string_view kTime = ",\"time\":\"";
 constexpr size_t kTimeBytes = 24;
 constexpr std::string_view kType = "\",\"type\":\"";
+constexpr std::string_view kWhy = "\",\"why\":\"";
 constexpr std::string_view kPrev = ",\"prev\":\"";
 constexpr std::string_view kHash = "\",\"hash\":\"";
 constexpr std::string_view kEnd = "\"}";
@@ -81,6 +82,8 @@ std::optional<Record> read_record(std::string_view line) {
   rest.remove_prefix(kType.size());
   record.type = rest.substr(0, rest.find('"'));
   if (rest.size() < record.type.size() + 1 + kTail) return std::nullopt;
+  if (const std::string_view next = rest.substr(record.type.size()); next.substr(0, kWhy.size()) == kWhy)
+    record.why = next.substr(kWhy.size(), next.find('"', kWhy.size()) - kWhy.size());
   std::string_view tail = rest.substr(rest.size() - kTail);
   if (tail.substr(0, kPrev.size()) != kPrev) return std::nullopt;
   record.prev = tail.substr(kPrev.size(), kHashBytes);

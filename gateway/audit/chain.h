@@ -42,6 +42,7 @@ class Chain {
 struct Record {
   uint64_t seq = 0;
   std::string_view type;
+  std::string_view why;  // of an `open` and a `close`
   std::string_view prev, hash;
   bool whole = false;  // the hash is that of its bytes
 };

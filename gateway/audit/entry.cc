@@ -95,6 +95,10 @@ std::string spelled_time(int64_t time_ms) {
   return out;
 }
 
+bool closes_log(const Record& record) {
+  return record.type == name(Kind::close) && record.why == kStop;
+}
+
 std::string cut(std::string_view text, size_t most) {
   std::string out(text.substr(0, fitting(text, most)));
   if (out.size() < text.size()) out += kCutMark;

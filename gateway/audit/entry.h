@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "audit/audit.h"
+#include "audit/chain.h"
 
 namespace lineward::audit {
 
@@ -29,6 +30,11 @@ Spelled spell_next(std::string_view& packed);
 Spelled spell(Kind kind, int64_t time_ms, Fields fields);
 // "2026-11-20T12:03:07.412Z"
 std::string spelled_time(int64_t time_ms);
+
+// Why a log is closed. A file alone is closed for other reasons: it is full, or was moved away, and the next
+// one goes on with the chain.
+inline constexpr std::string_view kStop = "stop";
+bool closes_log(const Record& record);
 
 // At most so many bytes, and not through the middle of a character; "..." where it was cut.
 std::string cut(std::string_view text, size_t most);

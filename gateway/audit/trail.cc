@@ -138,7 +138,7 @@ Status<> Trail::Shared::begin() {
   rotate_at = limits.max_file_bytes;
   const bool fresh = found->last_type.empty();
   if (found->torn_bytes > 0) add(Kind::torn, {{"bytes", found->torn_bytes}, {"sha256", found->torn_hash}});
-  open_record("start", fresh ? "nothing" : found->last_type == name(Kind::close) ? "close" : "crash");
+  open_record("start", fresh ? "nothing" : found->closed ? "close" : "crash");
   if (!put()) return fail("audit.path: " + file.fault());
   file.sync();
   return Done{};
@@ -235,7 +235,7 @@ void Trail::Shared::end() {
          {"then", "the process ends: the records that waited are lost, and the log is not closed"}});
     return;
   }
-  close_record("stop");
+  close_record(kStop);
   if (put()) {
     // Told before the disk has it: a disk may be slower than the end may wait, and if the power fails in
     // between, it is this line that shows what is missing.

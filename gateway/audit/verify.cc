@@ -12,6 +12,7 @@
 
 #include "audit/audit.h"
 #include "audit/chain.h"
+#include "audit/entry.h"
 #include "json/json_member.h"
 
 namespace lineward::audit {
@@ -93,6 +94,7 @@ class Verifier {
   uint64_t seq_ = 0;
   std::string hash_;
   std::string type_;
+  bool closed_ = false;  // the log, and not a file of it alone
   std::string place_;
   bool known_seen_ = false;
   // What is no record, since the last one; and what was found in it, should it turn out to be a crash's.
@@ -226,6 +228,7 @@ void Verifier::record(const Record& record, std::string_view text) {
   seq_ = record.seq;
   hash_ = record.hash;
   type_ = record.type;
+  closed_ = closes_log(record);
   place_ = place();
 }
 
@@ -258,17 +261,18 @@ Verdict Verifier::finish() {
   verdict_.last = seq_;
   verdict_.last_hash = hash_;
   if (!begun_ && verdict_.found == 0) find(0, "there is no record");
-  if (begun_ && type_ != name(Kind::close)) {
+  if (begun_ && !closed_) {
+    const std::string_view how = type_ == name(Kind::close)
+                                     ? "with the end of a file, and the next one is not here"
+                                     : "without a closing record";
     if (options_.closed) {
       find(seq_ + 1,
-           fmt::format("the log ends behind record {} without a closing record: the end was cut off, "
-                       "or it is being written",
-                       seq_));
+           fmt::format("the log ends behind record {} {}: the end was cut off, or it is being written", seq_,
+                       how));
     } else {
-      note(seq_,
-           fmt::format("the log ends behind record {} without a closing record: it is being written, its "
-                       "process crashed, or the end was cut off",
-                       seq_));
+      note(seq_, fmt::format("the log ends behind record {} {}: it is being written, its process crashed, or "
+                             "the end was cut off",
+                             seq_, how));
     }
   }
   if (!options_.keys.empty() && begun_ && verdict_.checkpoints == 0)

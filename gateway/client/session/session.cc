@@ -263,7 +263,7 @@ Session* SessionTable::create(std::string id, const std::string& principal, cons
 }
 
 SessionTable::Worth SessionTable::worth(const Session& session) {
-  return {!session.forsaken, session.last_used};
+  return {!session.forsaken, session.last_touch};
 }
 
 void SessionTable::forsake(Session& session) {

@@ -179,6 +179,40 @@ TEST_CASE("a file that is moved away is closed, and another one goes on") {
   CHECK(verdict.whole());
 }
 
+TEST_CASE("a process that is killed between a full file and the next one has crashed") {
+  Folder folder;
+  for (const std::string why : {"rotate", "reopen", "stop"}) {
+    Open log(folder);
+    for (const std::string& file : log.files())
+      std::filesystem::remove(file);
+    log.config.max_file_bytes = 4096;
+    log.begin();
+    for (int i = 0; i < 40; ++i)
+      call(i);
+    log.end();
+    const std::string full = full_files(log.config.path).front();
+    for (const std::string& file : log.files())
+      if (file != full) std::filesystem::remove(file);
+    // As it is at that moment; or where everything was done: there is only a file that somebody has moved.
+    std::vector<std::string> lines = lines_of(read_text(full));
+    REQUIRE(count(lines.back(), R"("why":"rotate")") == 1);
+    const auto last = read_record(lines.back());
+    Chain chain(last->seq - 1, std::string(last->prev));
+    lines.back() = chain.seal(spell(Kind::close, 1700000000000, std::vector<log::Field>{{"why", why}}).body);
+    lines.back().pop_back();
+    write_text(full, text_of(lines));
+    INFO(why);
+    CHECK(verified({full}).whole());
+    CHECK(verified({full}, strictly()).whole() == (why == "stop"));
+    log.begin();
+    log.end();
+    Verdict verdict = verified(log.files(), strictly());
+    CHECK(verdict.whole());
+    CHECK(count(log.text(), R"("after":"crash")") == (why == "stop" ? 0 : 1));
+    CHECK(verdict.notes.size() == (why == "stop" ? 0 : 1));
+  }
+}
+
 TEST_CASE("what a crash left is recorded, and the chain goes on behind the last whole record") {
   Folder folder;
   for (const std::string& rest : {std::string(R"({"seq":4,"time":"20)"), std::string("\0\0\0\0", 4),

@@ -19,18 +19,13 @@ struct World {
       table.remove(id);
     loop.close_deferred();
   }
-  client::Session* open(const AccountPtr& caller) {
-    client::Session* made = table.create("p", "s", caller);
-    if (made != nullptr) made->last_used = std::chrono::milliseconds(++opened);
-    return made;
-  }
+  client::Session* open(const AccountPtr& caller) { return table.create("p", "s", caller); }
 
   config::Listen limits = [] {
     config::Listen listen;
     listen.max_sessions = 4;
     return listen;
   }();
-  int opened = 0;
   net::Loop loop;
   std::vector<std::string> ended;
   client::SessionTable table{loop, limits, [this](const std::string& id) {
