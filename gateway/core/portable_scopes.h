@@ -17,6 +17,9 @@ class ScopeOwner;
 struct ScopeState {
   std::string server_session;  // the server's own id for it; empty: the server keeps none
   std::string revision;        // negotiated
+  // ClientRequest::authorization of the `initialize` that opened it. Nothing: it is not known, and nobody
+  // speaks in it before the server has answered a request.
+  std::optional<uint64_t> authorization;
 };
 
 // A session that is shared has no end here: forgetting it tells the server nothing, and the server's stream

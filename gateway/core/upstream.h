@@ -133,6 +133,8 @@ class Call {
   virtual bool of_legacy_server() const { return false; }
   // Its server has said its last word, which waits for a plugin of that server's own.
   virtual bool is_answered() const { return false; }
+  // Of an answered call: the answer is the server's, and not Lineward's in its place.
+  virtual bool is_servers_word() const { return true; }
   // Of an answered `initialize`: does the server keep a session? Without one it can neither ask nor tell
   // anything outside of a call.
   virtual bool has_session() const { return true; }

@@ -225,6 +225,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 
 void Exchange::final_message(mcp::Message&& message) {
   server_answer_ = message.kind() == mcp::MessageKind::result ? ServerAnswer::result : ServerAnswer::error;
+  servers_word_ = call_ && call_->is_servers_word();
   clock_.mark(CallStep::answer);
   int status = mcp::response_status(from_->era, message);
   int code = 0;

@@ -127,6 +127,8 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
     return routed_ || !lost_with_.empty() ? std::string_view(from_->upstream) : std::string_view();
   }
   ServerAnswer server_answer() const { return server_answer_; }
+  // Of that answer: the server has given it, and not Lineward in its place.
+  bool is_servers_word() const { return servers_word_; }
   // Its owner's: it counts for the limit of its principal; its place among the calls of its session.
   bool counts_for_principal = false;
   uint64_t number = 0;
@@ -193,6 +195,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   bool acknowledged_ = false;  // a listen
   bool session_told_ = false;  // an `initialize`: its owner knows what became of its session
   ServerAnswer server_answer_ = ServerAnswer::none;
+  bool servers_word_ = false;
 };
 
 }  // namespace lineward::exchange

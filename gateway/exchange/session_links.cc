@@ -48,8 +48,9 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
   client::Session* owner = session(id);
   if (owner == nullptr) return exchanges_.session_over(id);
   --owner->exchanges;
-  // It takes who asked.
-  if (exchange.server_answer() == ServerAnswer::result) owner->accepted(exchange.from().authorization);
+  // It takes who asked. What Lineward answers by itself says nothing of who asked.
+  if (exchange.server_answer() == ServerAnswer::result && exchange.is_servers_word())
+    owner->accepted(exchange.from().authorization);
   sessions_->touch(*owner);
   // A session of a server that a reload took away goes with its last call, and one that nobody can name.
   const SessionLink* with = link(id);
@@ -104,7 +105,8 @@ void SessionLinks::opened(const Exchange& exchange, const mcp::Message* result) 
   if (opened == nullptr) return;
   if (result == nullptr) return session_lost(id);  // it never came to be
   opened->revision = log::Excerpt(result->text(Field::result_protocol_version), 64).string();
-  if (shares_sessions_) share(*opened);
+  opened->accepted(exchange.from().authorization);
+  if (shares_sessions_) share(*opened, exchange.from().authorization);
   log::write(log::Level::info, "session.open",
              {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
 }
@@ -154,13 +156,16 @@ void SessionLinks::end_idle_of(const UpstreamLease& retired, Retirement how) {
 // ---- those that other replicas may serve too ----
 
 // Before its client is told the id: from here on nothing of the session may be known to this process alone.
-void SessionLinks::share(client::Session& opened) {
+// Of one that Lineward has opened nobody is told an id: it is this process's, and ends with its connection.
+void SessionLinks::share(client::Session& opened, size_t authorization) {
   SessionLink* with = link(opened.id);
-  if (with == nullptr || opened.tied) return;
+  if (with == nullptr || opened.tied || opened.by_gateway) return;
   const core::Scope& scope = with->scope();
   core::PortableScopes* scopes = with->upstream().portable(scope);
   auto state = scopes != nullptr ? scopes->share_scope(scope) : std::nullopt;
-  if (state) opened.share(std::move(*state));
+  if (!state) return;
+  state->authorization = authorization;
+  opened.share(std::move(*state));
 }
 
 bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
@@ -174,6 +179,7 @@ bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
   if (!scopes->adopt_scope(scope, *link, state)) return false;
   links_[id] = std::move(link);
   adopted->revision = state.revision;
+  adopted->accepted(state.authorization.value_or(client::Session::kNobodys));
   adopted->share(state);
   return true;
 }

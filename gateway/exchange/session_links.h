@@ -86,7 +86,7 @@ class SessionLinks final : public ExchangeFinder {
 
  private:
   SessionLink* link(const std::string& session) const;
-  void share(client::Session& opened);
+  void share(client::Session& opened, size_t authorization);
   void close_scope(const client::Session& ending, SessionLink& link);
 
   net::Loop& loop_;

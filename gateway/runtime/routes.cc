@@ -71,7 +71,11 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
   client::PathTable table = routes(config, placement);
   for (const auto* paths : {&before.servers, &before.leaving}) {
     for (const auto& [path, server] : *paths) {
-      if (leaving.count(server) > 0 && table.servers.count(path) == 0) table.leaving[path] = server;
+      if (leaving.count(server) == 0 || table.servers.count(path) > 0) continue;
+      table.leaving[path] = server;
+      // By what goes up to it its clients are told from others who know a session's id.
+      if (auto rules = before.forward.find(server); rules != before.forward.end())
+        table.forward.emplace(server, rules->second);
     }
   }
   // Who has calls under way still cancels them there, and answers what is asked.

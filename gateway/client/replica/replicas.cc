@@ -39,6 +39,7 @@ class Reader {
   }
   std::string text() { return std::string(take(number(2))); }
   bool good() const { return good_; }
+  bool more() const { return !rest_.empty(); }
 
  private:
   std::string_view take(size_t size) {
@@ -101,6 +102,7 @@ std::string Replicas::sealed_id(const Sealed& session, std::string_view server, 
                                 Time issued) const {
   std::string plain = number(static_cast<uint64_t>(issued.count()), 8) + text(session.id) +
                       text(session.state.revision) + text(session.state.server_session);
+  if (session.state.authorization) plain += number(*session.state.authorization, 8);
   std::string out = std::string(kSealed) + to_base64url(keys_->seal(context(server, principal), plain));
   return out.size() <= kMaxId ? out : std::string();
 }
@@ -137,6 +139,7 @@ Replicas::Read Replicas::read_sealed(std::string_view shown, std::string_view se
   read.session.id = reader.text();
   read.session.state.revision = reader.text();
   read.session.state.server_session = reader.text();
+  if (reader.more()) read.session.state.authorization = reader.number(8);
   bool over = issued > at + kSkew || at - issued >= lifetime_;
   if (reader.good() && !over) read.kind = Read::Kind::sealed;
   return read;

@@ -65,10 +65,11 @@ class Session {
   // its first stream.
   std::string place;
 
-  // The server has answered a request that brought these credentials (ClientRequest::authorization): whoever
-  // brings them may speak in this session with what is remembered of it. Where nothing was answered yet,
-  // anybody may; the last few count, since tokens are renewed.
+  // The session was opened with these credentials (ClientRequest::authorization), or the server has answered
+  // a request that brought them: whoever brings them may speak in this session with what is remembered of it.
+  // Before it is open anybody may; the last few count, since tokens are renewed.
   void accepted(size_t authorization);
+  static constexpr size_t kNobodys = 2;  // what nobody can bring
   bool accepts(size_t authorization) const {
     return accepted_.empty() ||
            std::find(accepted_.begin(), accepted_.end(), authorization) != accepted_.end();

@@ -37,6 +37,19 @@ TEST_CASE("a sealed id holds what another replica needs, and nothing that can be
   CHECK(id != a.sealed_id(kSession, "files", "alice", kNow));
 }
 
+TEST_CASE("a sealed id says with which credentials its session was opened, or that nobody knows") {
+  Replicas a = replicas(kOne, "a"), b = replicas(kOne, "b");
+  Replicas::Sealed session = kSession;
+  CHECK_FALSE(b.read(a.sealed_id(session, "files", "", kNow), "files", "", kNow).session.state.authorization);
+  for (const uint64_t authorization : {uint64_t{0}, uint64_t{0xfedcba9876543211}}) {
+    session.state.authorization = authorization;
+    const auto read = b.read(a.sealed_id(session, "files", "", kNow), "files", "", kNow);
+    REQUIRE(read.kind == Kind::sealed);
+    CHECK(read.session.state.authorization == authorization);
+    CHECK(read.session.state.server_session == kSession.state.server_session);
+  }
+}
+
 TEST_CASE("a sealed id is good for its server and its principal alone, and not for ever") {
   Replicas a = replicas(kOne);
   std::string id = a.sealed_id(kSession, "files", "alice", kNow);
