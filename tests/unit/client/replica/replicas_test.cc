@@ -13,7 +13,7 @@ const std::string kOne = "wuWnmEBfyR6N8Vv3eEtcwVVl1vJ9tO+Tq0xVnDk0cX4=";
 const std::string kTwo = "4hRGl7oXq5dN9o4y3u0yJmB0l1mS5b2W6jvYVg0h2yQ=";
 constexpr seconds kNow{1'790'000'000}, kLife{3600};
 const Replicas::Sealed kSession{"0123456789abcdef0123456789abcdef",
-                                {"session-of-the-server-1", "2025-11-25"}};
+                                {"session-of-the-server-1", "2025-11-25", {}}};
 
 Replicas replicas(const std::string& keys, const std::string& name = "a") {
   auto made = SealKeys::parse(keys);
