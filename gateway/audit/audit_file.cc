@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <compare>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -49,15 +51,42 @@ std::pair<std::string, std::string> folder_and_name(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-bool is_full_name(std::string_view name, std::string_view base) {
+// What stands behind the name of a full file.
+struct FullName {
+  uint64_t first = 0;  // record
+  uint64_t again = 0;  // another file has that number, too
+  friend auto operator<=>(const FullName&, const FullName&) = default;
+};
+
+// PATH.FIRST or PATH.FIRST-N. Others name files with digits and dashes, too: only twelve are ours, and of
+// those only what is no date; see full_files().
+std::optional<FullName> full_name(std::string_view name, std::string_view base) {
   if (name.size() < base.size() + 1 + kDigitsOfName || name.substr(0, base.size()) != base ||
       name[base.size()] != '.')
-    return false;
-  const std::string_view rest = name.substr(base.size() + 1);
-  return std::all_of(rest.begin(), rest.begin() + kDigitsOfName,
-                     [](char c) { return c >= '0' && c <= '9'; }) &&
-         std::all_of(rest.begin() + kDigitsOfName, rest.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+    return std::nullopt;
+  const std::string_view ending = name.substr(base.size() + 1);
+  const auto number = [](std::string_view digits, uint64_t& out) {
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return false;
+    return std::from_chars(digits.data(), digits.data() + digits.size(), out).ec == std::errc();
+  };
+  FullName out;
+  if (!number(ending.substr(0, kDigitsOfName), out.first)) return std::nullopt;
+  const std::string_view behind = ending.substr(kDigitsOfName);
+  if (!behind.empty() && (behind.front() != '-' || !number(behind.substr(1), out.again))) return std::nullopt;
+  return out;
+}
+
+// In their order.
+std::vector<std::pair<FullName, std::string>> named_as_full(const std::string& path) {
+  const auto [folder, base] = folder_and_name(path);
+  std::vector<std::pair<FullName, std::string>> out;
+  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return out;
+  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
+    if (auto full = full_name(entry->d_name, base)) out.emplace_back(*full, folder + "/" + entry->d_name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 // All that is left of a file whose first record was never written whole: by a crash, or a disk that was full.
@@ -108,7 +137,7 @@ std::optional<std::string> other_file(const std::string& path) {
     const bool named_after = name.size() > base.size() + 1 && name.substr(0, base.size()) == base &&
                              (name[base.size()] == '.' || name[base.size()] == '-') &&
                              is_others_ending(name.substr(base.size() + 1));
-    if (!named_after || is_full_name(name, base)) continue;
+    if (!named_after || full_name(name, base)) continue;
     std::string whole = folder + "/" + std::string(name);
     struct stat info {};
     if (::lstat(whole.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || is_written(whole)) continue;
@@ -124,15 +153,11 @@ std::optional<std::string> other_file(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> full_files(const std::string& path) {
-  const auto [folder, base] = folder_and_name(path);
+std::vector<std::string> full_files(const std::string& path, uint64_t last) {
   std::vector<std::string> out;
-  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
-  if (!open) return out;
-  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
-    if (is_full_name(entry->d_name, base)) out.push_back(folder + "/" + entry->d_name);
+  for (auto& [full, name] : named_as_full(path)) {
+    if (full.first <= last) out.push_back(std::move(name));
   }
-  std::sort(out.begin(), out.end());
   return out;
 }
 
@@ -164,10 +189,10 @@ int AuditFile::open_locked(std::string& why) const {
 }
 
 // The last record that is whole, from the end backwards: behind it stands what a crash left of another one.
-bool AuditFile::find_end(int fd, Found& found, std::string& why) {
+bool AuditFile::find_end(int fd, const std::string& name, Found& found, std::string& why) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
-    why = because("read", path_, errno);
+    why = because("read", name, errno);
     return false;
   }
   const auto size = static_cast<uint64_t>(info.st_size);
@@ -195,7 +220,7 @@ bool AuditFile::find_end(int fd, Found& found, std::string& why) {
     found.torn_hash = sha256_hex(tail);
     return true;
   }
-  why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", path_,
+  why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", name,
                     tail.size());
   return false;
 }
@@ -206,7 +231,7 @@ Result<AuditFile::Found> AuditFile::open() {
   if (fd < 0) return fail(why);
   fd_ = fd;
   Found found;
-  if (!find_end(fd, found, why)) return fail(why);
+  if (!find_end(fd, path_, found, why)) return fail(why);
   struct stat info {};
   ::fstat(fd, &info);
   size_ = static_cast<uint64_t>(info.st_size);
@@ -224,17 +249,34 @@ Result<AuditFile::Found> AuditFile::open() {
 // The file begins anew: it was rotated, or moved away, or its first record was torn. The chain goes on behind
 // the last record of the others: of the newest full one, or of one that somebody else has given a name.
 bool AuditFile::find_before(Found& found, std::string& why) {
-  const std::vector<std::string> full = full_files(path_);
-  // Names sort as records do, but for those of a file whose first record was torn once.
-  for (size_t i = full.size(); i > 0 && i + kNewestFull > full.size(); --i) {
-    if (!find_behind(full[i - 1], found, why)) return false;
+  const auto full = named_as_full(path_);
+  std::string fault;
+  uint64_t faulty = UINT64_MAX;
+  size_t seen = 0;
+  // More than one, since a file whose first record was torn once may have the name of an older one.
+  for (size_t i = full.size(); i > 0 && seen < kNewestFull; --i) {
+    const auto& [named, name] = full[i - 1];
+    uint64_t last = 0;
+    std::string its;
+    if (!find_behind(name, found, last, its)) {
+      faulty = named.first;
+      fault = std::move(its);
+    }
+    // A file that ends before it begins was named by somebody else, as with a date of twelve digits.
+    if (last > 0 && last >= named.first) ++seen;
   }
+  uint64_t last = 0;
   std::string unused;  // what is no audit log has nothing to say
-  if (auto other = other_file(path_)) find_behind(*other, found, unused);
-  return true;
+  if (auto other = other_file(path_)) find_behind(*other, found, last, unused);
+  if (fault.empty()) return true;
+  // Of what cannot be read nobody knows who has named it. It is ours if it may follow what was found.
+  if (!found.last_type.empty() && faulty > found.chain.seq() + 1) return true;
+  why = std::move(fault);
+  return false;
 }
 
-bool AuditFile::find_behind(const std::string& name, Found& found, std::string& why) {
+// `last`: the number of its last record.
+bool AuditFile::find_behind(const std::string& name, Found& found, uint64_t& last, std::string& why) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     why = because("read", name, errno);
@@ -242,11 +284,13 @@ bool AuditFile::find_behind(const std::string& name, Found& found, std::string& 
   }
   Found its;
   const uint64_t ours = first_;
-  const bool fine = find_end(fd, its, why);
+  const bool fine = find_end(fd, name, its, why);
   first_ = ours;
   ::close(fd);
-  if (!fine || its.last_type.empty() || its.chain.seq() <= found.chain.seq()) return fine;
+  if (!fine || its.last_type.empty()) return fine;
+  last = its.chain.seq();
   // What is torn there stays where it is, and its own file says so.
+  if (last <= found.chain.seq()) return true;
   found.chain = std::move(its.chain);
   found.last_type = std::move(its.last_type);
   found.closed = its.closed;
@@ -357,7 +401,8 @@ void AuditFile::take_next() {
 
 void AuditFile::remove_old(uint32_t keep) const {
   if (keep == 0) return;
-  const std::vector<std::string> full = full_files(path_);
+  // The newest one begins with the record that ours began with.
+  const std::vector<std::string> full = full_files(path_, first_);
   for (size_t i = 0; i + keep < full.size(); ++i)
     ::unlink(full[i].c_str());
 }

@@ -2,7 +2,8 @@
 // that takes its place goes on with its chain. Used by one thread, which may wait for the disk.
 //
 // A full file is called NAME.FIRST, with the number of its first record in twelve digits, so that names sort
-// as records do. What cannot be written stays here and is tried again; nothing is written twice.
+// as records do; NAME.FIRST-N where there is one of that name already. What cannot be written stays here and
+// is tried again; nothing is written twice.
 #pragma once
 
 #include <cstdint>
@@ -67,9 +68,9 @@ class AuditFile {
  private:
   bool open_new();
   int open_locked(std::string& why) const;
-  bool find_end(int fd, Found& found, std::string& why);
+  bool find_end(int fd, const std::string& name, Found& found, std::string& why);
   bool find_before(Found& found, std::string& why);
-  bool find_behind(const std::string& name, Found& found, std::string& why);
+  bool find_behind(const std::string& name, Found& found, uint64_t& last, std::string& why);
   void use(int fd);
   void remove_old(uint32_t keep) const;
 
@@ -84,7 +85,8 @@ class AuditFile {
   std::string misplaced_, unsynced_;  // why
 };
 
-// The full files of this audit log, the oldest first.
-std::vector<std::string> full_files(const std::string& path);
+// The full files of this audit log, the oldest first. `last`: no record of the log has a higher number, and
+// so a name with one (a date) is not ours.
+std::vector<std::string> full_files(const std::string& path, uint64_t last = UINT64_MAX);
 
 }  // namespace lineward::audit

@@ -161,6 +161,49 @@ TEST_CASE("full files get a name of their own, the chain goes on, and the oldest
   CHECK(later.notes.size() == 1);
 }
 
+TEST_CASE("what others have named after the log with digits is no full file: it pushes none out") {
+  Folder folder;
+  Open log(folder);
+  log.config.max_file_bytes = 4096;
+  log.config.keep_files = 2;
+  std::vector<std::string> others;
+  for (const char* ending : {"20261125041200", "202611250412", "202611250413", "202611250414", "202611250415",
+                             "20261125-0412", "000000000001-2-3", "000000000001-"}) {
+    others.push_back(log.config.path + "." + ending);
+    write_text(others.back(), "");
+  }
+  log.begin();
+  for (int i = 0; i < 100; ++i)
+    call(i);
+  log.end();
+  for (const std::string& other : others)
+    CHECK(std::filesystem::exists(other));
+  const std::vector<std::string> full = full_files(log.config.path, 1000);
+  REQUIRE(full.size() == 2);
+  CHECK(verified({full[0], full[1], log.config.path}, strictly()).whole());
+
+  // They hide none from who looks for the end of the chain either, whatever is in them.
+  std::filesystem::rename(log.config.path, folder.file("away"));
+  for (const std::string& other : others)
+    write_text(other, "what another program wrote\n");
+  log.begin();
+  log.end();
+  const std::string line = lines_of(read_text(log.config.path)).front();
+  const std::string last_line = lines_of(read_text(full[1])).back();
+  CHECK(read_record(line)->seq == read_record(last_line)->seq + 1);
+}
+
+TEST_CASE("full files are put in the order of their numbers") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  const std::vector<std::string> in_order{path + ".000000000001", path + ".000000000001-2",
+                                          path + ".000000000001-10", path + ".000000000007"};
+  for (const std::string& name : in_order)
+    write_text(name, "");
+  CHECK(full_files(path) == in_order);
+  CHECK(full_files(path, 6).size() == 3);
+}
+
 TEST_CASE("a file that is moved away is closed, and another one goes on") {
   Folder folder;
   Open log(folder);
