@@ -83,7 +83,7 @@ struct Trail::Shared {
   void seal(const std::string& body);
   void open_record(std::string_view why, std::string_view after);
   void close_record(std::string_view why);
-  void sign();
+  void sign(std::string_view end = {});
   void rotate();
   void look();
   void end();
@@ -112,14 +112,16 @@ void Trail::Shared::open_record(std::string_view why, std::string_view after) {
 }
 
 void Trail::Shared::close_record(std::string_view why) {
-  if (key && unsigned_records > 0) sign();
+  // The end of the log is signed as such, whatever was signed before.
+  const std::string_view end = why == kStop ? why : std::string_view();
+  if (key && (unsigned_records > 0 || !end.empty())) sign(end);
   add(Kind::close, {{"why", why}, {"records", in_file + 1}});
 }
 
-void Trail::Shared::sign() {
-  const uint64_t seq = chain.seq() + 1;
+void Trail::Shared::sign(std::string_view end) {
+  const std::string signature = key->sign(chain.seq() + 1, chain.hash(), end);
   add(Kind::checkpoint,
-      {{"records", unsigned_records}, {"key", key->id()}, {"signature", key->sign(seq, chain.hash())}});
+      {{"records", unsigned_records}, {"end", end}, {"key", key->id()}, {"signature", signature}});
   unsigned_records = 0;
   signed_at = steady_clock::now();
 }

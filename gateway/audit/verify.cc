@@ -94,7 +94,9 @@ class Verifier {
   uint64_t seq_ = 0;
   std::string hash_;
   std::string type_;
-  bool closed_ = false;  // the log, and not a file of it alone
+  bool closed_ = false;       // the log, and not a file of it alone
+  bool last_signed_ = false;  // the record before is a checkpoint that was signed as the last one
+  bool end_signed_ = false;   // that closing record stands behind such a one
   std::string place_;
   bool known_seen_ = false;
   // What is no record, since the last one; and what was found in it, should it turn out to be a crash's.
@@ -216,6 +218,7 @@ void Verifier::record(const Record& record, std::string_view text) {
                                  json::member(text, "lost").value_or("some")));
   }
   ++verdict_.unsigned_records;
+  end_signed_ = std::exchange(last_signed_, false) && closes_log(record);
   if (record.type == name(Kind::checkpoint)) signature(record, text);
   if (record.type == name(Kind::close) && !options_.keys.empty() && type_ != name(Kind::checkpoint))
     find(record.seq, "the file was closed without a signed checkpoint before");
@@ -237,11 +240,13 @@ void Verifier::signature(const Record& record, std::string_view text) {
   if (options_.keys.empty()) return;
   const std::string id = json::string_value(json::member(text, "key"));
   const std::string signature = json::string_value(json::member(text, "signature"));
+  const std::string end = json::string_value(json::member(text, "end"));
   bool known = false;
   for (const SigningKey& key : options_.keys) {
     known = known || key.id() == id;
-    if (!key.has_signed(record.seq, record.prev, signature)) continue;
+    if (!key.has_signed(record.seq, record.prev, end, signature)) continue;
     verdict_.unsigned_records = 0;
+    last_signed_ = end == kStop;
     return;
   }
   find(record.seq, known ? fmt::format("the signature of checkpoint {} does not fit: something before it is "
@@ -275,6 +280,8 @@ Verdict Verifier::finish() {
                              seq_, how));
     }
   }
+  if (options_.closed && closed_ && !options_.keys.empty() && !end_signed_)
+    find(seq_, "the end is not signed: it may have been cut off");
   if (!options_.keys.empty() && begun_ && verdict_.checkpoints == 0)
     find(verdict_.first, "no checkpoint is signed, with any key");
   if (options_.known_seq > 0 && !known_seen_)

@@ -222,6 +222,21 @@ TEST_CASE("a file that is moved away is closed, and another one goes on") {
   CHECK(verdict.whole());
 }
 
+TEST_CASE("a log that ends behind a checkpoint is signed once more, as one that has ended") {
+  Folder folder;
+  make_key(folder.file("key"));
+  Open log(folder);
+  log.config.key_file = folder.file("key");
+  log.config.checkpoint_records = 1;
+  for (int run = 0; run < 2; ++run) {
+    log.begin();
+    call(run);
+    log.end();
+    CHECK(verified(log.files(), strictly(folder.file("key.pub"))).whole());
+  }
+  CHECK(count(log.text(), R"("end":"stop","key":)") == 2);
+}
+
 TEST_CASE("a process that is killed between a full file and the next one has crashed") {
   Folder folder;
   for (const std::string why : {"rotate", "reopen", "stop"}) {

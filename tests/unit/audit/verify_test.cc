@@ -236,7 +236,7 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
     text += chain.seal(spell(kind, 0, fields).body);
   };
   auto sign = [&](const SigningKey& with) {
-    const std::string signature = with.sign(chain.seq() + 1, chain.hash());
+    const std::string signature = with.sign(chain.seq() + 1, chain.hash(), {});
     add(Kind::checkpoint, {{"key", with.id()}, {"signature", signature}});
   };
   add(Kind::open, {});
@@ -278,6 +278,71 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
   add(Kind::open, {});
   add(Kind::call, {});
   add(Kind::close, {});
+  write_text(path, text);
+  CHECK_FALSE(verified({path}, with).whole());
+}
+
+TEST_CASE("with a key the end of a log must be signed as its end") {
+  Folder folder;
+  make_key(folder.file("key"));
+  auto key = SigningKey::read_private(folder.file("key"));
+  REQUIRE(key);
+  Chain chain;
+  std::string text;
+  auto add = [&](Kind kind, std::vector<log::Field> fields) {
+    text += chain.seal(spell(kind, 0, fields).body);
+  };
+  auto sign = [&](std::string_view end) {
+    const std::string signature = key->sign(chain.seq() + 1, chain.hash(), end);
+    add(Kind::checkpoint, {{"records", 1}, {"end", end}, {"key", key->id()}, {"signature", signature}});
+  };
+  add(Kind::open, {{"why", "start"}});
+  sign({});
+  const Chain cut_here = chain;
+  const std::string head = text;
+  add(Kind::call, {{"call", "c1"}});
+  sign("stop");
+  const Chain end_here = chain;
+  const std::string whole = text;
+  add(Kind::close, {{"why", "stop"}});
+
+  const std::string path = folder.file("audit.jsonl");
+  VerifyOptions closed;
+  closed.closed = true;
+  VerifyOptions with = closed;
+  with.keys = {*key};
+  write_text(path, text);
+  CHECK(verified({path}, with).whole());
+
+  // Whoever cuts the log off behind a checkpoint can close it without the key, and can write what is signed
+  // into a checkpoint that is not.
+  chain = cut_here;
+  text = head;
+  add(Kind::close, {{"why", "stop"}});
+  write_text(path, text);
+  CHECK(verified({path}, closed).whole());
+  Verdict verdict = verified({path}, with);
+  REQUIRE(verdict.found == 1);
+  CHECK(verdict.findings[0].text == "the end is not signed: it may have been cut off");
+  CHECK(verdict.findings[0].seq == 3);
+  with.closed = false;
+  CHECK(verified({path}, with).whole());
+  with.closed = true;
+  const std::vector<std::string> lines = lines_of(head);
+  const std::string ours(read_record(lines[1])->prev);
+  chain = Chain(1, ours);
+  text = lines[0] + "\n";
+  const std::string signature = key->sign(2, ours, {});
+  add(Kind::checkpoint, {{"records", 1}, {"end", "stop"}, {"key", key->id()}, {"signature", signature}});
+  add(Kind::close, {{"why", "stop"}});
+  write_text(path, text);
+  CHECK_FALSE(verified({path}, with).whole());
+
+  // Nothing stands between the two.
+  chain = end_here;
+  text = whole;
+  add(Kind::call, {{"call", "c2"}});
+  add(Kind::close, {{"why", "stop"}});
   write_text(path, text);
   CHECK_FALSE(verified({path}, with).whole());
 }
