@@ -208,16 +208,14 @@ bool AuditFile::find_end(int fd, const std::string& name, Found& found, std::str
       found.chain = Chain(record->seq, std::string(record->hash));
       found.last_type = record->type;
       found.closed = closes_log(*record);
-      found.torn_bytes = tail.size() - end - 1;
-      if (found.torn_bytes > 0) found.torn_hash = sha256_hex(std::string_view(tail).substr(end + 1));
+      found.torn = tail.substr(end + 1);
       first_ = std::max<uint64_t>(first_record(fd), 1);
       return true;
     }
     end = before;
   }
   if (is_torn_beginning(tail)) {
-    found.torn_bytes = tail.size();
-    found.torn_hash = sha256_hex(tail);
+    found.torn = tail;
     return true;
   }
   why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", name,
@@ -235,13 +233,16 @@ Result<AuditFile::Found> AuditFile::open() {
   struct stat info {};
   ::fstat(fd, &info);
   size_ = static_cast<uint64_t>(info.st_size);
-  if (found.torn_bytes > 0) {
+  if (!found.torn.empty()) {
     // What follows begins on a line of its own.
     char last = '\n';
     if (::pread(fd, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n') left_ = "\n";
   }
   if (!found.last_type.empty()) return found;
+  // What is torn at the end of the file before and what is torn here are one piece, behind the same record.
+  const std::string ours = std::exchange(found.torn, {});
   if (!find_before(found, why)) return fail(why);
+  found.torn += ours;
   first_ = found.chain.seq() + 1;
   return found;
 }
@@ -289,11 +290,12 @@ bool AuditFile::find_behind(const std::string& name, Found& found, uint64_t& las
   ::close(fd);
   if (!fine || its.last_type.empty()) return fine;
   last = its.chain.seq();
-  // What is torn there stays where it is, and its own file says so.
   if (last <= found.chain.seq()) return true;
   found.chain = std::move(its.chain);
   found.last_type = std::move(its.last_type);
   found.closed = its.closed;
+  // It stays where it is, and the first record of the next file says so.
+  found.torn = std::move(its.torn);
   return true;
 }
 

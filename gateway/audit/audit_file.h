@@ -20,11 +20,10 @@ class AuditFile {
  public:
   // What was there when it was opened.
   struct Found {
-    Chain chain;              // where it goes on
-    std::string last_type;    // of the last record; empty: there was none
-    bool closed = false;      // with that one its process closed the log
-    uint64_t torn_bytes = 0;  // behind that record: the end of one that was never written whole
-    std::string torn_hash;    // SHA-256 of those
+    Chain chain;            // where it goes on
+    std::string last_type;  // of the last record; empty: there was none
+    bool closed = false;    // with that one its process closed the log
+    std::string torn;       // behind that record: the beginning of one that was never written whole
   };
 
   explicit AuditFile(std::string path) : path_(std::move(path)) {}

@@ -139,7 +139,8 @@ Status<> Trail::Shared::begin() {
   chain = std::move(found->chain);
   rotate_at = limits.max_file_bytes;
   const bool fresh = found->last_type.empty();
-  if (found->torn_bytes > 0) add(Kind::torn, {{"bytes", found->torn_bytes}, {"sha256", found->torn_hash}});
+  if (const std::string& torn = found->torn; !torn.empty())
+    add(Kind::torn, {{"bytes", torn.size()}, {"sha256", sha256_hex(torn)}});
   open_record("start", fresh ? "nothing" : found->closed ? "close" : "crash");
   if (!put()) return fail("audit.path: " + file.fault());
   file.sync();

@@ -133,10 +133,11 @@ Status<> Verifier::read(const std::string& path) {
 }
 
 void Verifier::line(std::string_view text, bool complete) {
+  auto found = complete ? read_record(text) : std::nullopt;
   // A record that one file could not take is written again, whole, at the beginning of the next one.
   if (!cut_off_.empty()) {
     // What stands between the last record and it is not forgiven with it.
-    if (line_ == 1 && region_ == cut_off_ && text.substr(0, cut_off_.size()) == cut_off_) {
+    if (found && line_ == 1 && region_ == cut_off_ && text.substr(0, cut_off_.size()) == cut_off_) {
       verdict_.findings.resize(findings_before_region_);
       verdict_.found = found_before_region_;
       in_region_ = false;
@@ -145,7 +146,6 @@ void Verifier::line(std::string_view text, bool complete) {
     }
     cut_off_.clear();
   }
-  auto found = complete ? read_record(text) : std::nullopt;
   if (!found) return no_record(text, complete);
   if (in_region_ && is_mended(*found, text)) {
     verdict_.findings.resize(findings_before_region_);
@@ -179,9 +179,12 @@ bool Verifier::is_mended(const Record& record, std::string_view text) {
   const bool follows = !begun_ || (record.seq == seq_ + 1 && record.prev == hash_);
   if (record.type != name(Kind::torn) || !record.whole || !follows) return false;
   const std::string told = json::string_value(json::member(text, "sha256"));
+  std::string_view region = region_;
+  if (told == sha256_hex(region)) return true;
   // Its newline was put there by who recorded it.
-  const std::string_view region = region_;
-  return told == sha256_hex(region) || told == sha256_hex(region.substr(0, region.size() - 1));
+  if (region.empty() || region.back() != '\n') return false;
+  region.remove_suffix(1);
+  return told == sha256_hex(region);
 }
 
 void Verifier::record(const Record& record, std::string_view text) {

@@ -301,6 +301,36 @@ TEST_CASE("what a crash left is recorded, and the chain goes on behind the last 
   }
 }
 
+TEST_CASE("what a crash left in a file that was renamed before the next start is recorded in the next file") {
+  const std::string torn = GENERATE(std::string(R"({"seq":3,"ti)"), std::string("\0\0\0\0", 4),
+                                    std::string("half\nanother\n"), std::string("half\nanother"));
+  // The next file may have been begun, and torn as well.
+  const std::string begun = GENERATE(std::string(), std::string(R"({"seq":)"), std::string(20, '\0'));
+  Folder folder;
+  Open log(folder);
+  const std::string renamed = log.config.path + GENERATE(".1", ".000000000001");
+  log.begin();
+  call(1);
+  log.end();
+  std::vector<std::string> lines = lines_of(read_text(log.config.path));
+  lines.pop_back();
+  write_text(renamed, text_of(lines) + torn);
+  std::filesystem::remove(log.config.path);
+  if (!begun.empty()) write_text(log.config.path, begun);
+  log.begin();
+  call(2);
+  log.end();
+  Verdict verdict = verified({renamed, log.config.path}, strictly());
+  for (const Remark& one : verdict.findings)
+    UNSCOPED_INFO(one.text);
+  CHECK(verdict.whole());
+  CHECK(count(read_text(log.config.path), R"("type":"torn","bytes":)") == 1);
+  CHECK(count(read_text(log.config.path), R"("after":"crash")") == 1);
+  // And nothing more than that is forgiven.
+  write_text(renamed, text_of(lines) + torn + "x");
+  CHECK_FALSE(verified({renamed, log.config.path}, strictly()).whole());
+}
+
 TEST_CASE("the chain goes on in the newest full file where the file itself is not there") {
   Folder folder;
   Open log(folder);
