@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <compare>
@@ -26,6 +28,7 @@ constexpr uint64_t kMaxTail = 8 << 20;
 constexpr size_t kDigitsOfName = 12;
 constexpr size_t kNewestFull = 4;
 constexpr int kNameTries = 100;
+constexpr int kMaxLinks = 40;
 constexpr std::string_view kSeqKey = R"({"seq":)";
 
 std::string because(std::string_view what, const std::string& path, int error) {
@@ -49,6 +52,19 @@ std::pair<std::string, std::string> folder_and_name(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {".", path};
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+// Where a symbolic link leads, whether anything is there or not: it is the file that gets another name when
+// it is full, and not the link. More links than this: it is opened as it is, and the error says why not.
+std::string followed(std::string path) {
+  for (int i = 0; i < kMaxLinks; ++i) {
+    std::array<char, PATH_MAX> to{};
+    const ssize_t size = ::readlink(path.c_str(), to.data(), to.size());
+    if (size <= 0) break;
+    const std::string target(to.data(), static_cast<size_t>(size));
+    path = target.front() == '/' ? target : folder_and_name(path).first + "/" + target;
+  }
+  return path;
 }
 
 // What stands behind the name of a full file.
@@ -94,6 +110,10 @@ bool is_torn_beginning(std::string_view whole) {
   if (whole.size() >= kMaxLine || whole.find('\n') != std::string_view::npos) return false;
   const std::string_view begin = kSeqKey.substr(0, whole.size());
   return whole.substr(0, begin.size()) == begin || whole.find_first_not_of('\0') == std::string_view::npos;
+}
+
+bool ends_with_newline(int fd, uint64_t size) {
+  return read_at(fd, size - 1, 1) == "\n";
 }
 
 // The number of the first whole record of a file, behind what was torn; 0 where there is none.
@@ -160,6 +180,8 @@ std::vector<std::string> full_files(const std::string& path, uint64_t last) {
   }
   return out;
 }
+
+AuditFile::AuditFile(std::string path) : path_(followed(std::move(path))) {}
 
 AuditFile::~AuditFile() {
   close();
@@ -233,11 +255,8 @@ Result<AuditFile::Found> AuditFile::open() {
   struct stat info {};
   ::fstat(fd, &info);
   size_ = static_cast<uint64_t>(info.st_size);
-  if (!found.torn.empty()) {
-    // What follows begins on a line of its own.
-    char last = '\n';
-    if (::pread(fd, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n') left_ = "\n";
-  }
+  // What follows begins on a line of its own.
+  if (!found.torn.empty() && !ends_with_newline(fd, size_)) left_ = "\n";
   if (!found.last_type.empty()) return found;
   // What is torn at the end of the file before and what is torn here are one piece, behind the same record.
   const std::string ours = std::exchange(found.torn, {});
@@ -306,9 +325,10 @@ bool AuditFile::write(std::string_view lines) {
 
 bool AuditFile::flush() {
   if (!misplaced_.empty() || (fd_ < 0 && !open_new())) return false;
-  if (size_ == 0 && !left_.empty()) {
-    auto record = read_record(std::string_view(left_).substr(0, left_.find('\n')));
-    if (record) first_ = record->seq;
+  if ((size_ == 0 || first_ == 0) && !left_.empty()) {
+    std::string_view line = left_;
+    if (line.front() == '\n') line.remove_prefix(1);
+    if (auto record = read_record(line.substr(0, line.find('\n')))) first_ = record->seq;
   }
   while (left_from_ < left_.size()) {
     const ssize_t n = ::write(fd_, left_.data() + left_from_, left_.size() - left_from_);
@@ -364,6 +384,10 @@ void AuditFile::use(int fd) {
   fd_ = fd;
   size_ = static_cast<uint64_t>(info.st_size);
   left_from_ = 0;  // a record that was begun elsewhere is written whole here
+  if (size_ == 0) return;
+  // Somebody has put it there with something in it: none of what the file before began with is true of it.
+  first_ = first_record(fd);
+  if (!ends_with_newline(fd, size_)) left_.insert(0, "\n");
 }
 
 bool AuditFile::rotate(uint32_t keep) {

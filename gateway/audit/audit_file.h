@@ -26,7 +26,8 @@ class AuditFile {
     std::string torn;       // behind that record: the beginning of one that was never written whole
   };
 
-  explicit AuditFile(std::string path) : path_(std::move(path)) {}
+  // Where `path` is a symbolic link, its target is the file, from here on: full ones stand beside that.
+  explicit AuditFile(std::string path);
   ~AuditFile();
   AuditFile(const AuditFile&) = delete;
   AuditFile& operator=(const AuditFile&) = delete;
@@ -77,7 +78,7 @@ class AuditFile {
   int fd_ = -1;
   int next_ = -1;
   uint64_t size_ = 0;
-  uint64_t first_ = 1;    // the number of this file's first record
+  uint64_t first_ = 1;    // the number of this file's first record; 0: that of the next one
   std::string left_;      // that could not be written, from the beginning of a line
   size_t left_from_ = 0;  // of that is on the disk
   std::string fault_;

@@ -551,6 +551,70 @@ TEST_CASE(
   CHECK_FALSE(Trail::open(log.config, "1.0"));
 }
 
+TEST_CASE("a log behind a symbolic link is the file that it leads to, and full ones stand beside that") {
+  const bool there = GENERATE(true, false);
+  Folder folder;
+  Open log(folder);
+  std::filesystem::create_directory(folder.file("disk"));
+  const std::string target = folder.file("disk/log.jsonl");
+  // One behind the other, one of them as seen from its own folder.
+  std::filesystem::create_symlink("disk/link", log.config.path);
+  std::filesystem::create_symlink(target, folder.file("disk/link"));
+  if (there) write_text(target, "");
+  log.config.max_file_bytes = 4096;
+  log.begin();
+  for (int i = 0; i < 40; ++i)
+    call(i);
+  log.end();
+  log.begin();
+  log.end();
+  CHECK(std::filesystem::is_symlink(log.config.path));
+  CHECK(std::filesystem::is_symlink(folder.file("disk/link")));
+  CHECK(full_files(log.config.path).empty());
+  CHECK(std::filesystem::is_regular_file(target));
+  CHECK(full_files(target).size() > 1);
+  CHECK(verified(files_of(target), strictly()).whole());
+
+  Folder circle;
+  Open endless(circle);
+  std::filesystem::create_symlink(endless.config.path, endless.config.path);
+  CHECK_FALSE(Trail::open(endless.config, "1.0"));
+}
+
+TEST_CASE("a file that was put in the place of the log and is not empty goes on behind its last line") {
+  Folder folder;
+  Open log(folder);
+  log.config.max_file_bytes = 4096;
+  const std::string path = log.config.path, moved = folder.file("moved");
+  // What was there once: an older file of the log, cut in the middle of a record.
+  log.begin();
+  for (int i = 0; i < 5; ++i)
+    call(i);
+  log.end();
+  const std::vector<std::string> old = lines_of(read_text(path));
+  REQUIRE(old.size() == 7);
+  const std::string half = old[4].substr(0, 40);
+  log.begin();
+  REQUIRE(eventually([&] { return count(read_text(path), R"("type":"open")") == 2; }));
+  const std::string other = folder.file("other");
+  write_text(other, old[2] + "\n" + old[3] + "\n" + half);
+  // In one step: it makes a new file as soon as it sees that there is none.
+  std::filesystem::create_hard_link(path, moved);
+  std::filesystem::rename(other, path);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return count(read_text(path), R"("why":"reopen")") == 1; }));
+  for (int i = 0; i < 40; ++i)
+    call(i);
+  log.end();
+  const std::vector<std::string> full = full_files(path);
+  REQUIRE_FALSE(full.empty());
+  // It has the name of the record that it begins with, and that which follows the half one is whole.
+  CHECK(full.front() == path + ".000000000003");
+  const std::vector<std::string> lines = lines_of(read_text(full.front()));
+  CHECK(lines[2] == half);
+  CHECK(read_record(lines[3])->type == "open");
+}
+
 TEST_CASE("a log that was moved away under any name while nothing ran goes on") {
   for (const char* name : {"audit.jsonl.1", "audit.jsonl-20261125"}) {
     Folder folder;
