@@ -112,6 +112,10 @@ bool is_torn_beginning(std::string_view whole) {
   return whole.substr(0, begin.size()) == begin || whole.find_first_not_of('\0') == std::string_view::npos;
 }
 
+bool is_on_disk(int fd) {
+  return ::fdatasync(fd) == 0 || errno == EINVAL || errno == ENOSYS;  // none there
+}
+
 bool ends_with_newline(int fd, uint64_t size) {
   return read_at(fd, size - 1, 1) == "\n";
 }
@@ -353,9 +357,16 @@ bool AuditFile::flush() {
 
 bool AuditFile::sync() {
   unsynced_.clear();
-  const bool done = fd_ < 0 || ::fdatasync(fd_) == 0 || errno == EINVAL || errno == ENOSYS;  // none there
+  const bool done = fd_ < 0 || is_on_disk(fd_);
   if (!done) unsynced_ = because("write to the disk", path_, errno);
   return done;
+}
+
+// Of the file that is about to be closed: the next one has no fault of its own, and would make this one
+// forgotten.
+void AuditFile::sync_behind(const std::string& name) {
+  unsynced_.clear();
+  if (fd_ >= 0 && !is_on_disk(fd_)) behind_ = because("write to the disk", name, errno);
 }
 
 bool AuditFile::moved() const {
@@ -407,7 +418,7 @@ bool AuditFile::rotate(uint32_t keep) {
     fault_ = because("rename", path_, error);
     return false;
   }
-  sync();
+  sync_behind(name);
   close();
   size_ = 0;
   remove_old(keep);
@@ -421,7 +432,7 @@ bool AuditFile::open_next() {
 }
 
 void AuditFile::take_next() {
-  sync();
+  sync_behind(path_ + " (moved away)");
   use(std::exchange(next_, -1));
 }
 

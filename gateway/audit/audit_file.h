@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "audit/chain.h"
@@ -47,6 +48,8 @@ class AuditFile {
   // To the disk itself. False: it said no, and what was written since the last time may be lost with the
   // power; see fault(), until it says yes.
   bool sync();
+  // Why the file before this one may not be whole on the disk, once; empty: it is.
+  std::string take_behind() { return std::exchange(behind_, {}); }
   // Nothing is written from here on: another process may have it, or another log of this one.
   void close();
 
@@ -72,6 +75,7 @@ class AuditFile {
   bool find_before(Found& found, std::string& why);
   bool find_behind(const std::string& name, Found& found, uint64_t& last, std::string& why);
   void use(int fd);
+  void sync_behind(const std::string& name);
   void remove_old(uint32_t keep) const;
 
   const std::string path_;
@@ -82,7 +86,7 @@ class AuditFile {
   std::string left_;      // that could not be written, from the beginning of a line
   size_t left_from_ = 0;  // of that is on the disk
   std::string fault_;
-  std::string misplaced_, unsynced_;  // why
+  std::string misplaced_, unsynced_, behind_;  // why
 };
 
 // The full files of this audit log, the oldest first. `last`: no record of the log has a higher number, and

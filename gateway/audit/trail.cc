@@ -87,7 +87,10 @@ struct Trail::Shared {
   void rotate();
   void look();
   void end();
+  void take_batch();
   void tell_state();
+  void tell_behind();
+  bool is_on_record() const;
 };
 
 // ---- records ----
@@ -160,6 +163,7 @@ void Trail::Shared::rotate() {
   if (!put()) return;
   if (!file.rotate(limits.keep_files) && !file.pending())
     log::write_aside(log::Level::error, "audit", {{"error", file.fault()}});
+  tell_behind();
   rotate_at = file.size() + limits.max_file_bytes;
   open_record("rotate", "close");
   put();
@@ -176,6 +180,7 @@ void Trail::Shared::look() {
     put();
   }
   file.take_next();
+  tell_behind();
   rotate_at = limits.max_file_bytes;
   open_record("reopen", whole ? "close" : "fault");
   put();
@@ -229,8 +234,25 @@ void Trail::Shared::tell_state() {
   }
 }
 
+// That of a file which is written no longer: nothing makes it good again.
+void Trail::Shared::tell_behind() {
+  if (const std::string why = file.take_behind(); !why.empty())
+    log::write_aside(log::Level::error, "audit",
+                     {{"error", why}, {"then", "its last records may be lost with the power"}});
+}
+
 void Trail::Shared::end() {
-  if (!put()) {
+  // The last try may have failed where this one does not. Then what was not chained yet, and what waits,
+  // still comes in front of the closing record.
+  if (put() && !rest.empty()) chain_batch();
+  if (!file.pending()) {
+    {
+      std::lock_guard lock(mutex);
+      take_batch();
+    }
+    if (!rest.empty() || gap > 0) chain_batch();
+  }
+  if (file.pending()) {
     // Nobody is there any more who could try again.
     log::write_aside(
         log::Level::error, "audit",
@@ -249,6 +271,19 @@ void Trail::Shared::end() {
   tell_state();
 }
 
+// While the mutex is held.
+void Trail::Shared::take_batch() {
+  if (!rest.empty()) return;
+  batch.clear();
+  batch.swap(waiting);
+  rest = batch;
+  in_hand = rest.size();
+  if (lost_now > 0) {
+    gap_since = gap == 0 ? lost_since : gap_since;
+    gap += std::exchange(lost_now, 0);
+  }
+}
+
 void Trail::Shared::run() {
   sigset_t all;
   sigfillset(&all);
@@ -258,16 +293,7 @@ void Trail::Shared::run() {
     work.wait_for(lock, kTick, [this] { return stop || asked_to_look || !waiting.empty(); });
     asked_to_look = false;
     const bool last = stop;
-    if (rest.empty()) {
-      batch.clear();
-      batch.swap(waiting);
-      rest = batch;
-      in_hand = rest.size();
-      if (lost_now > 0) {
-        gap_since = gap == 0 ? lost_since : gap_since;
-        gap += std::exchange(lost_now, 0);
-      }
-    }
+    take_batch();
     lock.unlock();
     step();
     lock.lock();

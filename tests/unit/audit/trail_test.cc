@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "log/redaction.h"
+#include "log/tap.h"
 #include "unit/audit/audit_folder.h"
 
 using namespace lineward;
@@ -69,9 +74,45 @@ struct FullDisk {
     rlimit now{bytes, before.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &now);
   }
-  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  ~FullDisk() { end(); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  void end() const { ::setrlimit(RLIMIT_FSIZE, &before); }
   rlimit before{};
 };
+
+// What the audit log says of itself, on its own thread.
+struct Heard : log::Tap {
+  explicit Heard(std::function<void(log::Level, const std::string& error)> what) : then(std::move(what)) {}
+  void told(log::Level level, std::string_view event, std::initializer_list<log::Field> fields,
+            std::string_view) override {
+    if (event != "audit") return;
+    std::string error;
+    for (const log::Field& field : fields)
+      if (field.key == "error") error = field.text;
+    then(level, error);
+  }
+  std::function<void(log::Level, const std::string& error)> then;
+};
+struct Hearing {
+  explicit Hearing(std::function<void(log::Level, const std::string& error)> then)
+      : tap(std::make_shared<Heard>(std::move(then))) {
+    log::configure(log::Format::logfmt, log::Level::off, false);
+    log::add_tap(tap, log::Wants::warnings);
+  }
+  ~Hearing() { log::end_tap(*tap); }
+  std::shared_ptr<Heard> tap;
+};
+
+// What the disk does with files of such a name.
+struct Disk {
+  std::atomic<bool> hangs{false}, is_waited_for{false};
+  std::atomic<const char*> fails_for{nullptr};
+};
+Disk& disk() {
+  static Disk the;
+  return the;
+}
 
 template <class Look>
 bool eventually(Look&& look) {
@@ -83,6 +124,22 @@ bool eventually(Look&& look) {
 }
 
 }  // namespace
+
+// In place of that of the C library, in this program.
+extern "C" int fdatasync(int fd) {
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  std::error_code ignored;
+  const std::string name = std::filesystem::read_symlink(link, ignored).string();
+  if (name.find("/audit.jsonl") == std::string::npos) return static_cast<int>(::syscall(SYS_fdatasync, fd));
+  while (disk().hangs) {
+    disk().is_waited_for = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const char* ending = disk().fails_for;
+  if (ending == nullptr || !name.ends_with(ending)) return static_cast<int>(::syscall(SYS_fdatasync, fd));
+  errno = EIO;
+  return -1;
+}
 
 TEST_CASE("without a trail nothing is recorded, and nobody is refused") {
   CHECK_FALSE(active());
@@ -423,6 +480,59 @@ TEST_CASE("a process that ends while its log cannot be written says that what wa
   said.resize(size > 0 ? static_cast<size_t>(size) : 0);
   CHECK(full_seen);
   CHECK(said.find("the records that waited are lost, and the log is not closed") != std::string::npos);
+}
+
+TEST_CASE("a disk that takes at the end what it did not take a moment before gets all of it") {
+  Folder folder;
+  std::optional<FullDisk> full;
+  std::atomic<bool> full_at_the_end{false}, is_again{false}, ending{false};
+  Open log(folder);
+  const Hearing hearing([&](log::Level level, const std::string&) {
+    if (level == log::Level::error && full_at_the_end) return full->end();
+    if (level != log::Level::warn) return;
+    // "Written again": its thread goes on when it has been told to stop.
+    is_again = true;
+    eventually([&] { return ending.load(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  log.begin();
+  full.emplace(rlim_t{4 * 1024});
+  for (int i = 0; i < 100; ++i)
+    call(i);
+  const bool was_full = eventually([] { return !counts().writable; });
+  full.reset();
+  const bool went_on = eventually([&] { return is_again.load(); });
+  full.emplace(std::filesystem::file_size(log.config.path) + 1024);
+  full_at_the_end = true;
+  // More than is handed to the kernel at once.
+  for (int i = 0; i < 5000; ++i)
+    call(i);
+  const uint64_t taken = counts().records;
+  ending = true;
+  log.end();
+  full.reset();
+  CHECK((was_full && went_on));
+  CHECK(count(log.text(), "\"type\":\"call\"") == taken);
+  CHECK(verified(log.files(), strictly()).whole());
+}
+
+TEST_CASE("a full file that may not be on the disk is told, though the next one is") {
+  Folder folder;
+  std::atomic<int> told{0};
+  Open log(folder);
+  log.config.max_file_bytes = 4096;
+  const std::string name = log.config.path + ".000000000001";
+  const Hearing hearing([&](log::Level level, const std::string& error) {
+    if (level == log::Level::error && error.find("to the disk " + name) != std::string::npos) ++told;
+  });
+  disk().fails_for = ".000000000001";
+  log.begin();
+  for (int i = 0; i < 40; ++i)
+    call(i);
+  log.end();
+  disk().fails_for = nullptr;
+  CHECK(told == 1);
+  CHECK(full_files(log.config.path).size() > 1);
 }
 
 TEST_CASE("a record that one file could not take to its end stands whole in the next one") {
