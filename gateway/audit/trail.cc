@@ -30,8 +30,14 @@ constexpr milliseconds kApart{20};
 // How long a power failure may reach back, and how often a file that cannot be written is tried again.
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kLastRecords{3000};
+// A disk that has not come back for so long hangs.
+constexpr milliseconds kHangs{2000};
 // Lines that are put together before they are handed to the kernel.
 constexpr size_t kPiece = 256 * 1024;
+
+int64_t steady_ms() {
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -55,7 +61,10 @@ struct Trail::Shared {
 
   std::atomic<size_t> in_hand{0};  // of the thread's batch
   std::atomic<uint64_t> records{0}, lost{0};
-  std::atomic<bool> writable{true};
+  // For is_on_record().
+  std::atomic<bool> writable{true};    // as of the last step
+  std::atomic<bool> no_room{false};    // the last record found none
+  std::atomic<int64_t> busy_since{0};  // the thread has gone to the disk, and not come back; 0: it has
 
   // The thread's own.
   AuditFile file;
@@ -147,10 +156,13 @@ Status<> Trail::Shared::begin() {
   open_record("start", fresh ? "nothing" : found->closed ? "close" : "crash");
   if (!put()) return fail("audit.path: " + file.fault());
   file.sync();
+  busy_since = 0;
   return Done{};
 }
 
 bool Trail::Shared::put() {
+  // Many pieces of a large batch are no disk that hangs.
+  busy_since = steady_ms();
   if (lines.empty()) return file.flush();
   dirty = true;
   const bool written = file.write(lines);
@@ -212,10 +224,23 @@ void Trail::Shared::chain_batch() {
 }
 
 void Trail::Shared::step() {
+  busy_since = steady_ms();
   look();
   if (put()) chain_batch();
   in_hand = rest.size();
   tell_state();
+  const int64_t took = steady_ms() - busy_since.exchange(0);
+  if (took >= kHangs.count())
+    log::write_aside(log::Level::warn, "audit",
+                     {{"state", "the disk did not come back"}, {"after_ms", took}});
+}
+
+// Will what is done now be on record? Here and nowhere else this is decided: for refuses(), and for the
+// metric.
+bool Trail::Shared::is_on_record() const {
+  if (!writable.load(std::memory_order_relaxed) || no_room.load(std::memory_order_relaxed)) return false;
+  const int64_t since = busy_since.load(std::memory_order_relaxed);
+  return since == 0 || steady_ms() - since < kHangs.count();
 }
 
 void Trail::Shared::tell_state() {
@@ -298,6 +323,8 @@ void Trail::Shared::run() {
     step();
     lock.lock();
     held.set(waiting.size() + in_hand);
+    // Who is refused makes few records, or none that would find out.
+    if (waiting.size() + in_hand <= limits.max_waiting_bytes / 2) no_room = false;
     if (last && (file.pending() || (rest.empty() && waiting.empty()))) {
       lock.unlock();
       end();
@@ -348,8 +375,10 @@ void Trail::take(Kind kind, Fields fields) {
   if (held + packed.size() > config_.max_waiting_bytes) {
     if (shared_->lost_now++ == 0) shared_->lost_since = time;
     ++shared_->lost;
+    shared_->no_room = true;
     return;
   }
+  shared_->no_room.store(false, std::memory_order_relaxed);
   const bool first = shared_->waiting.empty();
   shared_->waiting += packed;
   shared_->held.set(held + packed.size());
@@ -364,11 +393,11 @@ void Trail::reopen() {
 }
 
 bool Trail::refuses() const {
-  return config_.on_error == config::AuditError::refuse && !shared_->writable.load(std::memory_order_relaxed);
+  return config_.on_error == config::AuditError::refuse && !shared_->is_on_record();
 }
 
 Counts Trail::counts() const {
-  return {shared_->records.load(), shared_->lost.load(), shared_->writable.load()};
+  return {shared_->records.load(), shared_->lost.load(), shared_->is_on_record()};
 }
 
 }  // namespace lineward::audit

@@ -114,6 +114,17 @@ Disk& disk() {
   return the;
 }
 
+struct HangingDisk {
+  HangingDisk() {
+    disk().is_waited_for = false;
+    disk().hangs = true;
+  }
+  ~HangingDisk() { end(); }
+  HangingDisk(const HangingDisk&) = delete;
+  HangingDisk& operator=(const HangingDisk&) = delete;
+  void end() const { disk().hangs = false; }
+};
+
 template <class Look>
 bool eventually(Look&& look) {
   for (int i = 0; i < 2000; ++i) {
@@ -514,6 +525,47 @@ TEST_CASE("a disk that takes at the end what it did not take a moment before get
   CHECK((was_full && went_on));
   CHECK(count(log.text(), "\"type\":\"call\"") == taken);
   CHECK(verified(log.files(), strictly()).whole());
+}
+
+TEST_CASE("a disk that hangs is one that cannot be written") {
+  Folder folder;
+  Open log(folder);
+  log.config.on_error = config::AuditError::refuse;
+  log.begin();
+  const HangingDisk hanging;
+  CHECK(refusal().empty());
+  call(1);
+  CHECK(eventually([] { return disk().is_waited_for.load(); }));
+  CHECK(counts().writable);  // a disk that is slow for a moment is none
+  CHECK(refusal().empty());
+  CHECK(eventually([] { return !counts().writable; }));
+  CHECK_FALSE(refusal().empty());
+  hanging.end();
+  CHECK(eventually([] { return counts().writable; }));
+  CHECK(refusal().empty());
+  log.end();
+  CHECK(verified(log.files(), strictly()).whole());
+}
+
+TEST_CASE("whoever may not act unrecorded is refused while records find no room") {
+  Folder folder;
+  Open log(folder);
+  log.config.on_error = config::AuditError::refuse;
+  log.config.max_waiting_bytes = 16 * 1024;
+  log.begin();
+  const HangingDisk hanging;
+  call(0);
+  CHECK(eventually([] { return disk().is_waited_for.load(); }));
+  for (int i = 0; i < 5000 && counts().lost == 0; ++i)
+    call(i);
+  CHECK(counts().lost > 0);
+  CHECK_FALSE(refusal().empty());
+  CHECK_FALSE(counts().writable);
+  hanging.end();
+  CHECK(eventually([] { return counts().writable; }));
+  CHECK(refusal().empty());
+  log.end();
+  CHECK(count(log.text(), R"("type":"gap")") == 1);
 }
 
 TEST_CASE("a full file that may not be on the disk is told, though the next one is") {
