@@ -42,7 +42,7 @@ std::string_view refusal();
 struct Counts {
   uint64_t records = 0;  // taken
   uint64_t lost = 0;     // not taken, for want of room
-  bool writable = true;
+  bool writable = true;  // what is done now will be on record
 };
 Counts counts();
 

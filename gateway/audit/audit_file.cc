@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
+#include <climits>
+#include <compare>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -24,6 +28,7 @@ constexpr uint64_t kMaxTail = 8 << 20;
 constexpr size_t kDigitsOfName = 12;
 constexpr size_t kNewestFull = 4;
 constexpr int kNameTries = 100;
+constexpr int kMaxLinks = 40;
 constexpr std::string_view kSeqKey = R"({"seq":)";
 
 std::string because(std::string_view what, const std::string& path, int error) {
@@ -49,15 +54,55 @@ std::pair<std::string, std::string> folder_and_name(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-bool is_full_name(std::string_view name, std::string_view base) {
+// Where a symbolic link leads, whether anything is there or not: it is the file that gets another name when
+// it is full, and not the link. More links than this: it is opened as it is, and the error says why not.
+std::string followed(std::string path) {
+  for (int i = 0; i < kMaxLinks; ++i) {
+    std::array<char, PATH_MAX> to{};
+    const ssize_t size = ::readlink(path.c_str(), to.data(), to.size());
+    if (size <= 0) break;
+    const std::string target(to.data(), static_cast<size_t>(size));
+    path = target.front() == '/' ? target : folder_and_name(path).first + "/" + target;
+  }
+  return path;
+}
+
+// What stands behind the name of a full file.
+struct FullName {
+  uint64_t first = 0;  // record
+  uint64_t again = 0;  // another file has that number, too
+  friend auto operator<=>(const FullName&, const FullName&) = default;
+};
+
+// PATH.FIRST or PATH.FIRST-N. Others name files with digits and dashes, too: only twelve are ours, and of
+// those only what is no date; see full_files().
+std::optional<FullName> full_name(std::string_view name, std::string_view base) {
   if (name.size() < base.size() + 1 + kDigitsOfName || name.substr(0, base.size()) != base ||
       name[base.size()] != '.')
-    return false;
-  const std::string_view rest = name.substr(base.size() + 1);
-  return std::all_of(rest.begin(), rest.begin() + kDigitsOfName,
-                     [](char c) { return c >= '0' && c <= '9'; }) &&
-         std::all_of(rest.begin() + kDigitsOfName, rest.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+    return std::nullopt;
+  const std::string_view ending = name.substr(base.size() + 1);
+  const auto number = [](std::string_view digits, uint64_t& out) {
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return false;
+    return std::from_chars(digits.data(), digits.data() + digits.size(), out).ec == std::errc();
+  };
+  FullName out;
+  if (!number(ending.substr(0, kDigitsOfName), out.first)) return std::nullopt;
+  const std::string_view behind = ending.substr(kDigitsOfName);
+  if (!behind.empty() && (behind.front() != '-' || !number(behind.substr(1), out.again))) return std::nullopt;
+  return out;
+}
+
+// In their order.
+std::vector<std::pair<FullName, std::string>> named_as_full(const std::string& path) {
+  const auto [folder, base] = folder_and_name(path);
+  std::vector<std::pair<FullName, std::string>> out;
+  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return out;
+  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
+    if (auto full = full_name(entry->d_name, base)) out.emplace_back(*full, folder + "/" + entry->d_name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 // All that is left of a file whose first record was never written whole: by a crash, or a disk that was full.
@@ -65,6 +110,14 @@ bool is_torn_beginning(std::string_view whole) {
   if (whole.size() >= kMaxLine || whole.find('\n') != std::string_view::npos) return false;
   const std::string_view begin = kSeqKey.substr(0, whole.size());
   return whole.substr(0, begin.size()) == begin || whole.find_first_not_of('\0') == std::string_view::npos;
+}
+
+bool is_on_disk(int fd) {
+  return ::fdatasync(fd) == 0 || errno == EINVAL || errno == ENOSYS;  // none there
+}
+
+bool ends_with_newline(int fd, uint64_t size) {
+  return read_at(fd, size - 1, 1) == "\n";
 }
 
 // The number of the first whole record of a file, behind what was torn; 0 where there is none.
@@ -108,7 +161,7 @@ std::optional<std::string> other_file(const std::string& path) {
     const bool named_after = name.size() > base.size() + 1 && name.substr(0, base.size()) == base &&
                              (name[base.size()] == '.' || name[base.size()] == '-') &&
                              is_others_ending(name.substr(base.size() + 1));
-    if (!named_after || is_full_name(name, base)) continue;
+    if (!named_after || full_name(name, base)) continue;
     std::string whole = folder + "/" + std::string(name);
     struct stat info {};
     if (::lstat(whole.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || is_written(whole)) continue;
@@ -124,17 +177,15 @@ std::optional<std::string> other_file(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> full_files(const std::string& path) {
-  const auto [folder, base] = folder_and_name(path);
+std::vector<std::string> full_files(const std::string& path, uint64_t last) {
   std::vector<std::string> out;
-  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
-  if (!open) return out;
-  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
-    if (is_full_name(entry->d_name, base)) out.push_back(folder + "/" + entry->d_name);
+  for (auto& [full, name] : named_as_full(path)) {
+    if (full.first <= last) out.push_back(std::move(name));
   }
-  std::sort(out.begin(), out.end());
   return out;
 }
+
+AuditFile::AuditFile(std::string path) : path_(followed(std::move(path))) {}
 
 AuditFile::~AuditFile() {
   close();
@@ -164,10 +215,10 @@ int AuditFile::open_locked(std::string& why) const {
 }
 
 // The last record that is whole, from the end backwards: behind it stands what a crash left of another one.
-bool AuditFile::find_end(int fd, Found& found, std::string& why) {
+bool AuditFile::find_end(int fd, const std::string& name, Found& found, std::string& why) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
-    why = because("read", path_, errno);
+    why = because("read", name, errno);
     return false;
   }
   const auto size = static_cast<uint64_t>(info.st_size);
@@ -183,19 +234,17 @@ bool AuditFile::find_end(int fd, Found& found, std::string& why) {
       found.chain = Chain(record->seq, std::string(record->hash));
       found.last_type = record->type;
       found.closed = closes_log(*record);
-      found.torn_bytes = tail.size() - end - 1;
-      if (found.torn_bytes > 0) found.torn_hash = sha256_hex(std::string_view(tail).substr(end + 1));
+      found.torn = tail.substr(end + 1);
       first_ = std::max<uint64_t>(first_record(fd), 1);
       return true;
     }
     end = before;
   }
   if (is_torn_beginning(tail)) {
-    found.torn_bytes = tail.size();
-    found.torn_hash = sha256_hex(tail);
+    found.torn = tail;
     return true;
   }
-  why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", path_,
+  why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", name,
                     tail.size());
   return false;
 }
@@ -206,17 +255,17 @@ Result<AuditFile::Found> AuditFile::open() {
   if (fd < 0) return fail(why);
   fd_ = fd;
   Found found;
-  if (!find_end(fd, found, why)) return fail(why);
+  if (!find_end(fd, path_, found, why)) return fail(why);
   struct stat info {};
   ::fstat(fd, &info);
   size_ = static_cast<uint64_t>(info.st_size);
-  if (found.torn_bytes > 0) {
-    // What follows begins on a line of its own.
-    char last = '\n';
-    if (::pread(fd, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n') left_ = "\n";
-  }
+  // What follows begins on a line of its own.
+  if (!found.torn.empty() && !ends_with_newline(fd, size_)) left_ = "\n";
   if (!found.last_type.empty()) return found;
+  // What is torn at the end of the file before and what is torn here are one piece, behind the same record.
+  const std::string ours = std::exchange(found.torn, {});
   if (!find_before(found, why)) return fail(why);
+  found.torn += ours;
   first_ = found.chain.seq() + 1;
   return found;
 }
@@ -224,17 +273,34 @@ Result<AuditFile::Found> AuditFile::open() {
 // The file begins anew: it was rotated, or moved away, or its first record was torn. The chain goes on behind
 // the last record of the others: of the newest full one, or of one that somebody else has given a name.
 bool AuditFile::find_before(Found& found, std::string& why) {
-  const std::vector<std::string> full = full_files(path_);
-  // Names sort as records do, but for those of a file whose first record was torn once.
-  for (size_t i = full.size(); i > 0 && i + kNewestFull > full.size(); --i) {
-    if (!find_behind(full[i - 1], found, why)) return false;
+  const auto full = named_as_full(path_);
+  std::string fault;
+  uint64_t faulty = UINT64_MAX;
+  size_t seen = 0;
+  // More than one, since a file whose first record was torn once may have the name of an older one.
+  for (size_t i = full.size(); i > 0 && seen < kNewestFull; --i) {
+    const auto& [named, name] = full[i - 1];
+    uint64_t last = 0;
+    std::string its;
+    if (!find_behind(name, found, last, its)) {
+      faulty = named.first;
+      fault = std::move(its);
+    }
+    // A file that ends before it begins was named by somebody else, as with a date of twelve digits.
+    if (last > 0 && last >= named.first) ++seen;
   }
+  uint64_t last = 0;
   std::string unused;  // what is no audit log has nothing to say
-  if (auto other = other_file(path_)) find_behind(*other, found, unused);
-  return true;
+  if (auto other = other_file(path_)) find_behind(*other, found, last, unused);
+  if (fault.empty()) return true;
+  // Of what cannot be read nobody knows who has named it. It is ours if it may follow what was found.
+  if (!found.last_type.empty() && faulty > found.chain.seq() + 1) return true;
+  why = std::move(fault);
+  return false;
 }
 
-bool AuditFile::find_behind(const std::string& name, Found& found, std::string& why) {
+// `last`: the number of its last record.
+bool AuditFile::find_behind(const std::string& name, Found& found, uint64_t& last, std::string& why) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     why = because("read", name, errno);
@@ -242,14 +308,17 @@ bool AuditFile::find_behind(const std::string& name, Found& found, std::string& 
   }
   Found its;
   const uint64_t ours = first_;
-  const bool fine = find_end(fd, its, why);
+  const bool fine = find_end(fd, name, its, why);
   first_ = ours;
   ::close(fd);
-  if (!fine || its.last_type.empty() || its.chain.seq() <= found.chain.seq()) return fine;
-  // What is torn there stays where it is, and its own file says so.
+  if (!fine || its.last_type.empty()) return fine;
+  last = its.chain.seq();
+  if (last <= found.chain.seq()) return true;
   found.chain = std::move(its.chain);
   found.last_type = std::move(its.last_type);
   found.closed = its.closed;
+  // It stays where it is, and the first record of the next file says so.
+  found.torn = std::move(its.torn);
   return true;
 }
 
@@ -260,9 +329,10 @@ bool AuditFile::write(std::string_view lines) {
 
 bool AuditFile::flush() {
   if (!misplaced_.empty() || (fd_ < 0 && !open_new())) return false;
-  if (size_ == 0 && !left_.empty()) {
-    auto record = read_record(std::string_view(left_).substr(0, left_.find('\n')));
-    if (record) first_ = record->seq;
+  if ((size_ == 0 || first_ == 0) && !left_.empty()) {
+    std::string_view line = left_;
+    if (line.front() == '\n') line.remove_prefix(1);
+    if (auto record = read_record(line.substr(0, line.find('\n')))) first_ = record->seq;
   }
   while (left_from_ < left_.size()) {
     const ssize_t n = ::write(fd_, left_.data() + left_from_, left_.size() - left_from_);
@@ -287,9 +357,16 @@ bool AuditFile::flush() {
 
 bool AuditFile::sync() {
   unsynced_.clear();
-  const bool done = fd_ < 0 || ::fdatasync(fd_) == 0 || errno == EINVAL || errno == ENOSYS;  // none there
+  const bool done = fd_ < 0 || is_on_disk(fd_);
   if (!done) unsynced_ = because("write to the disk", path_, errno);
   return done;
+}
+
+// Of the file that is about to be closed: the next one has no fault of its own, and would make this one
+// forgotten.
+void AuditFile::sync_behind(const std::string& name) {
+  unsynced_.clear();
+  if (fd_ >= 0 && !is_on_disk(fd_)) behind_ = because("write to the disk", name, errno);
 }
 
 bool AuditFile::moved() const {
@@ -318,6 +395,10 @@ void AuditFile::use(int fd) {
   fd_ = fd;
   size_ = static_cast<uint64_t>(info.st_size);
   left_from_ = 0;  // a record that was begun elsewhere is written whole here
+  if (size_ == 0) return;
+  // Somebody has put it there with something in it: none of what the file before began with is true of it.
+  first_ = first_record(fd);
+  if (!ends_with_newline(fd, size_)) left_.insert(0, "\n");
 }
 
 bool AuditFile::rotate(uint32_t keep) {
@@ -337,7 +418,7 @@ bool AuditFile::rotate(uint32_t keep) {
     fault_ = because("rename", path_, error);
     return false;
   }
-  sync();
+  sync_behind(name);
   close();
   size_ = 0;
   remove_old(keep);
@@ -351,13 +432,14 @@ bool AuditFile::open_next() {
 }
 
 void AuditFile::take_next() {
-  sync();
+  sync_behind(path_ + " (moved away)");
   use(std::exchange(next_, -1));
 }
 
 void AuditFile::remove_old(uint32_t keep) const {
   if (keep == 0) return;
-  const std::vector<std::string> full = full_files(path_);
+  // The newest one begins with the record that ours began with.
+  const std::vector<std::string> full = full_files(path_, first_);
   for (size_t i = 0; i + keep < full.size(); ++i)
     ::unlink(full[i].c_str());
 }

@@ -2,12 +2,14 @@
 // that takes its place goes on with its chain. Used by one thread, which may wait for the disk.
 //
 // A full file is called NAME.FIRST, with the number of its first record in twelve digits, so that names sort
-// as records do. What cannot be written stays here and is tried again; nothing is written twice.
+// as records do; NAME.FIRST-N where there is one of that name already. What cannot be written stays here and
+// is tried again; nothing is written twice.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "audit/chain.h"
@@ -19,14 +21,14 @@ class AuditFile {
  public:
   // What was there when it was opened.
   struct Found {
-    Chain chain;              // where it goes on
-    std::string last_type;    // of the last record; empty: there was none
-    bool closed = false;      // with that one its process closed the log
-    uint64_t torn_bytes = 0;  // behind that record: the end of one that was never written whole
-    std::string torn_hash;    // SHA-256 of those
+    Chain chain;            // where it goes on
+    std::string last_type;  // of the last record; empty: there was none
+    bool closed = false;    // with that one its process closed the log
+    std::string torn;       // behind that record: the beginning of one that was never written whole
   };
 
-  explicit AuditFile(std::string path) : path_(std::move(path)) {}
+  // Where `path` is a symbolic link, its target is the file, from here on: full ones stand beside that.
+  explicit AuditFile(std::string path);
   ~AuditFile();
   AuditFile(const AuditFile&) = delete;
   AuditFile& operator=(const AuditFile&) = delete;
@@ -46,6 +48,8 @@ class AuditFile {
   // To the disk itself. False: it said no, and what was written since the last time may be lost with the
   // power; see fault(), until it says yes.
   bool sync();
+  // Why the file before this one may not be whole on the disk, once; empty: it is.
+  std::string take_behind() { return std::exchange(behind_, {}); }
   // Nothing is written from here on: another process may have it, or another log of this one.
   void close();
 
@@ -67,24 +71,26 @@ class AuditFile {
  private:
   bool open_new();
   int open_locked(std::string& why) const;
-  bool find_end(int fd, Found& found, std::string& why);
+  bool find_end(int fd, const std::string& name, Found& found, std::string& why);
   bool find_before(Found& found, std::string& why);
-  bool find_behind(const std::string& name, Found& found, std::string& why);
+  bool find_behind(const std::string& name, Found& found, uint64_t& last, std::string& why);
   void use(int fd);
+  void sync_behind(const std::string& name);
   void remove_old(uint32_t keep) const;
 
   const std::string path_;
   int fd_ = -1;
   int next_ = -1;
   uint64_t size_ = 0;
-  uint64_t first_ = 1;    // the number of this file's first record
+  uint64_t first_ = 1;    // the number of this file's first record; 0: that of the next one
   std::string left_;      // that could not be written, from the beginning of a line
   size_t left_from_ = 0;  // of that is on the disk
   std::string fault_;
-  std::string misplaced_, unsynced_;  // why
+  std::string misplaced_, unsynced_, behind_;  // why
 };
 
-// The full files of this audit log, the oldest first.
-std::vector<std::string> full_files(const std::string& path);
+// The full files of this audit log, the oldest first. `last`: no record of the log has a higher number, and
+// so a name with one (a date) is not ours.
+std::vector<std::string> full_files(const std::string& path, uint64_t last = UINT64_MAX);
 
 }  // namespace lineward::audit

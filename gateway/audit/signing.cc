@@ -23,8 +23,10 @@ const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-std::string signed_text(uint64_t seq, std::string_view prev) {
-  return fmt::format("lineward audit checkpoint\n{}\n{}\n", seq, prev);
+std::string signed_text(uint64_t seq, std::string_view prev, std::string_view end) {
+  std::string text = fmt::format("lineward audit checkpoint\n{}\n{}\n", seq, prev);
+  if (!end.empty()) text += fmt::format("{}\n", end);
+  return text;
 }
 
 std::string hex(const unsigned char* data, size_t size) {
@@ -88,8 +90,8 @@ Result<SigningKey> SigningKey::read_public(const std::string& path) {
   return both ? std::move(both) : Result<SigningKey>(Unexpected<Error>{key.error()});
 }
 
-std::string SigningKey::sign(uint64_t seq, std::string_view prev) const {
-  const std::string text = signed_text(seq, prev);
+std::string SigningKey::sign(uint64_t seq, std::string_view prev, std::string_view end) const {
+  const std::string text = signed_text(seq, prev, end);
   std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
   std::array<unsigned char, kSignatureBytes> signature{};
   size_t size = signature.size();
@@ -98,8 +100,9 @@ std::string SigningKey::sign(uint64_t seq, std::string_view prev) const {
   return hex(signature.data(), size);
 }
 
-bool SigningKey::has_signed(uint64_t seq, std::string_view prev, std::string_view signature) const {
-  const std::string text = signed_text(seq, prev);
+bool SigningKey::has_signed(uint64_t seq, std::string_view prev, std::string_view end,
+                            std::string_view signature) const {
+  const std::string text = signed_text(seq, prev, end);
   const std::string raw = unhex(signature);
   if (raw.size() != kSignatureBytes) return false;
   std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());

@@ -1,5 +1,6 @@
 // Signatures of checkpoints: Ed25519, over the number of the checkpoint and the hash of the record before
-// it, and so over the whole chain up to there.
+// it, and so over the whole chain up to there. The last one of a process is told from the others by what is
+// signed, too: else whoever cuts a log off behind any of them could write the closing record himself.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,10 @@ class SigningKey {
 
   // The first 16 hexadecimal digits of the SHA-256 of the public key: which one has signed.
   const std::string& id() const { return id_; }
-  // 128 hexadecimal digits.
-  std::string sign(uint64_t seq, std::string_view prev) const;
-  bool has_signed(uint64_t seq, std::string_view prev, std::string_view signature) const;
+  // 128 hexadecimal digits. `end`: why the log ends with the record behind the checkpoint; empty: it goes on.
+  std::string sign(uint64_t seq, std::string_view prev, std::string_view end) const;
+  bool has_signed(uint64_t seq, std::string_view prev, std::string_view end,
+                  std::string_view signature) const;
 
  private:
   explicit SigningKey(std::shared_ptr<evp_pkey_st> key);

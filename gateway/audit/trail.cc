@@ -30,8 +30,14 @@ constexpr milliseconds kApart{20};
 // How long a power failure may reach back, and how often a file that cannot be written is tried again.
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kLastRecords{3000};
+// A disk that has not come back for so long hangs.
+constexpr milliseconds kHangs{2000};
 // Lines that are put together before they are handed to the kernel.
 constexpr size_t kPiece = 256 * 1024;
+
+int64_t steady_ms() {
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -55,7 +61,10 @@ struct Trail::Shared {
 
   std::atomic<size_t> in_hand{0};  // of the thread's batch
   std::atomic<uint64_t> records{0}, lost{0};
-  std::atomic<bool> writable{true};
+  // For is_on_record().
+  std::atomic<bool> writable{true};    // as of the last step
+  std::atomic<bool> no_room{false};    // the last record found none
+  std::atomic<int64_t> busy_since{0};  // the thread has gone to the disk, and not come back; 0: it has
 
   // The thread's own.
   AuditFile file;
@@ -83,11 +92,14 @@ struct Trail::Shared {
   void seal(const std::string& body);
   void open_record(std::string_view why, std::string_view after);
   void close_record(std::string_view why);
-  void sign();
+  void sign(std::string_view end = {});
   void rotate();
   void look();
   void end();
+  void take_batch();
   void tell_state();
+  void tell_behind();
+  bool is_on_record() const;
 };
 
 // ---- records ----
@@ -112,14 +124,16 @@ void Trail::Shared::open_record(std::string_view why, std::string_view after) {
 }
 
 void Trail::Shared::close_record(std::string_view why) {
-  if (key && unsigned_records > 0) sign();
+  // The end of the log is signed as such, whatever was signed before.
+  const std::string_view end = why == kStop ? why : std::string_view();
+  if (key && (unsigned_records > 0 || !end.empty())) sign(end);
   add(Kind::close, {{"why", why}, {"records", in_file + 1}});
 }
 
-void Trail::Shared::sign() {
-  const uint64_t seq = chain.seq() + 1;
+void Trail::Shared::sign(std::string_view end) {
+  const std::string signature = key->sign(chain.seq() + 1, chain.hash(), end);
   add(Kind::checkpoint,
-      {{"records", unsigned_records}, {"key", key->id()}, {"signature", key->sign(seq, chain.hash())}});
+      {{"records", unsigned_records}, {"end", end}, {"key", key->id()}, {"signature", signature}});
   unsigned_records = 0;
   signed_at = steady_clock::now();
 }
@@ -137,14 +151,18 @@ Status<> Trail::Shared::begin() {
   chain = std::move(found->chain);
   rotate_at = limits.max_file_bytes;
   const bool fresh = found->last_type.empty();
-  if (found->torn_bytes > 0) add(Kind::torn, {{"bytes", found->torn_bytes}, {"sha256", found->torn_hash}});
+  if (const std::string& torn = found->torn; !torn.empty())
+    add(Kind::torn, {{"bytes", torn.size()}, {"sha256", sha256_hex(torn)}});
   open_record("start", fresh ? "nothing" : found->closed ? "close" : "crash");
   if (!put()) return fail("audit.path: " + file.fault());
   file.sync();
+  busy_since = 0;
   return Done{};
 }
 
 bool Trail::Shared::put() {
+  // Many pieces of a large batch are no disk that hangs.
+  busy_since = steady_ms();
   if (lines.empty()) return file.flush();
   dirty = true;
   const bool written = file.write(lines);
@@ -157,6 +175,7 @@ void Trail::Shared::rotate() {
   if (!put()) return;
   if (!file.rotate(limits.keep_files) && !file.pending())
     log::write_aside(log::Level::error, "audit", {{"error", file.fault()}});
+  tell_behind();
   rotate_at = file.size() + limits.max_file_bytes;
   open_record("rotate", "close");
   put();
@@ -173,6 +192,7 @@ void Trail::Shared::look() {
     put();
   }
   file.take_next();
+  tell_behind();
   rotate_at = limits.max_file_bytes;
   open_record("reopen", whole ? "close" : "fault");
   put();
@@ -204,10 +224,23 @@ void Trail::Shared::chain_batch() {
 }
 
 void Trail::Shared::step() {
+  busy_since = steady_ms();
   look();
   if (put()) chain_batch();
   in_hand = rest.size();
   tell_state();
+  const int64_t took = steady_ms() - busy_since.exchange(0);
+  if (took >= kHangs.count())
+    log::write_aside(log::Level::warn, "audit",
+                     {{"state", "the disk did not come back"}, {"after_ms", took}});
+}
+
+// Will what is done now be on record? Here and nowhere else this is decided: for refuses(), and for the
+// metric.
+bool Trail::Shared::is_on_record() const {
+  if (!writable.load(std::memory_order_relaxed) || no_room.load(std::memory_order_relaxed)) return false;
+  const int64_t since = busy_since.load(std::memory_order_relaxed);
+  return since == 0 || steady_ms() - since < kHangs.count();
 }
 
 void Trail::Shared::tell_state() {
@@ -226,8 +259,25 @@ void Trail::Shared::tell_state() {
   }
 }
 
+// That of a file which is written no longer: nothing makes it good again.
+void Trail::Shared::tell_behind() {
+  if (const std::string why = file.take_behind(); !why.empty())
+    log::write_aside(log::Level::error, "audit",
+                     {{"error", why}, {"then", "its last records may be lost with the power"}});
+}
+
 void Trail::Shared::end() {
-  if (!put()) {
+  // The last try may have failed where this one does not. Then what was not chained yet, and what waits,
+  // still comes in front of the closing record.
+  if (put() && !rest.empty()) chain_batch();
+  if (!file.pending()) {
+    {
+      std::lock_guard lock(mutex);
+      take_batch();
+    }
+    if (!rest.empty() || gap > 0) chain_batch();
+  }
+  if (file.pending()) {
     // Nobody is there any more who could try again.
     log::write_aside(
         log::Level::error, "audit",
@@ -246,6 +296,19 @@ void Trail::Shared::end() {
   tell_state();
 }
 
+// While the mutex is held.
+void Trail::Shared::take_batch() {
+  if (!rest.empty()) return;
+  batch.clear();
+  batch.swap(waiting);
+  rest = batch;
+  in_hand = rest.size();
+  if (lost_now > 0) {
+    gap_since = gap == 0 ? lost_since : gap_since;
+    gap += std::exchange(lost_now, 0);
+  }
+}
+
 void Trail::Shared::run() {
   sigset_t all;
   sigfillset(&all);
@@ -255,20 +318,13 @@ void Trail::Shared::run() {
     work.wait_for(lock, kTick, [this] { return stop || asked_to_look || !waiting.empty(); });
     asked_to_look = false;
     const bool last = stop;
-    if (rest.empty()) {
-      batch.clear();
-      batch.swap(waiting);
-      rest = batch;
-      in_hand = rest.size();
-      if (lost_now > 0) {
-        gap_since = gap == 0 ? lost_since : gap_since;
-        gap += std::exchange(lost_now, 0);
-      }
-    }
+    take_batch();
     lock.unlock();
     step();
     lock.lock();
     held.set(waiting.size() + in_hand);
+    // Who is refused makes few records, or none that would find out.
+    if (waiting.size() + in_hand <= limits.max_waiting_bytes / 2) no_room = false;
     if (last && (file.pending() || (rest.empty() && waiting.empty()))) {
       lock.unlock();
       end();
@@ -319,8 +375,10 @@ void Trail::take(Kind kind, Fields fields) {
   if (held + packed.size() > config_.max_waiting_bytes) {
     if (shared_->lost_now++ == 0) shared_->lost_since = time;
     ++shared_->lost;
+    shared_->no_room = true;
     return;
   }
+  shared_->no_room.store(false, std::memory_order_relaxed);
   const bool first = shared_->waiting.empty();
   shared_->waiting += packed;
   shared_->held.set(held + packed.size());
@@ -335,11 +393,11 @@ void Trail::reopen() {
 }
 
 bool Trail::refuses() const {
-  return config_.on_error == config::AuditError::refuse && !shared_->writable.load(std::memory_order_relaxed);
+  return config_.on_error == config::AuditError::refuse && !shared_->is_on_record();
 }
 
 Counts Trail::counts() const {
-  return {shared_->records.load(), shared_->lost.load(), shared_->writable.load()};
+  return {shared_->records.load(), shared_->lost.load(), shared_->is_on_record()};
 }
 
 }  // namespace lineward::audit

@@ -1,12 +1,15 @@
 #include "audit/verify.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +28,11 @@ constexpr size_t kMaxRegion = 8 << 20;
 class Lines {
  public:
   static Result<Lines> open(const std::string& path) {
+    // Files are read twice, the first time to put them in order: a pipe would have nothing left to say.
+    // Looked at before it is opened, since that waits for who writes a pipe.
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+      return fail(fmt::format("cannot read {}: not a regular file; unpack it into one first", path));
     std::FILE* file = std::fopen(path.c_str(), "re");
     // A directory can be opened, and not read.
     if (file != nullptr && std::getc(file) == EOF && std::ferror(file) != 0) {
@@ -81,6 +89,11 @@ class Verifier {
   void signature(const Record& record, std::string_view text);
   bool is_mended(const Record& record, std::string_view text);
   void no_record(std::string_view text, bool complete);
+  bool is_all_cut_off() const { return region_ == cut_off_ && !region_overflowed_; }
+  void forgive_region();
+  void end_region();
+  void not_signed(uint64_t seq);
+  void find_not_signed();
   void find(uint64_t seq, std::string text);
   void note(uint64_t seq, std::string text);
   std::string place() const { return fmt::format("{}:{}", file_, line_); }
@@ -94,7 +107,9 @@ class Verifier {
   uint64_t seq_ = 0;
   std::string hash_;
   std::string type_;
-  bool closed_ = false;  // the log, and not a file of it alone
+  bool closed_ = false;       // the log, and not a file of it alone
+  bool last_signed_ = false;  // the record before is a checkpoint that was signed as the last one
+  bool end_signed_ = false;   // that closing record stands behind such a one
   std::string place_;
   bool known_seen_ = false;
   // What is no record, since the last one; and what was found in it, should it turn out to be a crash's.
@@ -102,7 +117,12 @@ class Verifier {
   size_t findings_before_region_ = 0;
   uint64_t found_before_region_ = 0;
   bool in_region_ = false;
-  std::string cut_off_;  // at the end of a file
+  bool region_overflowed_ = false;  // not all of it is kept, and none of it can be forgiven
+  std::string cut_off_;             // at the end of a file
+  // Files that were closed without a checkpoint, behind the last signature that fits: the first one.
+  std::optional<Remark> unsigned_close_;
+  uint64_t unsigned_closes_ = 0;
+  size_t findings_before_close_ = 0;
 };
 
 void Verifier::find(uint64_t seq, std::string text) {
@@ -131,27 +151,23 @@ Status<> Verifier::read(const std::string& path) {
 }
 
 void Verifier::line(std::string_view text, bool complete) {
+  auto found = complete ? read_record(text) : std::nullopt;
   // A record that one file could not take is written again, whole, at the beginning of the next one.
   if (!cut_off_.empty()) {
     // What stands between the last record and it is not forgiven with it.
-    if (line_ == 1 && region_ == cut_off_ && text.substr(0, cut_off_.size()) == cut_off_) {
-      verdict_.findings.resize(findings_before_region_);
-      verdict_.found = found_before_region_;
-      in_region_ = false;
-      region_.clear();
+    if (found && line_ == 1 && is_all_cut_off() && text.substr(0, cut_off_.size()) == cut_off_) {
+      forgive_region();
+      end_region();
       note(0, fmt::format("the record on this line was begun in {} and could not be finished there", place_));
     }
     cut_off_.clear();
   }
-  auto found = complete ? read_record(text) : std::nullopt;
   if (!found) return no_record(text, complete);
   if (in_region_ && is_mended(*found, text)) {
-    verdict_.findings.resize(findings_before_region_);
-    verdict_.found = found_before_region_;
+    forgive_region();
     note(found->seq, "a crash left a part of a record here; the next process has recorded that");
   }
-  in_region_ = false;
-  region_.clear();
+  end_region();
   record(*found, text);
 }
 
@@ -165,6 +181,8 @@ void Verifier::no_record(std::string_view text, bool complete) {
   if (region_.size() + text.size() < kMaxRegion) {
     region_ += text;
     if (complete) region_ += '\n';
+  } else {
+    region_overflowed_ = true;
   }
   if (!complete) {
     cut_off_ = text;
@@ -172,14 +190,28 @@ void Verifier::no_record(std::string_view text, bool complete) {
   }
 }
 
+void Verifier::forgive_region() {
+  verdict_.findings.resize(findings_before_region_);
+  verdict_.found = found_before_region_;
+}
+
+void Verifier::end_region() {
+  in_region_ = false;
+  region_overflowed_ = false;
+  region_.clear();
+}
+
 // Does this record say that what stands before it is the rest of one that was never written whole?
 bool Verifier::is_mended(const Record& record, std::string_view text) {
   const bool follows = !begun_ || (record.seq == seq_ + 1 && record.prev == hash_);
-  if (record.type != name(Kind::torn) || !record.whole || !follows) return false;
+  if (record.type != name(Kind::torn) || !record.whole || !follows || region_overflowed_) return false;
   const std::string told = json::string_value(json::member(text, "sha256"));
+  std::string_view region = region_;
+  if (told == sha256_hex(region)) return true;
   // Its newline was put there by who recorded it.
-  const std::string_view region = region_;
-  return told == sha256_hex(region) || told == sha256_hex(region.substr(0, region.size() - 1));
+  if (region.empty() || region.back() != '\n') return false;
+  region.remove_suffix(1);
+  return told == sha256_hex(region);
 }
 
 void Verifier::record(const Record& record, std::string_view text) {
@@ -216,9 +248,10 @@ void Verifier::record(const Record& record, std::string_view text) {
                                  json::member(text, "lost").value_or("some")));
   }
   ++verdict_.unsigned_records;
+  end_signed_ = std::exchange(last_signed_, false) && closes_log(record);
   if (record.type == name(Kind::checkpoint)) signature(record, text);
   if (record.type == name(Kind::close) && !options_.keys.empty() && type_ != name(Kind::checkpoint))
-    find(record.seq, "the file was closed without a signed checkpoint before");
+    not_signed(record.seq);
   if (options_.known_seq == record.seq) {
     known_seen_ = true;
     if (options_.known_hash != record.hash)
@@ -237,11 +270,16 @@ void Verifier::signature(const Record& record, std::string_view text) {
   if (options_.keys.empty()) return;
   const std::string id = json::string_value(json::member(text, "key"));
   const std::string signature = json::string_value(json::member(text, "signature"));
+  const std::string end = json::string_value(json::member(text, "end"));
   bool known = false;
   for (const SigningKey& key : options_.keys) {
     known = known || key.id() == id;
-    if (!key.has_signed(record.seq, record.prev, signature)) continue;
+    if (!key.has_signed(record.seq, record.prev, end, signature)) continue;
     verdict_.unsigned_records = 0;
+    // What it signs is the whole chain before it, files that were closed without a key as well.
+    unsigned_closes_ = 0;
+    unsigned_close_.reset();
+    last_signed_ = end == kStop;
     return;
   }
   find(record.seq, known ? fmt::format("the signature of checkpoint {} does not fit: something before it is "
@@ -251,12 +289,29 @@ void Verifier::signature(const Record& record, std::string_view text) {
                                        record.seq, id.substr(0, 16)));
 }
 
+// Held back: a log whose key came later is signed from there on, and is no worse for that.
+void Verifier::not_signed(uint64_t seq) {
+  if (unsigned_closes_++ > 0) return;
+  unsigned_close_ = Remark{file_, line_, seq, "the file was closed without a signed checkpoint before"};
+  findings_before_close_ = verdict_.findings.size();
+}
+
+// Where it stands in the chain.
+void Verifier::find_not_signed() {
+  if (!unsigned_close_) return;
+  std::vector<Remark>& findings = verdict_.findings;
+  if (unsigned_closes_ > 1)
+    unsigned_close_->text += fmt::format("; later ones like it: {}", unsigned_closes_ - 1);
+  ++verdict_.found;
+  findings.insert(findings.begin() + static_cast<std::ptrdiff_t>(findings_before_close_),
+                  std::move(*unsigned_close_));
+  if (findings.size() > Verdict::kMaxRemarks) findings.pop_back();
+}
+
 Verdict Verifier::finish() {
   // The last line of all: half of a record, as it is while it is written.
-  if (!cut_off_.empty() && region_ == cut_off_ && !options_.closed) {
-    verdict_.findings.resize(findings_before_region_);
-    verdict_.found = found_before_region_;
-  }
+  if (!cut_off_.empty() && is_all_cut_off() && !options_.closed) forgive_region();
+  find_not_signed();
   line_ = 0;
   verdict_.last = seq_;
   verdict_.last_hash = hash_;
@@ -275,6 +330,8 @@ Verdict Verifier::finish() {
                              seq_, how));
     }
   }
+  if (options_.closed && closed_ && !options_.keys.empty() && !end_signed_)
+    find(seq_, "the end is not signed: it may have been cut off");
   if (!options_.keys.empty() && begun_ && verdict_.checkpoints == 0)
     find(verdict_.first, "no checkpoint is signed, with any key");
   if (options_.known_seq > 0 && !known_seen_)

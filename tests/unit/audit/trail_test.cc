@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "log/redaction.h"
+#include "log/tap.h"
 #include "unit/audit/audit_folder.h"
 
 using namespace lineward;
@@ -69,8 +74,55 @@ struct FullDisk {
     rlimit now{bytes, before.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &now);
   }
-  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  ~FullDisk() { end(); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  void end() const { ::setrlimit(RLIMIT_FSIZE, &before); }
   rlimit before{};
+};
+
+// What the audit log says of itself, on its own thread.
+struct Heard : log::Tap {
+  explicit Heard(std::function<void(log::Level, const std::string& error)> what) : then(std::move(what)) {}
+  void told(log::Level level, std::string_view event, std::initializer_list<log::Field> fields,
+            std::string_view) override {
+    if (event != "audit") return;
+    std::string error;
+    for (const log::Field& field : fields)
+      if (field.key == "error") error = field.text;
+    then(level, error);
+  }
+  std::function<void(log::Level, const std::string& error)> then;
+};
+struct Hearing {
+  explicit Hearing(std::function<void(log::Level, const std::string& error)> then)
+      : tap(std::make_shared<Heard>(std::move(then))) {
+    log::configure(log::Format::logfmt, log::Level::off, false);
+    log::add_tap(tap, log::Wants::warnings);
+  }
+  ~Hearing() { log::end_tap(*tap); }
+  std::shared_ptr<Heard> tap;
+};
+
+// What the disk does with files of such a name.
+struct Disk {
+  std::atomic<bool> hangs{false}, is_waited_for{false};
+  std::atomic<const char*> fails_for{nullptr};
+};
+Disk& disk() {
+  static Disk the;
+  return the;
+}
+
+struct HangingDisk {
+  HangingDisk() {
+    disk().is_waited_for = false;
+    disk().hangs = true;
+  }
+  ~HangingDisk() { end(); }
+  HangingDisk(const HangingDisk&) = delete;
+  HangingDisk& operator=(const HangingDisk&) = delete;
+  void end() const { disk().hangs = false; }
 };
 
 template <class Look>
@@ -83,6 +135,22 @@ bool eventually(Look&& look) {
 }
 
 }  // namespace
+
+// In place of that of the C library, in this program.
+extern "C" int fdatasync(int fd) {
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  std::error_code ignored;
+  const std::string name = std::filesystem::read_symlink(link, ignored).string();
+  if (name.find("/audit.jsonl") == std::string::npos) return static_cast<int>(::syscall(SYS_fdatasync, fd));
+  while (disk().hangs) {
+    disk().is_waited_for = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const char* ending = disk().fails_for;
+  if (ending == nullptr || !name.ends_with(ending)) return static_cast<int>(::syscall(SYS_fdatasync, fd));
+  errno = EIO;
+  return -1;
+}
 
 TEST_CASE("without a trail nothing is recorded, and nobody is refused") {
   CHECK_FALSE(active());
@@ -161,6 +229,49 @@ TEST_CASE("full files get a name of their own, the chain goes on, and the oldest
   CHECK(later.notes.size() == 1);
 }
 
+TEST_CASE("what others have named after the log with digits is no full file: it pushes none out") {
+  Folder folder;
+  Open log(folder);
+  log.config.max_file_bytes = 4096;
+  log.config.keep_files = 2;
+  std::vector<std::string> others;
+  for (const char* ending : {"20261125041200", "202611250412", "202611250413", "202611250414", "202611250415",
+                             "20261125-0412", "000000000001-2-3", "000000000001-"}) {
+    others.push_back(log.config.path + "." + ending);
+    write_text(others.back(), "");
+  }
+  log.begin();
+  for (int i = 0; i < 100; ++i)
+    call(i);
+  log.end();
+  for (const std::string& other : others)
+    CHECK(std::filesystem::exists(other));
+  const std::vector<std::string> full = full_files(log.config.path, 1000);
+  REQUIRE(full.size() == 2);
+  CHECK(verified({full[0], full[1], log.config.path}, strictly()).whole());
+
+  // They hide none from who looks for the end of the chain either, whatever is in them.
+  std::filesystem::rename(log.config.path, folder.file("away"));
+  for (const std::string& other : others)
+    write_text(other, "what another program wrote\n");
+  log.begin();
+  log.end();
+  const std::string line = lines_of(read_text(log.config.path)).front();
+  const std::string last_line = lines_of(read_text(full[1])).back();
+  CHECK(read_record(line)->seq == read_record(last_line)->seq + 1);
+}
+
+TEST_CASE("full files are put in the order of their numbers") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  const std::vector<std::string> in_order{path + ".000000000001", path + ".000000000001-2",
+                                          path + ".000000000001-10", path + ".000000000007"};
+  for (const std::string& name : in_order)
+    write_text(name, "");
+  CHECK(full_files(path) == in_order);
+  CHECK(full_files(path, 6).size() == 3);
+}
+
 TEST_CASE("a file that is moved away is closed, and another one goes on") {
   Folder folder;
   Open log(folder);
@@ -177,6 +288,21 @@ TEST_CASE("a file that is moved away is closed, and another one goes on") {
   CHECK(count(read_text(log.config.path), "\"call\":\"c2\"") == 1);
   Verdict verdict = verified({log.config.path, away}, strictly());
   CHECK(verdict.whole());
+}
+
+TEST_CASE("a log that ends behind a checkpoint is signed once more, as one that has ended") {
+  Folder folder;
+  make_key(folder.file("key"));
+  Open log(folder);
+  log.config.key_file = folder.file("key");
+  log.config.checkpoint_records = 1;
+  for (int run = 0; run < 2; ++run) {
+    log.begin();
+    call(run);
+    log.end();
+    CHECK(verified(log.files(), strictly(folder.file("key.pub"))).whole());
+  }
+  CHECK(count(log.text(), R"("end":"stop","key":)") == 2);
 }
 
 TEST_CASE("a process that is killed between a full file and the next one has crashed") {
@@ -241,6 +367,36 @@ TEST_CASE("what a crash left is recorded, and the chain goes on behind the last 
     write_text(log.config.path, changed);
     CHECK_FALSE(verified({log.config.path}, strictly()).whole());
   }
+}
+
+TEST_CASE("what a crash left in a file that was renamed before the next start is recorded in the next file") {
+  const std::string torn = GENERATE(std::string(R"({"seq":3,"ti)"), std::string("\0\0\0\0", 4),
+                                    std::string("half\nanother\n"), std::string("half\nanother"));
+  // The next file may have been begun, and torn as well.
+  const std::string begun = GENERATE(std::string(), std::string(R"({"seq":)"), std::string(20, '\0'));
+  Folder folder;
+  Open log(folder);
+  const std::string renamed = log.config.path + GENERATE(".1", ".000000000001");
+  log.begin();
+  call(1);
+  log.end();
+  std::vector<std::string> lines = lines_of(read_text(log.config.path));
+  lines.pop_back();
+  write_text(renamed, text_of(lines) + torn);
+  std::filesystem::remove(log.config.path);
+  if (!begun.empty()) write_text(log.config.path, begun);
+  log.begin();
+  call(2);
+  log.end();
+  Verdict verdict = verified({renamed, log.config.path}, strictly());
+  for (const Remark& one : verdict.findings)
+    UNSCOPED_INFO(one.text);
+  CHECK(verdict.whole());
+  CHECK(count(read_text(log.config.path), R"("type":"torn","bytes":)") == 1);
+  CHECK(count(read_text(log.config.path), R"("after":"crash")") == 1);
+  // And nothing more than that is forgiven.
+  write_text(renamed, text_of(lines) + torn + "x");
+  CHECK_FALSE(verified({renamed, log.config.path}, strictly()).whole());
 }
 
 TEST_CASE("the chain goes on in the newest full file where the file itself is not there") {
@@ -335,6 +491,100 @@ TEST_CASE("a process that ends while its log cannot be written says that what wa
   said.resize(size > 0 ? static_cast<size_t>(size) : 0);
   CHECK(full_seen);
   CHECK(said.find("the records that waited are lost, and the log is not closed") != std::string::npos);
+}
+
+TEST_CASE("a disk that takes at the end what it did not take a moment before gets all of it") {
+  Folder folder;
+  std::optional<FullDisk> full;
+  std::atomic<bool> full_at_the_end{false}, is_again{false}, ending{false};
+  Open log(folder);
+  const Hearing hearing([&](log::Level level, const std::string&) {
+    if (level == log::Level::error && full_at_the_end) return full->end();
+    if (level != log::Level::warn) return;
+    // "Written again": its thread goes on when it has been told to stop.
+    is_again = true;
+    eventually([&] { return ending.load(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  log.begin();
+  full.emplace(rlim_t{4 * 1024});
+  for (int i = 0; i < 100; ++i)
+    call(i);
+  const bool was_full = eventually([] { return !counts().writable; });
+  full.reset();
+  const bool went_on = eventually([&] { return is_again.load(); });
+  full.emplace(std::filesystem::file_size(log.config.path) + 1024);
+  full_at_the_end = true;
+  // More than is handed to the kernel at once.
+  for (int i = 0; i < 5000; ++i)
+    call(i);
+  const uint64_t taken = counts().records;
+  ending = true;
+  log.end();
+  full.reset();
+  CHECK((was_full && went_on));
+  CHECK(count(log.text(), "\"type\":\"call\"") == taken);
+  CHECK(verified(log.files(), strictly()).whole());
+}
+
+TEST_CASE("a disk that hangs is one that cannot be written") {
+  Folder folder;
+  Open log(folder);
+  log.config.on_error = config::AuditError::refuse;
+  log.begin();
+  const HangingDisk hanging;
+  CHECK(refusal().empty());
+  call(1);
+  CHECK(eventually([] { return disk().is_waited_for.load(); }));
+  CHECK(counts().writable);  // a disk that is slow for a moment is none
+  CHECK(refusal().empty());
+  CHECK(eventually([] { return !counts().writable; }));
+  CHECK_FALSE(refusal().empty());
+  hanging.end();
+  CHECK(eventually([] { return counts().writable; }));
+  CHECK(refusal().empty());
+  log.end();
+  CHECK(verified(log.files(), strictly()).whole());
+}
+
+TEST_CASE("whoever may not act unrecorded is refused while records find no room") {
+  Folder folder;
+  Open log(folder);
+  log.config.on_error = config::AuditError::refuse;
+  log.config.max_waiting_bytes = 16 * 1024;
+  log.begin();
+  const HangingDisk hanging;
+  call(0);
+  CHECK(eventually([] { return disk().is_waited_for.load(); }));
+  for (int i = 0; i < 5000 && counts().lost == 0; ++i)
+    call(i);
+  CHECK(counts().lost > 0);
+  CHECK_FALSE(refusal().empty());
+  CHECK_FALSE(counts().writable);
+  hanging.end();
+  CHECK(eventually([] { return counts().writable; }));
+  CHECK(refusal().empty());
+  log.end();
+  CHECK(count(log.text(), R"("type":"gap")") == 1);
+}
+
+TEST_CASE("a full file that may not be on the disk is told, though the next one is") {
+  Folder folder;
+  std::atomic<int> told{0};
+  Open log(folder);
+  log.config.max_file_bytes = 4096;
+  const std::string name = log.config.path + ".000000000001";
+  const Hearing hearing([&](log::Level level, const std::string& error) {
+    if (level == log::Level::error && error.find("to the disk " + name) != std::string::npos) ++told;
+  });
+  disk().fails_for = ".000000000001";
+  log.begin();
+  for (int i = 0; i < 40; ++i)
+    call(i);
+  log.end();
+  disk().fails_for = nullptr;
+  CHECK(told == 1);
+  CHECK(full_files(log.config.path).size() > 1);
 }
 
 TEST_CASE("a record that one file could not take to its end stands whole in the next one") {
@@ -461,6 +711,70 @@ TEST_CASE(
   Open log(folder);
   write_text(log.config.path, "these are words");
   CHECK_FALSE(Trail::open(log.config, "1.0"));
+}
+
+TEST_CASE("a log behind a symbolic link is the file that it leads to, and full ones stand beside that") {
+  const bool there = GENERATE(true, false);
+  Folder folder;
+  Open log(folder);
+  std::filesystem::create_directory(folder.file("disk"));
+  const std::string target = folder.file("disk/log.jsonl");
+  // One behind the other, one of them as seen from its own folder.
+  std::filesystem::create_symlink("disk/link", log.config.path);
+  std::filesystem::create_symlink(target, folder.file("disk/link"));
+  if (there) write_text(target, "");
+  log.config.max_file_bytes = 4096;
+  log.begin();
+  for (int i = 0; i < 40; ++i)
+    call(i);
+  log.end();
+  log.begin();
+  log.end();
+  CHECK(std::filesystem::is_symlink(log.config.path));
+  CHECK(std::filesystem::is_symlink(folder.file("disk/link")));
+  CHECK(full_files(log.config.path).empty());
+  CHECK(std::filesystem::is_regular_file(target));
+  CHECK(full_files(target).size() > 1);
+  CHECK(verified(files_of(target), strictly()).whole());
+
+  Folder circle;
+  Open endless(circle);
+  std::filesystem::create_symlink(endless.config.path, endless.config.path);
+  CHECK_FALSE(Trail::open(endless.config, "1.0"));
+}
+
+TEST_CASE("a file that was put in the place of the log and is not empty goes on behind its last line") {
+  Folder folder;
+  Open log(folder);
+  log.config.max_file_bytes = 4096;
+  const std::string path = log.config.path, moved = folder.file("moved");
+  // What was there once: an older file of the log, cut in the middle of a record.
+  log.begin();
+  for (int i = 0; i < 5; ++i)
+    call(i);
+  log.end();
+  const std::vector<std::string> old = lines_of(read_text(path));
+  REQUIRE(old.size() == 7);
+  const std::string half = old[4].substr(0, 40);
+  log.begin();
+  REQUIRE(eventually([&] { return count(read_text(path), R"("type":"open")") == 2; }));
+  const std::string other = folder.file("other");
+  write_text(other, old[2] + "\n" + old[3] + "\n" + half);
+  // In one step: it makes a new file as soon as it sees that there is none.
+  std::filesystem::create_hard_link(path, moved);
+  std::filesystem::rename(other, path);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return count(read_text(path), R"("why":"reopen")") == 1; }));
+  for (int i = 0; i < 40; ++i)
+    call(i);
+  log.end();
+  const std::vector<std::string> full = full_files(path);
+  REQUIRE_FALSE(full.empty());
+  // It has the name of the record that it begins with, and that which follows the half one is whole.
+  CHECK(full.front() == path + ".000000000003");
+  const std::vector<std::string> lines = lines_of(read_text(full.front()));
+  CHECK(lines[2] == half);
+  CHECK(read_record(lines[3])->type == "open");
 }
 
 TEST_CASE("a log that was moved away under any name while nothing ran goes on") {

@@ -1,6 +1,7 @@
 #include "audit/verify.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <random>
@@ -236,7 +237,7 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
     text += chain.seal(spell(kind, 0, fields).body);
   };
   auto sign = [&](const SigningKey& with) {
-    const std::string signature = with.sign(chain.seq() + 1, chain.hash());
+    const std::string signature = with.sign(chain.seq() + 1, chain.hash(), {});
     add(Kind::checkpoint, {{"key", with.id()}, {"signature", signature}});
   };
   add(Kind::open, {});
@@ -278,6 +279,149 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
   add(Kind::open, {});
   add(Kind::call, {});
   add(Kind::close, {});
+  write_text(path, text);
+  CHECK_FALSE(verified({path}, with).whole());
+}
+
+TEST_CASE("what is no record and longer than a crash leaves is not forgiven, however it ends") {
+  Folder folder;
+  const std::vector<std::string> lines = log_of(40);
+  const std::string first = folder.file("first"), second = folder.file("second");
+  const std::string head = text_of({lines.begin(), lines.begin() + 20});
+  const std::string cut = lines[20].substr(0, 30);
+  const std::string much = std::string(9 << 20, 'x') + "\n";
+  write_text(second, text_of({lines.begin() + 20, lines.end()}));
+  write_text(first, head + much + cut);
+  CHECK_FALSE(verified({first, second}).whole());
+  CHECK_FALSE(verified({first}).whole());
+  // What a record says to have been torn is all that stands there.
+  const auto last = read_record(lines[19]);
+  Chain chain(last->seq, std::string(last->hash));
+  const std::string torn =
+      spell(Kind::torn, 0, std::vector<log::Field>{{"bytes", 30}, {"sha256", sha256_hex(cut)}}).body;
+  const std::string told = chain.seal(torn);
+  write_text(first, head + cut + "\n" + told);
+  CHECK(verified({first}).whole());
+  write_text(first, head + much + cut + "\n" + told);
+  CHECK_FALSE(verified({first}).whole());
+  // Behind it others are forgiven again.
+  write_text(first, much + head + cut + "\n" + told);
+  CHECK(verified({first}).found == 1);
+}
+
+TEST_CASE("a log whose key came later is signed by the first checkpoint, and not behind the last one") {
+  Folder folder;
+  make_key(folder.file("key"));
+  auto key = SigningKey::read_private(folder.file("key"));
+  REQUIRE(key);
+  VerifyOptions with;
+  with.keys = {*key};
+  Chain chain;
+  std::string text;
+  auto add = [&](Kind kind, std::vector<log::Field> fields) {
+    text += chain.seal(spell(kind, 0, fields).body);
+  };
+  auto run = [&](bool sign) {
+    add(Kind::open, {{"why", "start"}});
+    add(Kind::call, {{"call", "c1"}});
+    if (sign) {
+      const std::string signature = key->sign(chain.seq() + 1, chain.hash(), kStop);
+      add(Kind::checkpoint, {{"end", kStop}, {"key", key->id()}, {"signature", signature}});
+    }
+    add(Kind::close, {{"why", kStop}});
+  };
+  const std::string path = folder.file("audit.jsonl");
+  run(false);
+  run(false);
+  run(true);
+  write_text(path, text);
+  CHECK(verified({path}, with).whole());
+  // Who takes the key away shows it.
+  run(false);
+  run(false);
+  write_text(path, text + "garbage\n");
+  Verdict verdict = verified({path}, with);
+  REQUIRE(verdict.found == 2);
+  REQUIRE(verdict.findings.size() == 2);
+  CHECK(verdict.findings[0].seq == 13);
+  CHECK(verdict.findings[0].line == 13);
+  CHECK(verdict.findings[0].text ==
+        "the file was closed without a signed checkpoint before; later ones like it: 1");
+  CHECK(verdict.findings[1].line == 17);
+}
+
+TEST_CASE("a pipe is refused: files are read twice") {
+  Folder folder;
+  const std::string pipe = folder.file("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& path : {pipe, std::string("/dev/null")}) {
+    auto verdict = verify({path}, {});
+    REQUIRE_FALSE(verdict);
+    CHECK(verdict.error().text.find(path + ": not a regular file; unpack it") != std::string::npos);
+  }
+}
+
+TEST_CASE("with a key the end of a log must be signed as its end") {
+  Folder folder;
+  make_key(folder.file("key"));
+  auto key = SigningKey::read_private(folder.file("key"));
+  REQUIRE(key);
+  Chain chain;
+  std::string text;
+  auto add = [&](Kind kind, std::vector<log::Field> fields) {
+    text += chain.seal(spell(kind, 0, fields).body);
+  };
+  auto sign = [&](std::string_view end) {
+    const std::string signature = key->sign(chain.seq() + 1, chain.hash(), end);
+    add(Kind::checkpoint, {{"records", 1}, {"end", end}, {"key", key->id()}, {"signature", signature}});
+  };
+  add(Kind::open, {{"why", "start"}});
+  sign({});
+  const Chain cut_here = chain;
+  const std::string head = text;
+  add(Kind::call, {{"call", "c1"}});
+  sign("stop");
+  const Chain end_here = chain;
+  const std::string whole = text;
+  add(Kind::close, {{"why", "stop"}});
+
+  const std::string path = folder.file("audit.jsonl");
+  VerifyOptions closed;
+  closed.closed = true;
+  VerifyOptions with = closed;
+  with.keys = {*key};
+  write_text(path, text);
+  CHECK(verified({path}, with).whole());
+
+  // Whoever cuts the log off behind a checkpoint can close it without the key, and can write what is signed
+  // into a checkpoint that is not.
+  chain = cut_here;
+  text = head;
+  add(Kind::close, {{"why", "stop"}});
+  write_text(path, text);
+  CHECK(verified({path}, closed).whole());
+  Verdict verdict = verified({path}, with);
+  REQUIRE(verdict.found == 1);
+  CHECK(verdict.findings[0].text == "the end is not signed: it may have been cut off");
+  CHECK(verdict.findings[0].seq == 3);
+  with.closed = false;
+  CHECK(verified({path}, with).whole());
+  with.closed = true;
+  const std::vector<std::string> lines = lines_of(head);
+  const std::string ours(read_record(lines[1])->prev);
+  chain = Chain(1, ours);
+  text = lines[0] + "\n";
+  const std::string signature = key->sign(2, ours, {});
+  add(Kind::checkpoint, {{"records", 1}, {"end", "stop"}, {"key", key->id()}, {"signature", signature}});
+  add(Kind::close, {{"why", "stop"}});
+  write_text(path, text);
+  CHECK_FALSE(verified({path}, with).whole());
+
+  // Nothing stands between the two.
+  chain = end_here;
+  text = whole;
+  add(Kind::call, {{"call", "c2"}});
+  add(Kind::close, {{"why", "stop"}});
   write_text(path, text);
   CHECK_FALSE(verified({path}, with).whole());
 }
