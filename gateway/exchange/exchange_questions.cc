@@ -8,6 +8,7 @@
 #include "core/request_size.h"
 #include "exchange/exchange_plugins.h"
 #include "json/json_member.h"
+#include "log/redaction.h"
 #include "mcp/client_capabilities.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
@@ -145,6 +146,7 @@ void ExchangeQuestions::resume() {
     exchange_.use_routed(taken->routed);
     exchange_.choose_limits();
   }
+  exchange_.clock_.go_on(taken->spent);  // its server has it, also where it has answered meanwhile
   if (taken->answer) return exchange_.on_call_message(std::move(*taken->answer));
   // A reload may have brought a new form meanwhile: the call is with the old.
   exchange_.lease_ = std::move(taken->lease);
@@ -153,7 +155,6 @@ void ExchangeQuestions::resume() {
   exchange_.tag_ = taken->tag;
   exchange_.call_->hand_over(exchange_, core::Handover::in_flight);
   exchange_.clock_.use_limits(exchange_.clock_.limits(), *exchange_.server_);
-  exchange_.clock_.go_on(taken->spent);
   asked_with_ = std::move(taken->asked_with);
   rounds_ = taken->rounds;
   repeats_ = taken->repeats;
@@ -194,7 +195,9 @@ bool ExchangeQuestions::refused_at_aggregate(const mcp::Message& retry) {
   return true;
 }
 
-void ExchangeQuestions::refuse_retry(Exchange& exchange, std::string_view reason, std::string_view text) {
+void ExchangeQuestions::refuse_retry(Exchange& exchange, std::string_view reason, std::string_view said) {
+  const std::string text = redaction::apply(said);
+  exchange.record_.failed(text);
   mcp::GatewayError error = exchange.error_of(EndReason::invalid_request);
   std::string data = fmt::format(R"({{"reason":"{}",{})", reason, mcp::gateway_data(error).substr(1));
   exchange.end(EndReason::invalid_request, mcp::kInvalidParams, text,

@@ -26,7 +26,7 @@ class ExchangeQuestions {
   static bool is_retry(const Exchange& exchange);
   // Goes on with that call, or refuses the retry.
   void resume();
-  static void refuse_retry(Exchange& exchange, std::string_view reason, std::string_view text);
+  static void refuse_retry(Exchange& exchange, std::string_view reason, std::string_view said);
 
   // A request of the server; one that it takes back.
   void ask(const mcp::Message& message);

@@ -23,25 +23,30 @@ constexpr std::string_view kShared = "lw";
 // No longer id is given to a client, however it escapes what it sends back.
 constexpr size_t kMaxShown = 6 * (mcp::kMaxIdBytes + 32);
 
+// The number that these digits are, all of them; −1: none.
+int64_t number_of(std::string_view digits) {
+  int64_t number = 0;
+  const char* end = digits.data() + digits.size();
+  auto [at, wrong] = std::from_chars(digits.data(), end, number);
+  return wrong == std::errc() && at == end ? number : -1;
+}
+
 // The number of the question that this answers, −1: none; and the server's own id for it, where that stands
 // there too.
 std::pair<int64_t, std::string> read_shown(const mcp::Message& answer) {
   if (answer.has(Field::id) && answer.raw(Field::id).size() > kMaxShown) return {-1, {}};
   std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
   std::string_view text = canonical;
-  int64_t id = -1;
-  if (text.substr(0, 2) == "n:") {
-    std::from_chars(text.data() + 2, text.data() + text.size(), id);
-    return {id, {}};
-  }
-  if (!answer.is_string(Field::id)) return {id, {}};
+  if (text.substr(0, 2) == "n:") return {number_of(text.substr(2)), {}};
+  if (!answer.is_string(Field::id)) return {-1, {}};
   std::string named = answer.text(Field::id);
   text = named;
   size_t colon = text.find(':');
-  if (text.substr(0, kShared.size()) != kShared || colon == std::string_view::npos) return {id, {}};
-  std::from_chars(text.data() + kShared.size(), text.data() + colon, id);
+  if (text.substr(0, kShared.size()) != kShared || colon == std::string_view::npos) return {-1, {}};
+  const int64_t id = number_of(text.substr(kShared.size(), colon - kShared.size()));
   std::string server_id(text.substr(colon + 1));
-  return {id, json::validate(server_id) == json::Fault::none ? server_id : std::string()};
+  if (id < 0 || json::validate(server_id) != json::Fault::none) return {-1, {}};
+  return {id, std::move(server_id)};
 }
 
 }  // namespace

@@ -54,10 +54,12 @@ std::string unsupported_version(std::string_view raw_id, std::string_view reques
 // The HTTP status for a server's final message, where no head was sent yet (behaviour.md 2).
 int response_status(Era client_era, const Message& response);
 
-// The integer of `error.code`, 0 when it is none.
+// The reason in an error that a gateway of ours has made; nothing where none has.
+std::optional<EndReason> named_reason(const Message& error);
 // Why a gateway of ours behind us could not have its own server; nothing where the error says nothing of
 // that.
 std::optional<EndReason> gateway_reason(const Message& error);
+// The integer of `error.code`, 0 when it is none.
 int error_code(const Message& error);
 
 }  // namespace lineward::mcp

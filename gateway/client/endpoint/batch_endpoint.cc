@@ -36,8 +36,9 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   auto refuse = [&](std::string text) {
     parts_.refusals.refuse(connection, invalid_request(std::move(text)));
   };
-  Session* session = parts_.sessions.find_as_owner(connection);
-  if (session == nullptr || session->revision != mcp::kWithBatches)
+  Session* session = parts_.sessions.find(connection);
+  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+  if (session->revision != mcp::kWithBatches)
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
     return parts_.refusals.refuse(connection, *refusal);
@@ -45,7 +46,6 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   if (elements.empty()) return refuse("a batch is an array of one message or more");
   if (elements.size() > kMaxInBatch)
     return refuse(fmt::format("a batch holds at most {} messages", kMaxInBatch));
-  parts_.sessions.table().touch(*session);
 
   std::vector<mcp::Message> requests;
   std::vector<mcp::Message> rest;
@@ -65,6 +65,16 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
       requests.push_back(std::move(*parsed));
     }
   }
+  // The server judges a request by the credentials that it brings. The rest speaks for the one who opened the
+  // session, in a batch as alone.
+  if (!rest.empty() && parts_.sessions.find_as_owner(connection) == nullptr) {
+    if (requests.empty() && errors.empty()) return parts_.refusals.refuse(connection, session_not_found());
+    for (size_t i = 0; i < rest.size(); ++i)
+      parts_.refusals.note(connection, 200, mcp::EndReason::invalid_request,
+                           "a part of a batch came without the credentials of its session");
+    rest.clear();
+  }
+  parts_.sessions.table().touch(*session);
 
   core::Arrival pattern = parts_.starter.arrival(connection, server, Mirrored::no);
   pattern.from->era = mcp::Era::legacy;

@@ -79,13 +79,14 @@ void BatchReply::finish(std::string message, int) {
   bool streamed = std::exchange(batch_->streamed, true);
   if (last && streamed) return s->finish(std::move(message), 200);
   s->send(std::move(message));
-  if (last) s->finish_empty();
+  if (last) s->finish_behind_sent();
 }
 
+// The last one has no answer; those of the others may still be on their way, or wait for a resume.
 void BatchReply::finish_empty() {
   if (ended_ || !ended()) return;
   if (batch_->as_array) return end_array();
-  if (SessionStream* s = stream()) s->finish_empty();
+  if (SessionStream* s = stream()) s->finish_behind_sent();
 }
 
 // One of several: the others still have their answers to come.

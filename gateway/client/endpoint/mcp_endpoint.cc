@@ -24,10 +24,7 @@ bool is_array(std::string_view body) {
 }  // namespace
 
 McpEndpoint::McpEndpoint(const EndpointParts& parts, PeerRouter& peers)
-    : parts_(parts),
-      peers_(peers),
-      batches_(parts, peers),
-      opener_(parts.loop, parts.router, parts.exchanges, parts.sessions, parts.starter, *this) {}
+    : parts_(parts), peers_(peers), batches_(parts, peers), opener_(parts, *this) {}
 
 void McpEndpoint::connection_gone(ClientConnection& connection) {
   unsettled_.erase(&connection);
@@ -133,8 +130,9 @@ void McpEndpoint::initialize(ClientConnection& connection, const std::string& se
     arrival.headers = with_revision(connection.head().headers, std::move(arrival.headers));
     return parts_.starter.start(connection, std::move(arrival));
   }
-  Session* session = parts_.sessions.open(connection, server, raw_id);
-  if (session == nullptr) return;
+  Session* session = parts_.sessions.open(connection, server);
+  if (session == nullptr)
+    return parts_.refusals.refuse(connection, too_many_sessions(message, server), raw_id);
   core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
   place_in(*session, arrival);
   parts_.starter.start(connection, std::move(arrival));

@@ -25,7 +25,8 @@ void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refu
   write_line(connection, refusal.status, refusal.code, refusal.reason, refusal.text);
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
-  if (!refusal.told) tell(connection, {refusal.status, refusal.reason, refusal.text, refusal.by, {}});
+  if (!refusal.told)
+    tell(connection, {refusal.status, refusal.reason, refusal.text, refusal.by, refusal.method});
   connection.respond(refusal.status, "application/json", body, std::move(headers));
 }
 

@@ -5,7 +5,6 @@
 
 #include "client/http/admission.h"
 #include "client/http/forwarding.h"
-#include "mcp/errors.h"
 
 namespace lineward::client {
 namespace {
@@ -105,21 +104,12 @@ bool SessionDirectory::goes_without(const ClientConnection& connection, const st
          exchanges_.keeps_sessions(server) == false;
 }
 
-Session* SessionDirectory::open(ClientConnection& connection, const std::string& server,
-                                std::string_view raw_id) {
+Session* SessionDirectory::open(ClientConnection& connection, const std::string& server) {
   Session* session = sessions_.create(connection.principal(), server, connection.account());
-  if (session != nullptr) {
-    unnamed_.opened(key_of(connection), *session,
-                    credentials_of(router_.forwarded(connection, server, Mirrored::no)));
-    return session;
-  }
-  mcp::GatewayError full{
-      .reason = mcp::EndReason::queue_full,
-      .text = "too many sessions (lineward listen.maxSessions)",
-      .upstream = server,
-  };
-  connection.respond(200, "application/json", mcp::gateway_error(raw_id, full));
-  return nullptr;
+  if (session == nullptr) return nullptr;
+  unnamed_.opened(key_of(connection), *session,
+                  credentials_of(router_.forwarded(connection, server, Mirrored::no)));
+  return session;
 }
 
 bool SessionDirectory::may_open(ClientConnection& connection, const std::string& server) const {

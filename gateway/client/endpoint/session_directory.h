@@ -44,8 +44,8 @@ class SessionDirectory {
   // Does a legacy message go to the server as it is, which keeps no sessions?
   bool goes_without(const ClientConnection& connection, const std::string& server) const;
 
-  // Null after the request was answered: there are too many.
-  Session* open(ClientConnection& connection, const std::string& server, std::string_view raw_id);
+  // Null: there are too many.
+  Session* open(ClientConnection& connection, const std::string& server);
   // May this request, which names none, have one made for it?
   bool may_open(ClientConnection& connection, const std::string& server) const;
   // What the client is told as the name of one that is being opened; empty: it is to have none.

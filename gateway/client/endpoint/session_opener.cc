@@ -46,20 +46,16 @@ class OpeningReply final : public core::ReplyStream {
 
 }  // namespace
 
-SessionOpener::SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeApi& exchanges,
-                             SessionDirectory& sessions, const ExchangeStarter& starter, AwaitsSession& asker)
-    : loop_(loop),
-      router_(router),
-      exchanges_(exchanges),
-      sessions_(sessions),
-      starter_(starter),
-      asker_(asker) {}
+SessionOpener::SessionOpener(const EndpointParts& parts, AwaitsSession& asker)
+    : parts_(parts), asker_(asker) {}
 
 void SessionOpener::open_for(ClientConnection& connection, const std::string& server, Session* session,
                              mcp::Message&& message, uint64_t bytes) {
   const bool opens = session == nullptr;
-  if (opens) session = sessions_.open(connection, server, message.raw(Field::id));
-  if (session == nullptr) return;
+  if (opens) session = parts_.sessions.open(connection, server);
+  if (session == nullptr) {
+    return parts_.refusals.refuse(connection, too_many_sessions(message, server), message.raw(Field::id));
+  }
   session->served_unnamed = true;
   session->opening = true;
   auto& slot = waiting_[&connection];
@@ -80,27 +76,28 @@ void SessionOpener::initialize(ClientConnection& connection, const std::string& 
   if (revision.empty()) revision = mcp::kNewestLegacy;
   auto initialize =
       mcp::Message::parse(mcp::initialize_request(1, mcp::initialize_params("{}", revision))).value();
-  core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(initialize), 0);
+  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(initialize), 0);
   place_in(session, arrival);
   arrival.from->sees_status = false;
   auto told = lifetime_.guard(
       [this, id = session.id](std::string answer, int status, const core::HeaderFields& headers) {
         answered(id, std::move(answer), status, headers);
       });
-  exchanges_.start(std::move(arrival), std::make_unique<OpeningReply>(loop_, std::move(told)));
+  parts_.exchanges.start(std::move(arrival), std::make_unique<OpeningReply>(parts_.loop, std::move(told)));
 }
 
 void SessionOpener::answered(const std::string& id, std::string answer, int status,
                              const core::HeaderFields& headers) {
-  Session* session = sessions_.table().find(id);
+  Session* session = parts_.sessions.table().find(id);
   auto parsed = mcp::Message::parse(std::move(answer));
   const bool well = session != nullptr && parsed && parsed->kind() == mcp::MessageKind::result;
+  const mcp::Message* error = parsed && parsed->kind() == mcp::MessageKind::error ? &*parsed : nullptr;
   std::vector<ClientConnection*> waiting;
   bool wanted = false;
   for (const auto& [connection, waits] : waiting_) {
     if (waits->session != id) continue;
     waiting.push_back(connection);
-    wanted = wanted || sessions_.may_open(*connection, waits->server);
+    wanted = wanted || parts_.sessions.may_open(*connection, waits->server);
   }
   if (well) settle(*session, wanted);
   for (ClientConnection* connection : waiting) {
@@ -111,7 +108,7 @@ void SessionOpener::answered(const std::string& id, std::string answer, int stat
     if (well) {
       asker_.on_session_opened(*connection, waited->server, std::move(waited->message), waited->bytes);
     } else {
-      fail(*connection, *waited, parsed ? &*parsed : nullptr, status, headers);
+      fail(*connection, *waited, error, status, headers);
     }
   }
 }
@@ -119,26 +116,29 @@ void SessionOpener::answered(const std::string& id, std::string answer, int stat
 void SessionOpener::settle(Session& session, bool wanted) {
   session.opening = false;
   const std::string id = session.id;
-  if (!wanted || exchanges_.keeps_sessions(session.upstream) == false) return exchanges_.session_ended(id);
+  if (!wanted || parts_.exchanges.keeps_sessions(session.upstream) == false)
+    return parts_.exchanges.session_ended(id);
   core::Arrival arrival = arrival_of(session);
   arrival.from->method = mcp::Method::initialized;
   arrival.message = mcp::Message::parse(std::string(mcp::kInitialized)).value();
-  exchanges_.notified(std::move(arrival));
+  parts_.exchanges.notified(std::move(arrival));
 }
 
-void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer,
+// That the server refused, or could not be had, is on record with its `initialize`; that this request was
+// refused for it is on record here.
+void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* error,
                          int status, const core::HeaderFields& headers) {
   const std::string_view raw_id = waited.message.raw(Field::id);
-  if (answer != nullptr && answer->has(Field::id)) {
-    return connection.respond(status, kJson, mcp::with_id(*answer, raw_id),
-                              told_headers(headers, router_.table().resource.get(), connection.head()));
-  }
-  mcp::GatewayError error{
-      .reason = mcp::EndReason::upstream_unreachable,
-      .text = "no session could be opened for this request",
-      .upstream = waited.server,
-  };
-  connection.respond(200, kJson, mcp::gateway_error(raw_id, error));
+  HttpRefusal refusal = without_session(waited.message, waited.server);
+  if (error == nullptr || !error->has(Field::id)) return parts_.refusals.refuse(connection, refusal, raw_id);
+  parts_.refusals.note_unanswered(connection,
+                                  {.status = status,
+                                   .code = mcp::error_code(*error),
+                                   .reason = mcp::named_reason(*error).value_or(mcp::EndReason::rpc_error),
+                                   .why = refusal.text,
+                                   .method = refusal.method});
+  connection.respond(status, kJson, mcp::with_id(*error, raw_id),
+                     told_headers(headers, parts_.router.table().resource.get(), connection.head()));
 }
 
 }  // namespace lineward::client

@@ -10,14 +10,10 @@
 #include <unordered_map>
 
 #include "base/held_bytes.h"
-#include "client/endpoint/exchange_starter.h"
-#include "client/endpoint/path_router.h"
-#include "client/endpoint/session_directory.h"
+#include "client/endpoint/endpoint_parts.h"
 #include "client/http/client_connection.h"
-#include "core/exchange_api.h"
 #include "mcp/message.h"
 #include "net/lifetime.h"
-#include "net/loop.h"
 
 namespace lineward::client {
 
@@ -33,8 +29,7 @@ class AwaitsSession {
 
 class SessionOpener {
  public:
-  SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeApi& exchanges,
-                SessionDirectory& sessions, const ExchangeStarter& starter, AwaitsSession& asker);
+  SessionOpener(const EndpointParts& parts, AwaitsSession& asker);
   SessionOpener(const SessionOpener&) = delete;
   SessionOpener& operator=(const SessionOpener&) = delete;
 
@@ -60,11 +55,7 @@ class SessionOpener {
   void fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer, int status,
             const core::HeaderFields& headers);
 
-  net::Loop& loop_;
-  const PathRouter& router_;
-  core::ExchangeApi& exchanges_;
-  SessionDirectory& sessions_;
-  const ExchangeStarter& starter_;
+  const EndpointParts parts_;
   AwaitsSession& asker_;
   std::unordered_map<ClientConnection*, std::unique_ptr<Waiting>> waiting_;
   net::Lifetime lifetime_;

@@ -5,6 +5,17 @@
 #include "mcp/errors.h"
 
 namespace lineward::client {
+namespace {
+
+HttpRefusal own_error(const mcp::Message& request, const mcp::GatewayError& error) {
+  HttpRefusal refusal = rpc_error(200, mcp::row(error.reason).code, error.text);
+  refusal.body = mcp::gateway_error(request.raw(mcp::Field::id), error);
+  refusal.reason = error.reason;
+  refusal.method = request.method();
+  return refusal;
+}
+
+}  // namespace
 
 HttpRefusal rpc_error(int status, int code, std::string text) {
   HttpRefusal refusal;
@@ -68,6 +79,18 @@ HttpRefusal no_message(const mcp::MessageFault& fault) {
   const bool not_json = fault.kind == mcp::MessageFault::Kind::not_json;
   return bad_request(not_json ? mcp::kParseError : mcp::kInvalidRequest,
                      fault.text + (fault.too_deep ? " (listen.maxDepth)" : ""));
+}
+
+HttpRefusal too_many_sessions(const mcp::Message& request, const std::string& server) {
+  return own_error(request, {.reason = mcp::EndReason::queue_full,
+                             .text = "too many sessions (lineward listen.maxSessions)",
+                             .upstream = server});
+}
+
+HttpRefusal without_session(const mcp::Message& request, const std::string& server) {
+  return own_error(request, {.reason = mcp::EndReason::upstream_unreachable,
+                             .text = "no session could be opened for this request",
+                             .upstream = server});
 }
 
 HttpRefusal denied(core::Denial denial, ToldPolicies told) {

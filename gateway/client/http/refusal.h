@@ -21,8 +21,9 @@ struct HttpRefusal {
   std::string allow;  // for 405
   mcp::EndReason reason = mcp::EndReason::invalid_request;
   core::HeaderFields headers;
-  bool told = false;    // policies know of it: they refused it
-  std::string by = {};  // the plugin that did, by its configured name
+  bool told = false;        // policies know of it: they refused it
+  std::string by = {};      // the plugin that did, by its configured name
+  std::string method = {};  // of JSON-RPC, where it is known
 };
 
 // A request that somebody else was to answer, who did not; what its client gets instead.
@@ -55,6 +56,12 @@ HttpRefusal rpc_error(int status, int code, std::string text);
 
 // The body is no JSON-RPC message.
 HttpRefusal no_message(const mcp::MessageFault& fault);
+
+// A request that would open one session more than there may be: Lineward's own error, of which HTTP says
+// nothing.
+HttpRefusal too_many_sessions(const mcp::Message& request, const std::string& server);
+// One whose session could not be opened.
+HttpRefusal without_session(const mcp::Message& request, const std::string& server);
 
 // A policy has refused it. `told`: those who count what was refused know of it already.
 enum class ToldPolicies : bool { no, yes };

@@ -145,11 +145,17 @@ void SessionStream::finish(std::string message, int status) {
 void SessionStream::finish_empty() {
   if (finished_) return;
   if (lost()) return abandon();
+  forget_all();
+  last_event_ = 0;  // nothing of it can be resumed
+  finish_behind_sent();
+}
+
+void SessionStream::finish_behind_sent() {
+  if (finished_) return;
+  if (lost()) return abandon();  // what came since is missing: there is nothing to resume
   finished_ = true;
   gone_ = nullptr;
   if (transport_) transport_->finish_empty();
-  forget_all();
-  last_event_ = 0;  // nothing of it can be resumed
   linger();
 }
 

@@ -59,7 +59,10 @@ class SessionStream {
   void add_headers(const core::HeaderFields& fields) {
     if (transport_) transport_->add_headers(fields);
   }
+  // Its one answer will not come: nothing of it can be resumed.
   void finish_empty();
+  // Nothing more comes: who missed some of what was sent can still ask for that.
+  void finish_behind_sent();
   void cut();
   bool attached() const { return transport_ != nullptr && transport_->can_send(); }
   // Attached, or to be resumed yet.

@@ -8,7 +8,7 @@
 namespace lineward::client {
 
 void UnnamedSessions::opened(Connection connection, Session& session, size_t credentials) {
-  std::vector<std::string> replaced;
+  std::string here_before, its_before;
   if (connection != nullptr) {
     session.on_connection = true;
     ByServer& here = by_connection_[connection];
@@ -17,8 +17,9 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
     if (known == here.end()) {
       here.push_back({session.upstream, session.id, credentials});
     } else {
-      replaced.push_back(std::exchange(known->id, session.id));
+      here_before = std::exchange(known->id, session.id);
       known->credentials = credentials;
+      if (Session* before = sessions_.find(here_before)) before->on_connection = false;
     }
   }
   if (session.principal != core::kAnonymous) {
@@ -26,15 +27,19 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
     if (by_principal_.size() > 2 * sessions_.size() + 64)
       std::erase_if(by_principal_,
                     [this](const auto& entry) { return sessions_.find(entry.second) == nullptr; });
-    std::string older = std::exchange(by_principal_[key(session.principal, session.upstream)], session.id);
-    // One that a connection still leads to ends with that.
-    Session* before = sessions_.find(older);
-    if (before != nullptr && !before->on_connection) replaced.push_back(std::move(older));
+    its_before = std::exchange(by_principal_[key(session.principal, session.upstream)], session.id);
   } else if (connection == nullptr) {
-    replaced.push_back(session.id);  // nothing will lead to it but its name
+    let_go(session.id, Ends::when_idle);  // nothing will lead to it but its name
   }
-  for (const std::string& id : replaced)
-    let_go(id, Ends::when_idle);
+  replaced(here_before);
+  if (its_before != here_before) replaced(its_before);
+}
+
+// A connection or a principal leads to another one now: the other of the two may still lead to this one. A
+// proxy may share a connection among principals.
+void UnnamedSessions::replaced(const std::string& id) {
+  Session* before = sessions_.find(id);
+  if (before != nullptr && !before->on_connection && !is_of_principal(*before)) let_go(id, Ends::when_idle);
 }
 
 void UnnamedSessions::named(Session& session) {
@@ -47,15 +52,18 @@ void UnnamedSessions::named(Session& session) {
 
 namespace {
 
-// Who names its session always does: a request without a name is another client's.
+// Who names its session always does: a request without a name is another client's. One that is found so is
+// in use.
 Session* unnamed(Session* session) {
-  return session != nullptr && !session->named ? session : nullptr;
+  if (session == nullptr || session->named) return nullptr;
+  session->forsaken = false;
+  return session;
 }
 
 }  // namespace
 
 Session* UnnamedSessions::find(Connection connection, const std::string& principal, const std::string& server,
-                               size_t credentials) const {
+                               size_t credentials) {
   auto here = by_connection_.find(connection);
   if (here != by_connection_.end()) {
     for (const Opened& one : here->second) {
@@ -127,8 +135,15 @@ void UnnamedSessions::sweep() {
   look_for_claims();
   while (!forsaken_.empty() && (forsaken_.size() > kMaxForsaken || forsaken_.front().first <= loop_.now())) {
     Session* session = sessions_.find(forsaken_.front().second);
-    if (session != nullptr && session->forsaken) end_later(session->id);
     forsaken_.pop_front();
+    if (session == nullptr || !session->forsaken) continue;
+    if (session->exchanges == 0) {
+      end_later(session->id);
+      continue;
+    }
+    // Somebody came back to it after all: its time begins anew with the end of its calls.
+    session->forsaken = false;
+    unclaimed_.emplace_back(loop_.now() + patience_.unclaimed, session->id);
   }
   auto next = std::chrono::milliseconds::max();
   for (const Until* list : {&unclaimed_, &forsaken_}) {

@@ -4,9 +4,10 @@
 // that says nothing of itself may share one among its clients.
 //
 // So that clients which never return an id leave nothing behind, a session that served requests without one
-// ends with what led to it, or when another takes its place. One that served none may still be named by its
-// client, on whatever connection: most are at once, when their `initialize` was answered. What was not named
-// a moment after that is kept for a while, and its process is to be had for others.
+// ends with what led to it, or when others have taken its place for all that did. One that served none may
+// still be named by its client, on whatever connection: most are at once, when their `initialize` was
+// answered. What was not named a moment after that is kept for a while, and its process is to be had for
+// others.
 //
 // Owned by the SessionDirectory. Sessions are known by their ids here; they may end at any time.
 #pragma once
@@ -52,7 +53,7 @@ class UnnamedSessions {
   void named(Session& session);
   // The one that is meant, or null.
   Session* find(Connection connection, const std::string& principal, const std::string& server,
-                size_t credentials) const;
+                size_t credentials);
   void connection_gone(Connection connection);
 
   size_t remembered() const {
@@ -63,6 +64,7 @@ class UnnamedSessions {
   static std::string key(const std::string& principal, const std::string& server) {
     return principal + '\n' + server;
   }
+  void replaced(const std::string& id);
   bool is_of_principal(const Session& session) const;
   // Nothing leads to it any more but its name: it ends when its calls have, or with what they write.
   enum class Ends : bool { when_idle, at_once };

@@ -117,7 +117,7 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
   // 2025-03-26 alone has batches; each answer may go out by itself. Whether it is that says the answer to an
   // `initialize` under way.
   bool batch = fault.kind == mcp::MessageFault::Kind::batch;
-  if (batch && opening_ != 0 && has_room(fault.bytes.size())) return keep(fault.bytes);
+  if (batch && holds() && has_room(fault.bytes.size())) return keep(fault.bytes);
   if (batch && open != nullptr && open->revision == mcp::kWithBatches)
     elements = mcp::batch_elements(fault.bytes);
   if (elements.empty() || elements.size() > mcp::kMaxInBatch) {
@@ -131,7 +131,7 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
 
 // A legacy client may write on before its `initialize` is answered; nothing of that means anything yet.
 bool StdioFront::hold(mcp::Message& message) {
-  if (opening_ == 0 || message.has(Field::meta_protocol_version)) return false;
+  if (!holds() || message.has(Field::meta_protocol_version)) return false;
   if (message.method() == "notifications/cancelled" && named_by(message) != nullptr) {
     notification(std::move(message));
     return true;
@@ -155,7 +155,8 @@ void StdioFront::keep(std::string_view text) {
 }
 
 void StdioFront::release_held() {
-  while (!held_.empty() && opening_ == 0 && !gone_) {
+  release_due_ = false;
+  while (!held_.empty() && !holds() && !gone_) {
     std::string text = std::move(held_.front());
     held_.pop_front();
     held_bytes_ -= text.size();
@@ -344,6 +345,7 @@ void StdioFront::reply_over(uint64_t serial) {
   running_.erase(found);
   if (opening_ == serial) {
     opening_ = 0;
+    release_due_ = true;  // what is read before that must not overtake what was held
     // A session that failed to open ends at the end of this turn, before this.
     loop_.defer(lifetime_, [this] { release_held(); });
   }

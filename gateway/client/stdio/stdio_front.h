@@ -67,6 +67,8 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void too_long(std::string_view beginning);
   void take_fault(const mcp::MessageFault& fault);
   void take(mcp::Message message);
+  // What a legacy client sends now waits its turn.
+  bool holds() const { return opening_ != 0 || release_due_; }
   bool hold(mcp::Message& message);
   bool has_room(size_t bytes) const;
   void keep(std::string_view text);
@@ -107,6 +109,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
   std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
+  bool release_due_ = false;  // it was answered; what is held goes on at the end of this turn
   bool draining_ = false;
   bool input_ended_ = false;
   bool gone_ = false;

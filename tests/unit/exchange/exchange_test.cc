@@ -444,6 +444,32 @@ TEST_CASE("a question to a modern client parks its call, and the retry goes on w
   CHECK(world.ends.at(1).reason == EndReason::ok);
 }
 
+TEST_CASE(
+    "a retry whose server has answered meanwhile is of a call that it had; one that is refused says why") {
+  Client client, again, twice;
+  ExchangeWorld world;
+  world.begin(client, kAsking, Era::modern).on_call_phase(core::CallPhase::written);
+  ServersCall& call = world.upstream.call();
+  call.says(kQuestion);
+  REQUIRE(world.wait_for([&] { return client.answer.has_value(); }));
+  call.answers(kAnswer);
+
+  const std::string retry =
+      R"({"jsonrpc":"2.0","id":"next","method":"tools/call","params":{"name":"n","inputResponses":{"q":{"action":"accept"}},"requestState":)" +
+      std::string(client.answered().raw(Field::result_request_state)) +
+      R"(,"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}})";
+  const Exchange& answered = world.begin(again, retry, Era::modern);
+  CHECK(again.answered().kind() == mcp::MessageKind::result);
+  CHECK_FALSE(answered.waits());
+  CHECK(answered.record().error_text().empty());
+
+  const Exchange& replayed = world.begin(twice, retry, Era::modern);
+  CHECK(twice.answered().raw(Field::error_code) == "-32602");
+  CHECK(replayed.waits());  // its server has never had this one
+  CHECK(has(*twice.answer, replayed.record().error_text()));
+  CHECK_FALSE(replayed.record().error_text().empty());
+}
+
 TEST_CASE("a question that is taken back before the client was asked asks nobody") {
   Client client;
   ExchangeWorld world;

@@ -124,6 +124,30 @@ TEST_CASE("a question is put to the client under a number, and its answer goes b
   CHECK(world.forwarded().size() == 2);
 }
 
+TEST_CASE("an answer is to the question whose whole id it has") {
+  World world;
+  SECTION("a number") {
+    world.open_stream();
+    world.says(question("7"));
+    REQUIRE(world.stream.size() == 1);
+    for (const char* other : {"-1", "10", R"("1")", R"("lw1x:7")", R"("lw1:{")", R"("lw1:")"})
+      world.link->answer(parse(answer_to(other)));
+    CHECK(world.forwarded().empty());
+    world.link->answer(parse(answer_to("1")));
+  }
+  SECTION("one with the server's own in it") {
+    world.its_session().share({"s-1", "2025-11-25"});
+    world.open_stream();
+    world.says(question("7"));
+    REQUIRE(world.stream.size() == 1);
+    for (const char* other : {R"("lw1x:7")", R"("lwx:7")", R"("lw:7")", R"("lw1:{")", R"("lw1:")"})
+      world.link->answer(parse(answer_to(other)));
+    CHECK(world.forwarded().empty());
+    world.link->answer(parse(answer_to(R"("lw1:7")")));
+  }
+  CHECK(world.forwarded() == std::vector{answer_to("7")});
+}
+
 TEST_CASE("a question goes out on the stream of the call that it can belong to, whose clock stands still") {
   Client client, other;
   World world;

@@ -40,12 +40,19 @@ TEST_CASE("why a gateway behind this one could not have its server") {
     REQUIRE(message);
     return mcp::gateway_reason(*message);
   };
+  const auto named_in = [](const std::string& text) {
+    auto message = mcp::Message::parse(text);
+    REQUIRE(message);
+    return mcp::named_reason(*message);
+  };
   mcp::GatewayError error;
   error.reason = mcp::EndReason::upstream_exited;
   CHECK(reason_of(mcp::gateway_error("1", error)) == mcp::EndReason::upstream_exited);
   // What is between it and us is told by its HTTP status, and nobody else's word counts.
   error.reason = mcp::EndReason::unauthorized;
   CHECK_FALSE(reason_of(mcp::gateway_error("1", error)));
+  CHECK(named_in(mcp::gateway_error("1", error)) == mcp::EndReason::unauthorized);
+  CHECK_FALSE(named_in(mcp::error_message("1", -32000, "x", R"({"io.lineward/gateway":{"reason":"ok"}})")));
   for (const char* data :
        {"7", "{}", R"({"io.lineward/gateway":7})", R"({"io.lineward/gateway":{"reason":{}}})",
         R"({"io.lineward/gateway":{"reason":"nothing"}})"})

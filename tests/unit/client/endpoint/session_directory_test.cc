@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/http/refusal.h"
 #include "unit/client/http/far_client.h"
 
 using namespace lineward;
@@ -76,7 +77,7 @@ struct Replica {
   Session& open(const std::string& headers = {}, const std::string& principal = "alice") {
     Session* opened = nullptr;
     ask(
-        headers, [&](auto& from) { opened = sessions.open(from, "s", "1"); }, "/mcp", principal);
+        headers, [&](auto& from) { opened = sessions.open(from, "s"); }, "/mcp", principal);
     REQUIRE(opened != nullptr);
     return *opened;
   }
@@ -176,15 +177,21 @@ TEST_CASE("a session that cannot be shared is tied to its replica") {
   CHECK(second.exchanges.adopted.empty());
 }
 
-TEST_CASE("who would open one session too many is told so") {
+TEST_CASE("one session too many is not opened, and its client is told by which limit") {
   Replica only;
   only.requests.limits.max_sessions = 1;
   Session& session = only.open();
   session.exchanges = 1;  // it is not idle
   Session* more = &session;
-  only.ask({}, [&](auto& from) { more = only.sessions.open(from, "s", "7"); });
+  only.ask({}, [&](auto& from) { more = only.sessions.open(from, "s"); });
   CHECK(more == nullptr);
-  const std::string& told = only.requests.client.received();
-  CHECK(told.find(R"("id":7)") != std::string::npos);
-  CHECK(told.find("listen.maxSessions") != std::string::npos);
+  CHECK(only.requests.client.received().find("listen.maxSessions") == std::string::npos);
+  const auto asked = mcp::Message::parse(R"({"jsonrpc":"2.0","id":7,"method":"initialize"})");
+  REQUIRE(asked);
+  const HttpRefusal told = too_many_sessions(*asked, "s");
+  CHECK(told.status == 200);
+  CHECK(told.reason == mcp::EndReason::queue_full);
+  CHECK(told.method == "initialize");
+  CHECK(told.body.find(R"("id":7)") != std::string::npos);
+  CHECK(told.body.find("listen.maxSessions") != std::string::npos);
 }

@@ -245,6 +245,28 @@ TEST_CASE("a stream that lost its connection goes on behind what its client has 
   CHECK(world.gone.empty());
 }
 
+TEST_CASE(
+    "a stream that ends without an answer of its own is resumed for what was sent, where anything counts") {
+  World world;
+  Peer& again = world.peer();
+  SessionStream& stream = world.left_stream();
+  CHECK(stream.send("b"));  // kept
+  SECTION("the answers of others are there") {
+    stream.finish_behind_sent();
+    CHECK(world.resumable("1-2") == -1);  // all of it was seen
+    REQUIRE(world.resumable("1-1") == 1);
+    world.resume(stream, 1, again);
+    CHECK(again.events() == Events{"1-2 b"});
+    CHECK_FALSE(again.connection->busy());  // it has ended
+    CHECK_FALSE(stream.send("c"));
+  }
+  SECTION("nothing does") {
+    stream.finish_empty();
+    CHECK(world.resumable("1-1") == -1);
+  }
+  CHECK(world.gone.empty());
+}
+
 TEST_CASE("who does not come back in time is gone, once") {
   World world;
   world.limits.resume_window = milliseconds(500);

@@ -15,11 +15,12 @@ namespace {
 const std::string kNobody(core::kAnonymous);
 
 struct Front {
-  explicit Front(milliseconds unclaimed = milliseconds(50)) {
+  explicit Front(milliseconds unclaimed = milliseconds(50), milliseconds forsaken = milliseconds(60000)) {
     limits.max_sessions = 10000;
     sessions = std::make_unique<SessionTable>(loop, limits, [this](const std::string& id) { end(id); });
     UnnamedSessions::Patience patience;
     patience.unclaimed = unclaimed;
+    patience.forsaken = forsaken;
     unnamed = std::make_unique<UnnamedSessions>(
         loop, *sessions, [this](const std::string& id) { end(id); }, patience);
   }
@@ -110,6 +111,59 @@ TEST_CASE("of sessions that nobody names only so many are kept") {
     front.open().exchanges = 0;
   front.until([&] { return front.ended.size() == 10; });
   CHECK(front.sessions->size() == UnnamedSessions::kMaxForsaken);
+}
+
+TEST_CASE("a session that was taken for forsaken does not end during a call, and ends once it is over") {
+  Front front(milliseconds(20), milliseconds(60));
+  Session& session = front.open();
+  const std::string id = session.id;
+  session.exchanges = 0;
+  front.until([&] { return session.forsaken; });
+  session.exchanges = 1;
+  front.until([&] { return !session.forsaken; });
+  CHECK(front.ended.empty());
+  session.exchanges = 0;
+  front.sessions->touch(session);
+  front.until([&] { return !front.ended.empty(); });
+  CHECK(front.ended == std::vector{id});
+}
+
+TEST_CASE("on a connection that principals share nobody's session is taken away by another's") {
+  Front front;
+  int shared = 0, other = 0;
+  Session& alices = front.open(&shared, "alice");
+  const std::string id = alices.id;
+  alices.exchanges = 0;
+  alices.served_unnamed = true;
+  Session& bobs = front.open(&shared, "bob");
+  front.turn();
+  CHECK(front.ended.empty());
+  CHECK_FALSE(alices.ends_when_idle);
+  CHECK_FALSE(alices.on_connection);
+  CHECK(front.unnamed->find(&shared, "bob", "s", 1) == &bobs);
+  front.sessions->forsake(alices);
+  CHECK(front.unnamed->find(&shared, "alice", "s", 1) == &alices);
+  CHECK_FALSE(alices.forsaken);
+  front.unnamed->connection_gone(&shared);
+  front.turn();
+  CHECK(front.ended.empty());
+  // One of her own takes its place.
+  front.open(&other, "alice");
+  front.turn();
+  CHECK(front.ended == std::vector{id});
+}
+
+TEST_CASE("a session whose principal opens another one on its connection ends, once") {
+  Front front;
+  int connection = 0;
+  Session& session = front.open(&connection, "alice");
+  const std::string id = session.id;
+  session.exchanges = 0;
+  session.served_unnamed = true;
+  Session& next = front.open(&connection, "alice");
+  front.turn();
+  CHECK(front.ended == std::vector{id});
+  CHECK(front.unnamed->find(&connection, "alice", "s", 1) == &next);
 }
 
 TEST_CASE("a session that is named before its last call is over does not end with that") {
