@@ -49,7 +49,7 @@ ToolCall::~ToolCall() {
 
 std::optional<core::Failure> ToolCall::begin() {
   // A server of the old era is not asked for what only modern ones have.
-  bool asks = role_ == HeaderRole::make || tools_.inner().era() != mcp::Era::legacy;
+  bool asks = tools_.inner().era() != mcp::Era::legacy;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
   if (!wants_facts || tools_.book().view(view_).known || !tools_.may_learn(view_)) return go();
   return learn();
@@ -167,7 +167,7 @@ void ToolCall::go_later(milliseconds after) {
 }
 
 bool ToolCall::asks_modern_only() const {
-  return role_ == HeaderRole::check && request_.method == Method::tools_call && !begun_ &&
+  return role_ != HeaderRole::none && request_.method == Method::tools_call && !begun_ &&
          !tools_.book().view(view_).known;
 }
 

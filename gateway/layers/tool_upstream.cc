@@ -72,8 +72,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Cal
   }
   if (!passes && !repeats && role == HeaderRole::check && method == Method::tools_call) {
     ToolView& view = book_.view(view_key(request));
-    passes = (view.known || inner_->era() == mcp::Era::legacy) &&
-             (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
+    passes =
+        view.known && (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
   }
   if (passes || stopping_) return inner_->start(std::move(request), owner);
   auto call = std::make_unique<ToolCall>(*this, std::move(request), owner, role);

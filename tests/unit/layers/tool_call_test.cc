@@ -11,6 +11,7 @@
 
 using namespace lineward;
 using namespace lineward::upstream;
+using core::HeaderFields;
 
 namespace {
 
@@ -264,6 +265,132 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
     }
   }
   loop.close_deferred();
+}
+
+namespace {
+
+// A tool of which one argument is repeated in a header, as an answer to a tools/list.
+const std::string kRegionTool = R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":)"
+                                R"({"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}})";
+
+core::Failure other_era() {
+  core::Failure failure{mcp::EndReason::internal, "it is of the other era"};
+  failure.of_other_era = true;
+  return failure;
+}
+
+// A ToolUpstream with its server below.
+struct ToolWorld {
+  net::Loop loop;
+  config::Server server;
+  Below below;
+  std::unique_ptr<ToolUpstream> upstream;
+
+  void begin() {
+    upstream = std::make_unique<ToolUpstream>(loop, std::make_unique<UpstreamBelow>(below), server);
+  }
+  ~ToolWorld() {
+    upstream.reset();
+    loop.close_deferred();
+  }
+
+  static core::CallRequest request(const std::string& arguments = R"({"region":"eu"})") {
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+                            R"("params":{"name":"t","arguments":)" +
+                            arguments + "}}");
+    request.method = mcp::Method::tools_call;
+    request.mirrors_itself = true;
+    return request;
+  }
+  std::unique_ptr<core::Call> start(Caller& caller, core::CallRequest request) {
+    auto call = upstream->start(std::move(request), caller);
+    REQUIRE(call);
+    turn();
+    return std::move(*call);
+  }
+  // What is deferred happens.
+  void turn() {
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    loop.run();
+  }
+  // The server below was asked that often, at last with `method`.
+  bool asked(size_t often, mcp::Method method) {
+    return below.calls.size() == often && below.last().request.method == method;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a call that comes while a modern server is taken for a legacy one is checked when that shows") {
+  below.era = mcp::Era::legacy;
+  begin();
+  Caller caller;
+  auto call = start(caller, request());
+  REQUIRE(asked(1, mcp::Method::tools_call));
+  CHECK(below.last().request.only_era == mcp::Era::legacy);
+  SECTION("it is a legacy one") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+    CHECK(below.calls.size() == 1);
+    CHECK(caller.heard.size() == 1);
+  }
+  SECTION("it is not") {
+    below.era = mcp::Era::modern;
+    below.last().fails(other_era());
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_list));
+    below.last().answers(kRegionTool);
+    turn();
+    CHECK(below.calls.size() == 2);
+    REQUIRE(caller.heard.size() == 1);
+    CHECK(caller.heard[0].find("-32020") != std::string::npos);
+  }
+}
+
+TEST_CASE_METHOD(ToolWorld,
+                 "an HTTP server is asked for the list that headers are made of where it is modern") {
+  server.url = "http://127.0.0.1:1/mcp";
+  below.era = std::nullopt;
+  begin();
+  Caller caller;
+  core::CallRequest made = request();
+  made.mirrors_itself = false;
+  auto call = start(caller, std::move(made));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  CHECK(below.last().request.only_era == mcp::Era::modern);
+  SECTION("it is") {
+    below.era = mcp::Era::modern;
+    below.last().answers(kRegionTool);
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_call));
+    CHECK_FALSE(below.last().request.only_era);
+    CHECK(HeaderFields(below.last().request.headers) == HeaderFields{{"Mcp-Param-Region", "eu"}});
+  }
+  SECTION("it is not") {
+    below.era = mcp::Era::legacy;
+    below.last().fails(other_era());
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_call));
+    CHECK(below.last().request.only_era == mcp::Era::legacy);
+    SECTION("and so it is") {
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+      CHECK(caller.heard.size() == 1);
+    }
+    SECTION("and then it is after all") {
+      below.era = mcp::Era::modern;
+      below.last().fails(other_era());
+      turn();
+      REQUIRE(asked(3, mcp::Method::tools_list));
+      below.last().answers(kRegionTool);
+      turn();
+      REQUIRE(asked(4, mcp::Method::tools_call));
+      CHECK(HeaderFields(below.last().request.headers) == HeaderFields{{"Mcp-Param-Region", "eu"}});
+    }
+  }
+  if (call->live()) call->cancel("its client left");
 }
 
 TEST_CASE(
