@@ -393,6 +393,28 @@ TEST_CASE_METHOD(ToolWorld,
   if (call->live()) call->cancel("its client left");
 }
 
+TEST_CASE_METHOD(
+    ToolWorld, "a call whose argument stands there twice is refused by whoever checks or makes its headers") {
+  core::CallRequest twice = request(R"({"region":"us","region":"eu"})");
+  SECTION("the client makes them") {
+    twice.headers = HeaderFields{{"Mcp-Param-Region", "us"}};
+  }
+  SECTION("Lineward does") {
+    server.url = "http://127.0.0.1:1/mcp";
+    twice.mirrors_itself = false;
+  }
+  begin();
+  Caller caller;
+  auto call = start(caller, std::move(twice));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  below.last().answers(kRegionTool);
+  turn();
+  CHECK(below.calls.size() == 1);
+  REQUIRE(caller.heard.size() == 1);
+  CHECK(caller.heard[0].find("-32020") != std::string::npos);
+  CHECK(caller.heard[0].find("stands there twice") != std::string::npos);
+}
+
 TEST_CASE(
     "the request for a list keeps nothing of the call that it is for but what its client is, and that is "
     "counted") {
