@@ -146,7 +146,7 @@ ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, const ToolCall& first
   like.method = Method::tools_list;
   like.client_era = from.client_era;
   like.scope = from.scope;
-  like.headers = from.headers;
+  like.headers = headers_of_client(from.headers);
   if (first.asks_modern_only()) like.only_era = mcp::Era::modern;
   const bool modern = like.client_era == mcp::Era::modern;
   if (auto request = mcp::Message::parse(tools_list_request(from.message, modern, {})))
@@ -165,11 +165,7 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.client_era = like.client_era;
   request.scope = like.scope;
   request.only_era = like.only_era;
-  core::HeaderFields headers = like.headers;
-  std::erase_if(headers, [](const auto& header) {
-    return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
-  });
-  request.headers = std::move(headers);
+  request.headers = like.headers;
   upstream.loop_.retire(std::move(call));
   place.reset();
   phase = CallPhase::queued;
