@@ -415,6 +415,85 @@ TEST_CASE_METHOD(
   CHECK(caller.heard[0].find("stands there twice") != std::string::npos);
 }
 
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a list that changes while it is read, or is not kept to the end, is asked for again by the next call") {
+  begin();
+  Caller first, next;
+  auto one = start(first, request("{}"));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  bool again = true;
+  SECTION("it changes before its answer") {
+    upstream->book().changed();
+  }
+  SECTION("it changes between two pages") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    upstream->book().changed();
+  }
+  SECTION("it is dropped between two pages for those of others") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    for (int i = 0; i < 64; ++i)
+      upstream->book().view("other" + std::to_string(i));
+  }
+  SECTION("it is as it was") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    again = false;
+  }
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+  turn();
+  CHECK(below.last().request.method == mcp::Method::tools_call);
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+  CHECK(first.heard.size() == 1);
+  auto other = start(next, request("{}"));
+  CHECK(below.last().request.method == (again ? mcp::Method::tools_list : mcp::Method::tools_call));
+  other->cancel("its client left");
+}
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a change of the list counts whoever listens, a client that has no headers to be checked, too") {
+  begin();
+  Caller listener, first, next;
+  core::CallRequest listen;
+  listen.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen",)"
+                         R"("params":{"notifications":{"toolsListChanged":true}}})");
+  listen.method = mcp::Method::subscriptions_listen;
+  auto heard = start(listener, std::move(listen));
+  const std::shared_ptr<BelowCall> told = below.calls.back();
+  auto one = start(first, request("{}"));
+  REQUIRE(asked(2, mcp::Method::tools_list));
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+  turn();
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+  told->says(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  CHECK(listener.heard.size() == 1);
+  auto other = start(next, request());
+  REQUIRE(asked(4, mcp::Method::tools_list));
+  below.last().answers(kRegionTool);
+  turn();
+  REQUIRE(next.heard.size() == 1);
+  CHECK(next.heard[0].find("-32020") != std::string::npos);
+  heard->cancel("its client left");
+}
+
+TEST_CASE_METHOD(ToolWorld, "with a process for each session its tools are those of that session alone") {
+  auto of = [](const std::string& name) {
+    core::CallRequest made = request();
+    made.scope.affinity = name;
+    return made;
+  };
+  SECTION("isolation: session") {
+    server.isolation = config::Isolation::session;
+  }
+  SECTION("shared") {
+    server.isolation = config::Isolation::shared;
+  }
+  begin();
+  CHECK((upstream->view_key(of("a")) == upstream->view_key(of("b"))) ==
+        (server.isolation == config::Isolation::shared));
+  CHECK(upstream->view_key(of("a")) == upstream->view_key(of("a")));
+}
+
 TEST_CASE(
     "the request for a list keeps nothing of the call that it is for but what its client is, and that is "
     "counted") {
