@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/call_timeouts.h"
+#include "http_client/http_headers.h"
 #include "log/excerpt.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -173,13 +174,7 @@ core::CallRequest own_request(const core::CallRequest& like, mcp::Method method,
   request.client_era = mcp::Era::modern;
   request.scope = like.scope;
   request.of_gateway = true;
-  core::HeaderFields headers;
-  for (const auto& header : like.headers) {
-    if (header.first.size() < 4 ||
-        (header.first.compare(0, 4, "Mcp-") != 0 && header.first.compare(0, 4, "mcp-") != 0))
-      headers.push_back(header);
-  }
-  request.headers = std::move(headers);
+  request.headers = upstream::headers_of_client(like.headers);
   return request;
 }
 

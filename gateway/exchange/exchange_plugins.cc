@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "config/aggregate.h"
 #include "exchange/exchange_questions.h"
@@ -19,21 +18,15 @@ using mcp::Field;
 using mcp::MessageKind;
 using plugin::Verdict;
 
-bool is_mirror(const std::pair<std::string, std::string>& header) {
-  return core::repeats_argument(header.first);
-}
-
 }  // namespace
 
 ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set)
     : exchange_(exchange),
       chain_(std::move(set), [this] { moved(); }),
       passage_(chain_, *this, *this),
-      begun_at_(exchange.record().read_at() != 0 ? exchange.record().read_at() : net::Loop::nanoseconds()) {
-  const core::SharedFields& headers = exchange.headers_;
-  bool mirrored = exchange.mirrors_itself_ && std::any_of(headers.begin(), headers.end(), is_mirror);
+      begun_at_(exchange.record().read_at() != 0 ? exchange.record().read_at() : net::Loop::nanoseconds()),
+      mirrors_(exchange.mirrors_itself_, exchange.from_->method, exchange.message_, exchange.headers_) {
   passage_.charge(exchange.from_->account);
-  if (mirrored) mirrored_ = std::hash<std::string>{}(exchange.message_.bytes());
 }
 
 std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
@@ -86,11 +79,7 @@ void ExchangePlugins::note_params() {
 }
 
 void ExchangePlugins::drop_stale_mirrors() {
-  if (mirrored_ == 0 || std::hash<std::string>{}(exchange_.message_.bytes()) == mirrored_) return;
-  core::HeaderFields headers = exchange_.headers_;
-  std::erase_if(headers, is_mirror);
-  exchange_.headers_ = std::move(headers);
-  exchange_.mirrors_itself_ = false;  // Lineward makes them anew
+  if (mirrors_.drop_stale(exchange_.message_, exchange_.headers_)) exchange_.mirrors_itself_ = false;
 }
 
 void ExchangePlugins::moved() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/mirrors.h"
 #include "core/upstream.h"
 #include "exchange/exchange.h"
 #include "plugin/chain.h"
@@ -86,7 +87,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   std::string asked_with_;
   bool shown_ = false;       // the request, to a plugin
   const uint64_t begun_at_;  // in nanoseconds: when its request was read, or soon after
-  size_t mirrored_ = 0;      // a digest of the request as it came, where headers repeat parts of it
+  const core::Mirrors mirrors_;
 };
 
 }  // namespace lineward::exchange

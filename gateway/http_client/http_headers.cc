@@ -120,6 +120,15 @@ Headers lasting_headers(const Headers& forwarded) {
   return out;
 }
 
+ClientHeaders headers_of_client(const ClientHeaders& of_call) {
+  ClientHeaders out = of_call;
+  std::erase_if(out, [](const auto& header) {
+    return is_trace_header(header.first) ||
+           equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
+  });
+  return out;
+}
+
 std::string identity_of(const Headers& forwarded) {
   std::string text;
   for (const auto& header : forwarded) {

@@ -30,6 +30,9 @@ Headers forwarded_headers(const config::Server& server, const ClientHeaders& cli
 // call.
 Headers lasting_headers(const Headers& forwarded);
 bool is_trace_header(std::string_view name);
+// What of a client's headers goes with that which Lineward asks itself in its place: not the trace of the one
+// call that made it necessary, nor what repeats that call's message.
+ClientHeaders headers_of_client(const ClientHeaders& of_call);
 // A name for them that gives nothing away; empty when there are none.
 std::string identity_of(const Headers& forwarded);
 // The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.

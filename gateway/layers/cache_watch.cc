@@ -97,12 +97,7 @@ core::CallRequest watch_request(const core::CallRequest& like, const core::Tells
   request.client_era = mcp::Era::modern;
   request.scope = like.scope;
   request.of_gateway = true;
-  core::HeaderFields headers = like.headers;  // not the trace of that one call, nor what repeats its message
-  std::erase_if(headers, [](const auto& header) {
-    return is_trace_header(header.first) ||
-           http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
-  });
-  request.headers = std::move(headers);
+  request.headers = headers_of_client(like.headers);
   return request;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "core/gate.h"
 #include "mcp/errors.h"
@@ -21,14 +20,6 @@ core::ClientRequestPtr origin_of(const core::CallRequest& request) {
   return request.from ? request.from : std::make_shared<const core::ClientRequest>();
 }
 
-size_t digest(const mcp::Message& message) {
-  return std::hash<std::string>{}(message.bytes());
-}
-
-bool is_mirror(const std::pair<std::string, std::string>& header) {
-  return core::repeats_argument(header.first);
-}
-
 }  // namespace
 
 GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr<PluginSet> plugins,
@@ -43,12 +34,10 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
       raw_id_(request_.message.raw(Field::id)),
       principal_(request_.scope.principal),
       bytes_(request_.message.bytes().size()),
+      mirrors_(request_.mirrors_itself, request_.method, request_.message, request_.headers),
       chain_(std::move(plugins), [this] { moved(); }),
       passage_(chain_, *this, *this) {
-  bool mirrored =
-      request_.mirrors_itself && std::any_of(request_.headers.begin(), request_.headers.end(), is_mirror);
   passage_.charge(request_.account());
-  if (mirrored) mirrored_ = digest(request_.message);
 }
 
 GuardedCall::~GuardedCall() {
@@ -77,13 +66,7 @@ void GuardedCall::ask() {
   bool same = message.kind() == MessageKind::request && message.method() == method_ &&
               message.raw(Field::id) == raw_id_;
   if (!same) return broke("changed the request's id or method");
-  // Headers of the client that repeat a message which a plugin has changed do not go on.
-  if (mirrored_ != 0 && digest(message) != mirrored_) {
-    core::HeaderFields headers = request_.headers;
-    std::erase_if(headers, is_mirror);
-    request_.headers = std::move(headers);
-    request_.mirrors_itself = false;
-  }
+  if (mirrors_.drop_stale(message, request_.headers)) request_.mirrors_itself = false;
   send();
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/mirrors.h"
 #include "core/owned_call.h"
 #include "net/loop.h"
 #include "plugin/chain.h"
@@ -78,8 +79,8 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   core::Upstream& upstream_;
   const core::ClientRequestPtr from_;
   const std::string method_, target_, revision_, raw_id_, principal_;
-  const size_t bytes_;   // of the request as it came
-  size_t mirrored_ = 0;  // a digest of it, where headers repeat parts of it
+  const size_t bytes_;  // of the request as it came
+  const core::Mirrors mirrors_;
   Chain chain_;
   Passage passage_;
   bool sent_ = false, beginning_ = false;

@@ -49,7 +49,7 @@ ToolCall::~ToolCall() {
 
 std::optional<core::Failure> ToolCall::begin() {
   // A server of the old era is not asked for what only modern ones have.
-  bool asks = role_ == HeaderRole::make || tools_.inner().era() != mcp::Era::legacy;
+  bool asks = tools_.inner().era() != mcp::Era::legacy;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
   if (!wants_facts || tools_.book().view(view_).known || !tools_.may_learn(view_)) return go();
   return learn();
@@ -99,13 +99,15 @@ const ToolFacts* ToolCall::facts() const {
 std::string ToolCall::header_fault() const {
   const ToolFacts* known = facts();
   if (known == nullptr || known->params.empty()) return {};
-  return mcp::param_header_fault(known->params, request_.message.raw(Field::params_arguments),
-                                 request_.headers);
+  const std::string_view arguments = request_.message.raw(Field::params_arguments);
+  return role_ == HeaderRole::make ? mcp::argument_fault(known->params, arguments)
+                                   : mcp::param_header_fault(known->params, arguments, request_.headers);
 }
 
 // Calls back only to say that the call is made once more.
 std::optional<core::Failure> ToolCall::go() {
-  if (role_ == HeaderRole::check && request_.method == Method::tools_call && !begun_) {
+  const bool judges = role_ == HeaderRole::make || (role_ == HeaderRole::check && !begun_);
+  if (judges && request_.method == Method::tools_call) {
     if (std::string fault = header_fault(); !fault.empty()) {
       bool old = tools_.loop().now() - tools_.book().view(view_).listed_at > kFresh;
       if (old && tools_.may_learn(view_) && !std::exchange(relisted_, true))
@@ -167,7 +169,7 @@ void ToolCall::go_later(milliseconds after) {
 }
 
 bool ToolCall::asks_modern_only() const {
-  return role_ == HeaderRole::check && request_.method == Method::tools_call && !begun_ &&
+  return role_ != HeaderRole::none && request_.method == Method::tools_call && !begun_ &&
          !tools_.book().view(view_).known;
 }
 

@@ -73,6 +73,7 @@ ToolView& ToolCatalog::view(const std::string& key) {
   }
   ToolView& view = views_[key];
   view.used = ++uses_;
+  if (view.number == 0) view.number = uses_;
   return view;
 }
 
@@ -128,6 +129,7 @@ std::string ToolCatalog::without_invalid(const ToolView& view, const mcp::Messag
 }
 
 void ToolCatalog::changed() {
+  ++changes_;
   for (auto& entry : views_)
     entry.second.known = false;
 }

@@ -33,6 +33,7 @@ struct ToolView {
   // The server let us wait for its list: when it is asked again, and how often that was so, in a row.
   std::chrono::milliseconds not_before{0};
   uint32_t waits = 0;
+  uint64_t number = 0;  // not that of a dropped one with the same key
   uint64_t used = 0;
   HeldBytes held{Held::servers};  // of the tools
 
@@ -54,6 +55,8 @@ class ToolCatalog {
   static std::string without_invalid(const ToolView& view, const mcp::Message& page);
   // A server said that its list has changed.
   void changed();
+  // How often that was.
+  uint64_t changes() const { return changes_; }
 
  private:
   void keep(ToolView& view, const std::string& name, ToolFacts facts);
@@ -61,6 +64,7 @@ class ToolCatalog {
   std::string upstream_;  // for the log
   std::unordered_map<std::string, ToolView> views_;
   uint64_t uses_ = 0;
+  uint64_t changes_ = 0;
 };
 
 // Lineward's own tools/list as the client that made `like` would make it, from `cursor` (raw JSON) on.

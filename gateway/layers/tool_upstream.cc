@@ -56,7 +56,8 @@ HeaderRole ToolUpstream::role_of(const core::CallRequest& request) const {
 
 std::string ToolUpstream::view_key(const core::CallRequest& request) const {
   std::string key = identity_of(forwarded_headers(server_, request.headers));
-  return request.scope.principal + "\n" + key;
+  const bool has_its_own = server_.isolation == config::Isolation::session;
+  return request.scope.principal + "\n" + (has_its_own ? request.scope.affinity + "\n" : "") + key;
 }
 
 Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::CallRequest&& request,
@@ -65,15 +66,16 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Cal
   Method method = request.method;
   HeaderRole role = role_of(request);
   if (repeats) repeats_left_ = std::min(kMaxRepeats, repeats_left_ + repeats_per_call_);
-  bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats);
+  // What a listen tells of the list counts for all, whoever has asked for it.
+  const bool listens = method == Method::subscriptions_listen;
+  bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats && !listens);
   if (!passes && !repeats) {
-    passes = method != Method::tools_call && method != Method::tools_list &&
-             method != Method::subscriptions_listen;
+    passes = method != Method::tools_call && method != Method::tools_list && !listens;
   }
   if (!passes && !repeats && role == HeaderRole::check && method == Method::tools_call) {
     ToolView& view = book_.view(view_key(request));
-    passes = (view.known || inner_->era() == mcp::Era::legacy) &&
-             (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
+    passes =
+        view.known && (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
   }
   if (passes || stopping_) return inner_->start(std::move(request), owner);
   auto call = std::make_unique<ToolCall>(*this, std::move(request), owner, role);
@@ -146,7 +148,7 @@ ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, const ToolCall& first
   like.method = Method::tools_list;
   like.client_era = from.client_era;
   like.scope = from.scope;
-  like.headers = from.headers;
+  like.headers = headers_of_client(from.headers);
   if (first.asks_modern_only()) like.only_era = mcp::Era::modern;
   const bool modern = like.client_era == mcp::Era::modern;
   if (auto request = mcp::Message::parse(tools_list_request(from.message, modern, {})))
@@ -165,11 +167,8 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.client_era = like.client_era;
   request.scope = like.scope;
   request.only_era = like.only_era;
-  core::HeaderFields headers = like.headers;
-  std::erase_if(headers, [](const auto& header) {
-    return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
-  });
-  request.headers = std::move(headers);
+  request.headers = like.headers;
+  if (next.empty()) changes = upstream.book_.changes();
   upstream.loop_.retire(std::move(call));
   place.reset();
   phase = CallPhase::queued;
@@ -218,14 +217,16 @@ void ToolUpstream::Listing::ran_out() {
 }
 
 void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
+  ToolView& its_view = upstream.book_.view(view);
+  if (pages == 0) kept_in = its_view.number;
   if (message.kind() == mcp::MessageKind::error) {
     // A server without tools says so once. One over HTTP checks the headers itself, and says what it lacks.
     const bool has_none = !upstream.is_stdio() || mcp::error_code(message) == mcp::kMethodNotFound;
-    if (!has_none) upstream.pause(upstream.book_.view(view), "tool.list_failed");
+    if (!has_none) upstream.pause(its_view, "tool.list_failed");
     return upstream.listed(*this, has_none);
   }
   if (message.kind() != mcp::MessageKind::result) return;
-  upstream.book_.read(upstream.book_.view(view), message);
+  upstream.book_.read(its_view, message);
   std::string next(message.raw(Field::result_next_cursor));
   bool more = !next.empty() && next != "null" && next != cursor && ++pages < kMaxPages;
   if (!more) return upstream.listed(*this, true);
@@ -272,7 +273,8 @@ void ToolUpstream::listed(Listing& listing, bool to_the_end) {
   auto found = listings_.find(listing.view);
   if (found == listings_.end() || found->second.get() != &listing) return;
   ToolView& view = book_.view(listing.view);
-  view.known = view.known || to_the_end;
+  // What is not, or no longer, the whole list is asked for again by the next call.
+  view.known = view.known || (to_the_end && listing.is_kept_in(view));
   view.listed_at = loop_.now();
   if (to_the_end) {
     view.not_before = milliseconds(0);

@@ -52,6 +52,10 @@ class ToolUpstream final : public core::PassingUpstream {
     void on_call_message(mcp::Message&& message) override;
     void on_call_failed(const core::Failure& failure) override;
     void ran_out();
+    // All of it stands in there, and nothing has changed since it was asked for.
+    bool is_kept_in(const ToolView& its_view) const {
+      return its_view.number == kept_in && upstream.book_.changes() == changes;
+    }
 
     ToolUpstream& upstream;
     std::string view;
@@ -64,6 +68,8 @@ class ToolUpstream final : public core::PassingUpstream {
     std::vector<ToolCall*> waiting;
     std::string cursor;
     uint32_t pages = 0;
+    uint64_t changes = 0;  // of the server's list, that were told before
+    uint64_t kept_in = 0;  // ToolView::number, as of the first page
     core::CallPhase phase = core::CallPhase::queued;
     std::optional<std::chrono::milliseconds> starting_at;  // its server is being started since then
     bool overdue = false;  // nobody waits for it any more; what it brings is for those who come

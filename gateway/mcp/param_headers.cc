@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "json/json_member.h"
 #include "json/json_walk.h"
@@ -141,7 +142,7 @@ class Reader {
 };
 
 // The arguments at the ends of all paths, found in one pass over the text; the first one where a name stands
-// twice, as readers of the one argument would find it.
+// twice, of which the other is remembered.
 class Arguments {
  public:
   Arguments(const ParamHeaders& params, std::string_view text)
@@ -157,18 +158,24 @@ class Arguments {
     return values_[i].in(text_);
   }
 
+  // One whose value depends on who reads the text.
+  std::optional<size_t> twice() const { return twice_; }
+
  private:
   using Which = std::vector<size_t>;
 
   void object(const Which& which, size_t level) {
-    std::map<std::string_view, Which> wanted;
+    std::map<std::string_view, std::pair<Which, bool>> wanted;  // and whether it was there
     for (size_t i : which)
-      wanted[params_[i].path[level]].push_back(i);
+      wanted[params_[i].path[level]].first.push_back(i);
     json::walk_members(cursor_, text_, [&](std::string_view name, json::Span) {
       auto found = wanted.find(name);
       if (found == wanted.end()) return pass();
-      const Which here = std::move(found->second);
-      wanted.erase(found);
+      auto& [here, seen] = found->second;
+      if (std::exchange(seen, true)) {
+        if (!twice_) twice_ = here.front();
+        return pass();
+      }
       value(here, level + 1);
     });
   }
@@ -200,7 +207,13 @@ class Arguments {
   std::string_view text_;
   json::Cursor cursor_;
   std::vector<json::Span> values_;
+  std::optional<size_t> twice_;
 };
+
+std::string fault_of(const Arguments& given, const ParamHeaders& params) {
+  const auto twice = given.twice();
+  return twice ? fmt::format("the argument for {} stands there twice", params[*twice].header) : std::string();
+}
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
@@ -263,12 +276,17 @@ HeaderPairs make_param_headers(const ParamHeaders& params, std::string_view argu
   return out;
 }
 
+std::string argument_fault(const ParamHeaders& params, std::string_view arguments) {
+  return fault_of(Arguments(params, arguments), params);
+}
+
 std::string param_header_fault(const ParamHeaders& params, std::string_view arguments,
                                const HeaderPairs& headers) {
   std::multimap<std::string, const std::string*> by_name;
   for (const auto& [name, value] : headers)
     by_name.emplace(lower(name), &value);
   const Arguments given(params, arguments);
+  if (std::string fault = fault_of(given, params); !fault.empty()) return fault;
   for (size_t i = 0; i < params.size(); ++i) {
     const ParamHeader& param = params[i];
     auto raw = given.of(i);

@@ -33,12 +33,16 @@ inline constexpr size_t kMaxParamHeaders = 64;
 // definition.
 Result<ParamHeaders> read_param_headers(std::string_view input_schema);
 
-// The headers of a call with these arguments (raw JSON; empty: none). What is absent, null, or no value of
-// one of the three types has none.
+// The headers of a call with these arguments (raw JSON; empty: none), in which argument_fault() finds
+// nothing. What is absent, null, or no value of one of the three types has none.
 HeaderPairs make_param_headers(const ParamHeaders& params, std::string_view arguments);
 
-// What a server finds wrong with a call's headers; empty when nothing is. A header without its argument is
-// not looked at.
+// Why nobody can say which value of a call the headers repeat: a name on the way to one stands twice, and
+// who reads the arguments may take the one or the other. Empty where that is not so.
+std::string argument_fault(const ParamHeaders& params, std::string_view arguments);
+
+// What a server finds wrong with a call's headers, the arguments themselves included; empty when nothing is.
+// A header without its argument is not looked at.
 std::string param_header_fault(const ParamHeaders& params, std::string_view arguments,
                                const HeaderPairs& headers);
 

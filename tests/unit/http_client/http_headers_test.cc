@@ -60,6 +60,15 @@ TEST_CASE("a configured header wins over a client's, and neither touches framing
   CHECK(value(all, "x-tenant") == "c");
 }
 
+TEST_CASE("what Lineward asks in a client's place has that client's headers, and nothing of one call of it") {
+  CHECK(headers_of_client({{"Traceparent", "00-1"},
+                           {"tracestate", "a=1"},
+                           {"Authorization", "Bearer a"},
+                           {"mcp-param-region", "us"},
+                           {"MCP-Name", "t"},
+                           {"X-Mcp", "1"}}) == ClientHeaders{{"Authorization", "Bearer a"}, {"X-Mcp", "1"}});
+}
+
 TEST_CASE("a trace belongs to one call, all else to its client") {
   Headers forwarded{{"traceparent", "00-1"}, {"Authorization", "Bearer a"}};
   REQUIRE(lasting_headers(forwarded).size() == 1);

@@ -11,6 +11,7 @@
 
 using namespace lineward;
 using namespace lineward::upstream;
+using core::HeaderFields;
 
 namespace {
 
@@ -264,6 +265,233 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
     }
   }
   loop.close_deferred();
+}
+
+namespace {
+
+// A tool of which one argument is repeated in a header, as an answer to a tools/list.
+const std::string kRegionTool = R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":)"
+                                R"({"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}})";
+
+core::Failure other_era() {
+  core::Failure failure{mcp::EndReason::internal, "it is of the other era"};
+  failure.of_other_era = true;
+  return failure;
+}
+
+// A ToolUpstream with its server below.
+struct ToolWorld {
+  net::Loop loop;
+  config::Server server;
+  Below below;
+  std::unique_ptr<ToolUpstream> upstream;
+
+  void begin() {
+    upstream = std::make_unique<ToolUpstream>(loop, std::make_unique<UpstreamBelow>(below), server);
+  }
+  ~ToolWorld() {
+    upstream.reset();
+    loop.close_deferred();
+  }
+
+  static core::CallRequest request(const std::string& arguments = R"({"region":"eu"})") {
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+                            R"("params":{"name":"t","arguments":)" +
+                            arguments + "}}");
+    request.method = mcp::Method::tools_call;
+    request.mirrors_itself = true;
+    return request;
+  }
+  std::unique_ptr<core::Call> start(Caller& caller, core::CallRequest request) {
+    auto call = upstream->start(std::move(request), caller);
+    REQUIRE(call);
+    turn();
+    return std::move(*call);
+  }
+  // What is deferred happens.
+  void turn() {
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    loop.run();
+  }
+  // The server below was asked that often, at last with `method`.
+  bool asked(size_t often, mcp::Method method) {
+    return below.calls.size() == often && below.last().request.method == method;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a call that comes while a modern server is taken for a legacy one is checked when that shows") {
+  below.era = mcp::Era::legacy;
+  begin();
+  Caller caller;
+  auto call = start(caller, request());
+  REQUIRE(asked(1, mcp::Method::tools_call));
+  CHECK(below.last().request.only_era == mcp::Era::legacy);
+  SECTION("it is a legacy one") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+    CHECK(below.calls.size() == 1);
+    CHECK(caller.heard.size() == 1);
+  }
+  SECTION("it is not") {
+    below.era = mcp::Era::modern;
+    below.last().fails(other_era());
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_list));
+    below.last().answers(kRegionTool);
+    turn();
+    CHECK(below.calls.size() == 2);
+    REQUIRE(caller.heard.size() == 1);
+    CHECK(caller.heard[0].find("-32020") != std::string::npos);
+  }
+}
+
+TEST_CASE_METHOD(ToolWorld,
+                 "an HTTP server is asked for the list that headers are made of where it is modern") {
+  server.url = "http://127.0.0.1:1/mcp";
+  below.era = std::nullopt;
+  begin();
+  Caller caller;
+  core::CallRequest made = request();
+  made.mirrors_itself = false;
+  auto call = start(caller, std::move(made));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  CHECK(below.last().request.only_era == mcp::Era::modern);
+  SECTION("it is") {
+    below.era = mcp::Era::modern;
+    below.last().answers(kRegionTool);
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_call));
+    CHECK_FALSE(below.last().request.only_era);
+    CHECK(HeaderFields(below.last().request.headers) == HeaderFields{{"Mcp-Param-Region", "eu"}});
+  }
+  SECTION("it is not") {
+    below.era = mcp::Era::legacy;
+    below.last().fails(other_era());
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_call));
+    CHECK(below.last().request.only_era == mcp::Era::legacy);
+    SECTION("and so it is") {
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+      CHECK(caller.heard.size() == 1);
+    }
+    SECTION("and then it is after all") {
+      below.era = mcp::Era::modern;
+      below.last().fails(other_era());
+      turn();
+      REQUIRE(asked(3, mcp::Method::tools_list));
+      below.last().answers(kRegionTool);
+      turn();
+      REQUIRE(asked(4, mcp::Method::tools_call));
+      CHECK(HeaderFields(below.last().request.headers) == HeaderFields{{"Mcp-Param-Region", "eu"}});
+    }
+  }
+  if (call->live()) call->cancel("its client left");
+}
+
+TEST_CASE_METHOD(
+    ToolWorld, "a call whose argument stands there twice is refused by whoever checks or makes its headers") {
+  core::CallRequest twice = request(R"({"region":"us","region":"eu"})");
+  SECTION("the client makes them") {
+    twice.headers = HeaderFields{{"Mcp-Param-Region", "us"}};
+  }
+  SECTION("Lineward does") {
+    server.url = "http://127.0.0.1:1/mcp";
+    twice.mirrors_itself = false;
+  }
+  begin();
+  Caller caller;
+  auto call = start(caller, std::move(twice));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  below.last().answers(kRegionTool);
+  turn();
+  CHECK(below.calls.size() == 1);
+  REQUIRE(caller.heard.size() == 1);
+  CHECK(caller.heard[0].find("-32020") != std::string::npos);
+  CHECK(caller.heard[0].find("stands there twice") != std::string::npos);
+}
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a list that changes while it is read, or is not kept to the end, is asked for again by the next call") {
+  begin();
+  Caller first, next;
+  auto one = start(first, request("{}"));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  bool again = true;
+  SECTION("it changes before its answer") {
+    upstream->book().changed();
+  }
+  SECTION("it changes between two pages") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    upstream->book().changed();
+  }
+  SECTION("it is dropped between two pages for those of others") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    for (int i = 0; i < 64; ++i)
+      upstream->book().view("other" + std::to_string(i));
+  }
+  SECTION("it is as it was") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    again = false;
+  }
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+  turn();
+  CHECK(below.last().request.method == mcp::Method::tools_call);
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+  CHECK(first.heard.size() == 1);
+  auto other = start(next, request("{}"));
+  CHECK(below.last().request.method == (again ? mcp::Method::tools_list : mcp::Method::tools_call));
+  other->cancel("its client left");
+}
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a change of the list counts whoever listens, a client that has no headers to be checked, too") {
+  begin();
+  Caller listener, first, next;
+  core::CallRequest listen;
+  listen.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen",)"
+                         R"("params":{"notifications":{"toolsListChanged":true}}})");
+  listen.method = mcp::Method::subscriptions_listen;
+  auto heard = start(listener, std::move(listen));
+  const std::shared_ptr<BelowCall> told = below.calls.back();
+  auto one = start(first, request("{}"));
+  REQUIRE(asked(2, mcp::Method::tools_list));
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+  turn();
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+  told->says(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  CHECK(listener.heard.size() == 1);
+  auto other = start(next, request());
+  REQUIRE(asked(4, mcp::Method::tools_list));
+  below.last().answers(kRegionTool);
+  turn();
+  REQUIRE(next.heard.size() == 1);
+  CHECK(next.heard[0].find("-32020") != std::string::npos);
+  heard->cancel("its client left");
+}
+
+TEST_CASE_METHOD(ToolWorld, "with a process for each session its tools are those of that session alone") {
+  auto of = [](const std::string& name) {
+    core::CallRequest made = request();
+    made.scope.affinity = name;
+    return made;
+  };
+  SECTION("isolation: session") {
+    server.isolation = config::Isolation::session;
+  }
+  SECTION("shared") {
+    server.isolation = config::Isolation::shared;
+  }
+  begin();
+  CHECK((upstream->view_key(of("a")) == upstream->view_key(of("b"))) ==
+        (server.isolation == config::Isolation::shared));
+  CHECK(upstream->view_key(of("a")) == upstream->view_key(of("a")));
 }
 
 TEST_CASE(

@@ -147,16 +147,32 @@ TEST_CASE("a call's headers say what its arguments say, or not") {
   CHECK_FALSE(fits("boolean", "true", {{"Mcp-Param-V", "True"}}));
 }
 
-TEST_CASE("arguments of several parameters are found in one pass, the first of two counts") {
+TEST_CASE("arguments of several parameters are found in one pass, and which of them stands there twice") {
   auto of = params(R"({"properties":{"a":{"type":"string","x-mcp-header":"A","properties":{
       "b":{"type":"integer","x-mcp-header":"B"},"c":{"properties":{"d":{"type":"boolean","x-mcp-header":"D"}}}}},
       "e":{"type":"string","x-mcp-header":"E"}}})");
   REQUIRE(of.size() == 4);
-  CHECK(made(of, R"({"e":"1","a":{"x":[{"b":9}],"c":{"d":true},"b":2,"b":3},"e":"2"})") ==
+  CHECK(made(of, R"({"e":"1","a":{"x":[{"b":9}],"c":{"d":true},"b":2}})") ==
         "Mcp-Param-B: 2\nMcp-Param-D: true\nMcp-Param-E: 1\n");
-  CHECK(made(of, R"({"a":"one","a":{"b":1}})") == "Mcp-Param-A: one\n");
+  CHECK(made(of, R"({"a":"one"})") == "Mcp-Param-A: one\n");
   CHECK(made(of, R"({"\u0061":{"\u0062":5}})") == "Mcp-Param-B: 5\n");
   CHECK(made(of, R"({"a":[{"b":5}],"b":5})").empty());
+  for (const char* once : {"", "{}", R"({"x":1,"x":2})", R"({"a":{"x":1,"x":2,"b":1},"b":2,"d":3})",
+                           R"({"a":{"e":1},"e":2,"c":{"d":1,"d":2}})"}) {
+    INFO(once);
+    CHECK(argument_fault(of, once).empty());
+  }
+  auto twice = [&](const std::string& arguments) {
+    const std::string fault = argument_fault(of, arguments);
+    CHECK(param_header_fault(of, arguments, make_param_headers(of, arguments)) == fault);
+    return fault;
+  };
+  CHECK(twice(R"({"e":"1","e":"2"})") == "the argument for Mcp-Param-E stands there twice");
+  CHECK(twice(R"({"e":"1","x":1,"\u0065":"1"})") == "the argument for Mcp-Param-E stands there twice");
+  CHECK(twice(R"({"e":null,"e":"2"})") == "the argument for Mcp-Param-E stands there twice");
+  CHECK(twice(R"({"a":{"b":1,"b":2}})") == "the argument for Mcp-Param-B stands there twice");
+  CHECK_FALSE(twice(R"({"a":"one","a":{"b":1}})").empty());
+  CHECK(twice(R"({"a":{"c":{"d":true},"c":{}}})") == "the argument for Mcp-Param-D stands there twice");
 }
 
 TEST_CASE("the names that lead to a parameter are bounded") {
