@@ -154,7 +154,6 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 
 void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
-  if (step_ == Step::translated && !std::exchange(taken_, true)) session_.taken_by_server(request_);
   switch (message.kind()) {
     case mcp::MessageKind::request: return ask_live(message);
     case mcp::MessageKind::notification:

@@ -100,7 +100,6 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   core::RoutedPtr answers_;  // of several servers as one; null: of the only one, or of all
   Step step_ = Step::local;
   bool written_ = false;  // told, of this round
-  bool taken_ = false;    // by the server, which has said something
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
   HeldCount answers_held_{Held::calls};  // what the client has answered of them, while others are open
