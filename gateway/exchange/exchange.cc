@@ -224,8 +224,9 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 }
 
 void Exchange::final_message(mcp::Message&& message) {
-  server_answer_ = message.kind() == mcp::MessageKind::result ? ServerAnswer::result : ServerAnswer::error;
-  servers_word_ = call_ && call_->is_servers_word();
+  const bool well = message.kind() == mcp::MessageKind::result;
+  const bool its_own = call_ && call_->is_servers_word();
+  server_answer_ = !well ? ServerAnswer::error : its_own ? ServerAnswer::result : ServerAnswer::in_its_place;
   clock_.mark(CallStep::answer);
   int status = mcp::response_status(from_->era, message);
   int code = 0;

@@ -30,8 +30,9 @@ class PluginSet;
 
 namespace lineward::exchange {
 
-// What came from its server as the last of a call.
-enum class ServerAnswer : uint8_t { none, error, result };
+// What came from its server as the last of a call. `in_its_place`: a result that Lineward has given, which
+// says nothing of what the server thinks of its client.
+enum class ServerAnswer : uint8_t { none, error, in_its_place, result };
 
 class Exchange;
 class ExchangePlugins;
@@ -127,8 +128,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
     return routed_ || !lost_with_.empty() ? std::string_view(from_->upstream) : std::string_view();
   }
   ServerAnswer server_answer() const { return server_answer_; }
-  // Of that answer: the server has given it, and not Lineward in its place.
-  bool is_servers_word() const { return servers_word_; }
   // Its owner's: it counts for the limit of its principal; its place among the calls of its session.
   bool counts_for_principal = false;
   uint64_t number = 0;
@@ -195,7 +194,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   bool acknowledged_ = false;  // a listen
   bool session_told_ = false;  // an `initialize`: its owner knows what became of its session
   ServerAnswer server_answer_ = ServerAnswer::none;
-  bool servers_word_ = false;
 };
 
 }  // namespace lineward::exchange

@@ -48,9 +48,8 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
   client::Session* owner = session(id);
   if (owner == nullptr) return exchanges_.session_over(id);
   --owner->exchanges;
-  // It takes who asked. What Lineward answers by itself says nothing of who asked.
-  if (exchange.server_answer() == ServerAnswer::result && exchange.is_servers_word())
-    owner->accepted(exchange.from().authorization);
+  // It takes who asked.
+  if (exchange.server_answer() == ServerAnswer::result) owner->accepted(exchange.from().authorization);
   sessions_->touch(*owner);
   // A session of a server that a reload took away goes with its last call, and one that nobody can name.
   const SessionLink* with = link(id);
