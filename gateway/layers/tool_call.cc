@@ -184,9 +184,11 @@ void ToolCall::begin_anew() {
 
 // ---- on the way back ----
 
-// The exchange's clock never goes back behind the first time that the server got it.
+// The exchange's clock never goes back behind the first time that the server got it. A listen does: who has
+// it hears that its server is away.
 void ToolCall::tell(CallPhase phase) {
-  if (!live() || told_ == phase || told_ == CallPhase::written) return;
+  const bool listens = request_.method == Method::subscriptions_listen;
+  if (!live() || told_ == phase || (told_ == CallPhase::written && !listens)) return;
   told_ = phase;
   owner_->on_call_phase(phase);
 }
