@@ -159,17 +159,24 @@ struct MessageParser {
   }
 
   // The first key that the server, or the client, may take another one for, though we do not: empty, none.
-  // What a method that we do not know calls its params is its own affair, and so is what stands in results,
-  // in errors and in `_meta` beside no key of ours.
+  // What a method that we do not know calls its params is its own affair, but for `_meta`; so is what stands
+  // in results and errors beside no key of ours. In the `_meta` of requests and notifications stand what
+  // tells one client's progress from another's, and what we say of a client: we may put ours beside any
+  // other.
   std::string likeness() const {
     if (likened.none()) return {};
     const bool known = method_of(message.text(Field::method)) != Method::other;
+    const auto counts_alone = [known](const Row& row) {
+      switch (row.where) {
+        case Level::top: return true;
+        case Level::params: return known || row.field == Field::params_meta;
+        case Level::params_meta: return row.field != Field::meta_traceparent;
+        default: return false;
+      }
+    };
     for (const Row& row : kRows) {
       if (!likened.test(ExpectedKeys::behind(&row))) continue;
-      const bool counts = row.where == Level::top      ? true
-                          : row.where == Level::params ? known
-                                                       : message.has(row.field);
-      if (counts) return std::string(row.key());
+      if (counts_alone(row) || message.has(row.field)) return std::string(row.key());
     }
     return {};
   }

@@ -286,4 +286,8 @@ std::vector<std::string> batch_elements(std::string_view batch, size_t most) {
   return cursor.done() && cursor.finish() ? out : std::vector<std::string>{};
 }
 
+std::string too_many_in_batch(size_t most) {
+  return fmt::format("a batch holds at most {} messages", most);
+}
+
 }  // namespace lineward::mcp

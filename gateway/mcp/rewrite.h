@@ -92,5 +92,7 @@ RecoveredIds recover_ids(std::string_view broken_line);
 // The elements of a batch, as text; empty when it is no well-formed array of objects. Of one that has more
 // than `most` one more is given, and the rest is not looked at.
 std::vector<std::string> batch_elements(std::string_view batch, size_t most = kMaxInBatch);
+// The refusal of a batch with more, for a person.
+std::string too_many_in_batch(size_t most = kMaxInBatch);
 
 }  // namespace lineward::mcp

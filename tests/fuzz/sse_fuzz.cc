@@ -68,10 +68,11 @@ Seen naive(std::string text) {
   }
   lines.pop_back();  // not ended
   Seen seen;
-  std::string data, type;
+  std::string data, type, id;
   int64_t told = -1;
   for (const std::string& line : lines) {
     if (line.empty()) {
+      seen.last_id = id;  // one counts when its event has ended
       if (!data.empty()) {
         data.pop_back();
         seen.events.push_back({data, type.empty() ? "message" : type, seen.last_id, told});
@@ -88,7 +89,8 @@ Seen naive(std::string text) {
       value = line.substr(line.compare(colon + 1, 1, " ") == 0 ? colon + 2 : colon + 1);
     if (name == "data") data += value + "\n";
     if (name == "event") type = value;
-    if (name == "id" && value.find('\0') == std::string::npos) seen.last_id = value;
+    const bool kept = value.size() <= SseParser::kMaxEventId && value.find('\0') == std::string::npos;
+    if (name == "id" && kept) id = value;
     if (name == "retry" && !value.empty() && value.find_first_not_of("0123456789") == std::string::npos) {
       value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
       told = seen.retry = value.size() > 8 ? 86400000 : std::min<int64_t>(std::stoll(value), 86400000);

@@ -1,7 +1,5 @@
 #include "client/endpoint/batch_endpoint.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <utility>
 
@@ -44,8 +42,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     return parts_.refusals.refuse(connection, *refusal);
   std::vector<std::string> elements = mcp::batch_elements(body, kMaxInBatch);
   if (elements.empty()) return refuse("a batch is an array of one message or more");
-  if (elements.size() > kMaxInBatch)
-    return refuse(fmt::format("a batch holds at most {} messages", kMaxInBatch));
+  if (elements.size() > kMaxInBatch) return refuse(mcp::too_many_in_batch(kMaxInBatch));
 
   std::vector<mcp::Message> requests;
   std::vector<mcp::Message> rest;

@@ -122,7 +122,7 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
     elements = mcp::batch_elements(fault.bytes);
   if (elements.empty() || elements.size() > mcp::kMaxInBatch) {
     int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
-    refuse(fault.id_to_refuse(), code, fault.text);
+    refuse(fault.id_to_refuse(), code, elements.empty() ? fault.text : mcp::too_many_in_batch());
     return answer_in_place(mcp::in_place_of_answer(fault));
   }
   for (std::string& element : elements)

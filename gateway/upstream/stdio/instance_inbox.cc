@@ -55,6 +55,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
     return wire_.stop(
         {mcp::EndReason::upstream_protocol, "wrote a line that is no message (stdout: strict)", {}});
   }
+  std::string why = fault.text;
   if (fault.kind == mcp::MessageFault::Kind::batch) {
     auto elements = mcp::batch_elements(line);
     const bool too_many = elements.size() > mcp::kMaxInBatch;
@@ -62,6 +63,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
       if (!too_many && !owner_.is_down()) read(json::Text{std::move(element), nullptr});
     }
     if (!elements.empty() && !too_many) return;
+    if (too_many) why = mcp::too_many_in_batch();
   }
   stats_.message_error(fault);
   if (fault.names_method()) return refuse_malformed(fault);
@@ -75,7 +77,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
   }
   if (meant.empty()) return drop("not_json");
   for (int64_t id : meant) {
-    if (PendingCall* entry = calls_.find(id)) owner_.on_broken_answer(calls_.take(*entry), fault.text);
+    if (PendingCall* entry = calls_.find(id)) owner_.on_broken_answer(calls_.take(*entry), why);
   }
   if (!owner_.is_down()) wire_.tell_free();
 }

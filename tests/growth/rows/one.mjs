@@ -160,7 +160,7 @@ const streams = [
   before(stdio, 'lines that are no messages', 200, 'lines', (say, n) => say.bytes('no message\n'.repeat(n))),
   before(stdio, 'empty lines', 2000, 'lines', (say, n) => say.bytes('\n'.repeat(n))),
   before(stdio, 'length of a line that is no message', 128 * KIB, 'bytes', (say, n) => say.bytes(`${'x'.repeat(n)}\n`)),
-  before(stdio, 'messages of a batch', 100, 'messages', (say, n) => say.bytes(`[${joined(n, () => '{"jsonrpc":"2.0","method":"notifications/unknown"}')}]\n`)),
+  before(stdio, 'messages of a batch', 30, 'messages', (say, n) => say.bytes(`[${joined(n, () => '{"jsonrpc":"2.0","method":"notifications/unknown"}')}]\n`)),
   ...notes('legacy → legacy HTTP').slice(0, 2),
   ...notes('legacy → legacy stdio').slice(0, 2),
   ...notes('modern → legacy stdio').slice(0, 1),

@@ -434,6 +434,10 @@ TEST_CASE("Message: a key that other decoders take for one that is read is refus
           R"({"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"ur\u0131":"a:b"}})",
           R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_Meta":{}}})",
           R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"_meta":{"progressToken":1,"progresstoken":2}}})",
+          R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"_meta":{"progresstoken":2}}})",
+          R"({"jsonrpc":"2.0","id":7,"method":"x/y","params":{"_Meta":{"progressToken":2}}})",
+          R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"_meta":{"io.modelcontextprotocol/ProtocolVersion":"1"}}})",
+          R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"_meta":{"traceparent":"a","Traceparent":"b"}}})",
           R"({"jsonrpc":"2.0","id":7,"result":{"Tools":[],"tools":[]}})",
           R"({"jsonrpc":"2.0","id":7,"result":{},"Error":{}})",
       }) {

@@ -1,0 +1,33 @@
+// Whether a text has a key that some decoders take for one of ours (gateway/json/json_case.h), wherever it
+// stands. Where Lineward puts the key itself in beside it, what leaves would be refused by the next that
+// reads so: for such texts it is not asked that what leaves is a message.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "json/json_case.h"
+#include "json/json_scan.h"
+#include "mcp/message_keys.h"
+
+inline bool has_likeness(std::string_view message) {
+  using namespace lineward;
+  const auto is_like = [](std::string_view key) {
+    return std::any_of(std::begin(mcp::kRows), std::end(mcp::kRows), [key](const mcp::Row& row) {
+      return key != row.key() && json::differs_in_case_alone(key, row.key());
+    });
+  };
+  // Of texts that are JSON: a string that a colon follows is a key.
+  for (size_t at = 0; at < message.size(); ++at) {
+    if (message[at] != '"') continue;
+    const size_t begin = ++at;
+    while (message[at] != '"')
+      at += message[at] == '\\' ? 2 : 1;
+    const size_t behind = message.find_first_not_of(" \t\r\n", at + 1);
+    if (behind == std::string_view::npos || message[behind] != ':') continue;
+    if (is_like(json::unescape(message.substr(begin, at - begin)))) return true;
+  }
+  return false;
+}
