@@ -166,17 +166,17 @@ struct MessageParser {
   std::string likeness() const {
     if (likened.none()) return {};
     const bool known = method_of(message.text(Field::method)) != Method::other;
-    const auto counts_alone = [known](const Row& row) {
+    const auto counts = [&](const Row& row) {
       switch (row.where) {
         case Level::top: return true;
         case Level::params: return known || row.field == Field::params_meta;
-        case Level::params_meta: return row.field != Field::meta_traceparent;
-        default: return false;
+        case Level::params_meta: return row.field != Field::meta_traceparent || message.has(row.field);
+        default: return message.has(row.field);
       }
     };
     for (const Row& row : kRows) {
       if (!likened.test(ExpectedKeys::behind(&row))) continue;
-      if (counts_alone(row) || message.has(row.field)) return std::string(row.key());
+      if (counts(row)) return std::string(row.key());
     }
     return {};
   }
