@@ -1,5 +1,6 @@
 #include "runtime/routes.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "config/aggregate.h"
@@ -69,10 +70,13 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving) {
   client::PathTable table = routes(config, placement);
+  const auto is_there = [&](const std::string& server) {
+    return leaving.count(server) > 0 || table.forward.count(server) > 0;
+  };
   for (const auto* paths : {&before.servers, &before.leaving}) {
     for (const auto& [path, server] : *paths) {
-      if (leaving.count(server) == 0 || table.servers.count(path) > 0) continue;
-      table.leaving[path] = server;
+      if (!is_there(server)) continue;
+      if (table.servers.count(path) == 0) table.leaving[path] = server;
       // By what goes up to it its clients are told from others who know a session's id.
       if (auto rules = before.forward.find(server); rules != before.forward.end())
         table.forward.emplace(server, rules->second);
@@ -80,7 +84,24 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
   }
   // Who has calls under way still cancels them there, and answers what is asked.
   for (const auto& [path, server] : before.sse_posts) {
-    if (leaving.count(server) > 0 || table.forward.count(server) > 0) table.sse_posts.emplace(path, server);
+    if (is_there(server)) table.sse_posts.emplace(path, server);
+  }
+  // Each server once, and those alone that there are: as many as that at most.
+  const auto led_to = [&](const std::string& path, const std::string& server) {
+    const std::string* now = table.led_by(path);
+    if (now == nullptr || *now == server || !is_there(server)) return;
+    std::vector<std::string>& servers = table.former[path];
+    if (std::find(servers.begin(), servers.end(), server) == servers.end()) servers.push_back(server);
+  };
+  for (const auto& [path, server] : before.servers)
+    led_to(path, server);
+  for (const auto& [path, server] : before.leaving)
+    led_to(path, server);
+  for (const auto& [path, server] : before.sse_posts)
+    led_to(path, server);
+  for (const auto& [path, servers] : before.former) {
+    for (const std::string& server : servers)
+      led_to(path, server);
   }
   return table;
 }

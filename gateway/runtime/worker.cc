@@ -123,7 +123,7 @@ void Worker::make_front() {
     auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.placement),
                                                     exchanges_, place_.caps);
     http_ = http.get();
-    if (place_.pool->size() > 1) http_->use_neighbours({place_.index, place_.hand_on});
+    if (place_.pool->size() > 1) http_->use_neighbours({place_.index, place_.pool->size(), place_.hand_on});
     front_ = std::move(http);
     return;
   }

@@ -34,7 +34,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   auto refuse = [&](std::string text) {
     parts_.refusals.refuse(connection, invalid_request(std::move(text)));
   };
-  Session* session = parts_.sessions.find(connection);
+  Session* session = parts_.sessions.find_opened_here(connection);
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   if (session->revision != mcp::kWithBatches)
     return refuse("batches are served in sessions of 2025-03-26 only");
@@ -62,6 +62,8 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
       requests.push_back(std::move(*parsed));
     }
   }
+  if (session->upstream != server && !requests.empty())
+    return parts_.refusals.refuse(connection, session_not_found());
   // The server judges a request by the credentials that it brings. The rest speaks for the one who opened the
   // session, in a batch as alone.
   if (!rest.empty() && parts_.sessions.find_as_owner(connection) == nullptr) {
@@ -73,7 +75,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   }
   parts_.sessions.table().touch(*session);
 
-  core::Arrival pattern = parts_.starter.arrival(connection, server, Mirrored::no);
+  core::Arrival pattern = parts_.starter.arrival(connection, session->upstream, Mirrored::no);
   pattern.from->era = mcp::Era::legacy;
   place_in(*session, pattern);
 

@@ -59,6 +59,7 @@ void HttpFront::use_paths(PathTable paths) {
 
 void HttpFront::use_neighbours(Neighbours neighbours) {
   neighbours_ = std::move(neighbours);
+  sessions_.table().belong_to(neighbours_->self, neighbours_->workers);
   router_.look_for_workers();
 }
 
@@ -67,7 +68,7 @@ void HttpFront::use_neighbours(Neighbours neighbours) {
 // Its bytes are read here and answered there; from then on all of it is the other worker's.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (!neighbours_) return false;
-  const size_t worker = router_.facts(connection).worker;
+  const size_t worker = sessions_.home_of(connection).value_or(router_.facts(connection).worker);
   if (worker == neighbours_->self) return false;
   auto moved = connections_.move_out(connection);
   if (!moved) return true;

@@ -34,6 +34,7 @@ class ResourceMetadataEndpoint;
 // The fronts of the other workers.
 struct Neighbours {
   size_t self = 0;
+  size_t workers = 1;  // with this one
   std::function<void(size_t worker, MovedConnection connection)> send;
 };
 

@@ -48,6 +48,7 @@ void LegacySseEndpoint::open(ClientConnection& connection, const std::string& se
   if (session == nullptr)
     return parts_.refusals.refuse(connection, unavailable("too many sessions (lineward listen.maxSessions)"));
   session->one_stream = true;
+  session->path = post_path;
   session->open_get_stream([&](SessionStream&) {
     auto reply = std::make_unique<HttpReply>(
         parts_.loop, connection, reply_options(connection, parts_.config, parts_.router.table()),
@@ -58,21 +59,25 @@ void LegacySseEndpoint::open(ClientConnection& connection, const std::string& se
   });
 }
 
+// What a client was told to post to leads elsewhere, or nowhere: it has to open a stream anew.
 void LegacySseEndpoint::paths_changed() {
+  const PathTable& paths = parts_.router.table();
   std::unordered_set<std::string> offered;
-  for (const auto& [path, server] : parts_.router.table().sse_streams)
+  for (const auto& [path, server] : paths.sse_streams)
     offered.insert(server);
   SessionTable& sessions = parts_.sessions.table();
   for (const std::string& id : sessions.ids()) {
     Session* one = sessions.find(id);
     if (one == nullptr || !one->one_stream) continue;
-    one->ends_when_idle = offered.count(one->upstream) == 0;
+    auto posts = paths.sse_posts.find(one->path);
+    const bool leads = posts != paths.sse_posts.end() && posts->second == one->upstream;
+    one->ends_when_idle = !leads || offered.count(one->upstream) == 0;
     if (one->ends_when_idle && one->exchanges == 0) parts_.exchanges.session_ended(id);
   }
 }
 
 void LegacySseEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
-  Session* session = parts_.sessions.find(connection);
+  Session* session = parts_.sessions.find_opened_here(connection);
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   if (auto refusal = check_post_headers(connection.head().headers))
     return parts_.refusals.refuse(connection, *refusal);
@@ -103,10 +108,12 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
                                   invalid_request("this session is initialized already, or about to be"),
                                   parsed->raw(Field::id));
   }
-  if (session->ends_when_idle && kind == mcp::MessageKind::request)
+  const bool leads = !session->ends_when_idle && session->upstream == server;
+  if (!leads && kind == mcp::MessageKind::request)
     return parts_.refusals.refuse(connection, parts_.router.nothing_here(), parsed->raw(Field::id));
   parts_.sessions.table().touch(*session);
-  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(*parsed), bytes);
+  core::Arrival arrival =
+      parts_.starter.legacy_arrival(connection, session->upstream, std::move(*parsed), bytes);
   arrival.from->wire = mcp::Wire::sse;
   arrival.from->sees_status = false;
   place_in(*session, arrival);

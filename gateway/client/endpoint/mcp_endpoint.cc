@@ -218,6 +218,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
     parts_.sessions.table().touch(*session);
     arrival.from->era = mcp::Era::legacy;
     arrival.from->session = session->id;
+    arrival.from->upstream = session->upstream;
   } else if (!era && parts_.sessions.goes_without(connection, server)) {
     arrival.from->era = mcp::Era::legacy;
     arrival.headers = with_revision(headers, parts_.router.forwarded(connection, server, Mirrored::no));
@@ -232,7 +233,8 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   // The head is gone with the answer.
   if (era) {
     const bool modern = arrival.from->era == mcp::Era::modern;
-    arrival.headers = parts_.router.forwarded(connection, server, modern ? Mirrored::yes : Mirrored::no);
+    arrival.headers =
+        parts_.router.forwarded(connection, arrival.from->upstream, modern ? Mirrored::yes : Mirrored::no);
   }
   if (settles == nullptr) connection.respond(202, {}, {});
   peers_.tell_others(word, told);

@@ -2,6 +2,20 @@
 
 namespace lineward::client {
 
+const std::string* PathTable::led_by(const std::string& path) const {
+  if (auto found = servers.find(path); found != servers.end()) return &found->second;
+  if (auto found = sse_posts.find(path); found != sse_posts.end()) return &found->second;
+  auto found = leaving.find(path);
+  return found == leaving.end() ? nullptr : &found->second;
+}
+
+const std::vector<std::string>& PathTable::before(std::string_view path) const {
+  static const std::vector<std::string> kNone;
+  if (former.empty()) return kNone;
+  auto found = former.find(std::string(without_slash(path)));
+  return found == former.end() ? kNone : found->second;
+}
+
 size_t PathTable::worker_of(std::string_view path) const {
   const std::string key(path);
   auto lives = [this](const std::string& server) {

@@ -8,14 +8,19 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "client/http/resource_names.h"
 #include "config/forward_rules.h"
 
 namespace lineward::client {
 
-// Path → server name. A slash at the end of a path is none of its own: who puts an address together with one
-// means the same.
+// A slash at the end of a path is none of its own: who puts an address together with one means the same.
+inline std::string_view without_slash(std::string_view path) {
+  return path.size() > 1 && path.back() == '/' ? path.substr(0, path.size() - 1) : path;
+}
+
+// Path → server name.
 class ServerPaths : private std::unordered_map<std::string, std::string> {
   using Map = std::unordered_map<std::string, std::string>;
 
@@ -25,8 +30,8 @@ class ServerPaths : private std::unordered_map<std::string, std::string> {
   using Map::operator[];
   const_iterator find(const std::string& path) const {
     auto found = Map::find(path);
-    const bool slash = found == end() && path.size() > 1 && path.back() == '/';
-    return slash ? Map::find(path.substr(0, path.size() - 1)) : found;
+    const std::string_view own = without_slash(path);
+    return found == end() && own.size() < path.size() ? Map::find(std::string(own)) : found;
   }
   size_t count(const std::string& path) const { return find(path) == end() ? 0 : 1; }
 };
@@ -38,9 +43,12 @@ struct PathTable {
   // Where HTTP+SSE clients post to; also those who came before a reload and have not ended.
   std::unordered_map<std::string, std::string> sse_posts;
   std::unordered_map<std::string, std::string> sse_post_of;  // by the path of the stream
-  // Of servers that a reload took away and that still have sessions: only answers, notifications, and what
-  // ends a session are taken there.
+  // Paths that lead nowhere since a reload, with the server that has the sessions which were opened there,
+  // and may be about to leave: only answers, notifications, and what ends a session are taken there.
   ServerPaths leaving;
+  // Paths, of HTTP+SSE too, that led to other servers before a reload, with the names of those that are still
+  // there: sessions that were opened there get answers, notifications, and what ends them through.
+  std::unordered_map<std::string, std::vector<std::string>> former;
   std::string hint;
   std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
   std::unordered_map<std::string, uint64_t> most_bytes;           // of a request's body, by server name
@@ -51,6 +59,11 @@ struct PathTable {
   std::string plain;                                              // its name
   std::unordered_map<std::string, size_t>
       placement;  // by server name: the worker it lives on; 0 where it is not
+
+  // The server whose sessions a path leads to; null: it leads nowhere.
+  const std::string* led_by(const std::string& path) const;
+  // The former servers of a path.
+  const std::vector<std::string>& before(std::string_view path) const;
 
   // The worker that answers requests for this path; the first one where no server does.
   size_t worker_of(std::string_view path) const;

@@ -32,23 +32,32 @@ SessionDirectory::SessionDirectory(net::Loop& loop, const config::Listen& config
       sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
       unnamed_(loop, sessions_, [this](const std::string& id) { exchanges_.session_ended(id); }) {}
 
-// A session is its server's: at the path of another there is no such session, for whatever comes.
-Session* SessionDirectory::find_served(const ClientConnection& connection) {
+// A session is its server's: at the path of another there is no such session, for whatever comes. But where a
+// reload has given a path to another server, calls of sessions that were opened there are under way: they are
+// answered and cancelled where their clients know to.
+Session* SessionDirectory::find_served(const ClientConnection& connection, Former former) {
   const http::RequestHead& head = connection.head();
   const std::string_view posts = router_.server_of_sse_post(head);
   const std::string server = posts.empty() ? router_.server_of_session(head) : std::string(posts);
-  Session* session = find_named(connection);
-  return session != nullptr && session->upstream == server ? session : nullptr;
+  Session* session = find_named(connection, former);
+  if (session == nullptr || session->upstream == server) return session;
+  return former == Former::yes && session->path == without_slash(head.path) ? session : nullptr;
 }
 
 Session* SessionDirectory::find(const ClientConnection& connection) {
-  Session* session = find_served(connection);
+  Session* session = find_served(connection, Former::no);
+  if (session != nullptr) unnamed_.named(*session);
+  return session;
+}
+
+Session* SessionDirectory::find_opened_here(const ClientConnection& connection) {
+  Session* session = find_served(connection, Former::yes);
   if (session != nullptr) unnamed_.named(*session);
   return session;
 }
 
 Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
-  Session* session = find_served(connection);
+  Session* session = find_served(connection, Former::yes);
   if (session == nullptr) return nullptr;
   const bool is_known = connection.principal() != core::kAnonymous;
   const auto brought = router_.forwarded(connection, session->upstream, Mirrored::no);
@@ -57,27 +66,51 @@ Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
   return session;
 }
 
-Session* SessionDirectory::find_named(const ClientConnection& connection) {
+// What the request calls its session; empty: it names none.
+std::string_view SessionDirectory::named_by(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
-  const bool over_sse = !router_.server_of_sse_post(head).empty();
-  if (!over_sse && head.headers.count("Mcp-Session-Id") != 1) return nullptr;
-  std::string_view shown = over_sse ? session_in_query(head.target) : head.headers.get("Mcp-Session-Id");
-  std::string principal = connection.principal();
+  if (!router_.server_of_sse_post(head).empty()) return session_in_query(head.target);
+  return head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id") : std::string_view();
+}
+
+// The names that replicas share are read by nobody before the client is known: there the path alone counts.
+std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connection) const {
+  if (router_.table().before(connection.head().path).empty() || links_.replicas) return std::nullopt;
+  const std::string_view shown = named_by(connection);
+  return shown.empty() ? std::nullopt : std::optional(sessions_.home_of(shown));
+}
+
+Session* SessionDirectory::find_named(const ClientConnection& connection, Former former) {
+  const std::string_view shown = named_by(connection);
+  if (shown.empty()) return nullptr;
+  const std::string principal = connection.principal();
   if (!links_.replicas) return sessions_.find(std::string(shown), principal);
-  std::string server = router_.server_of_session(head);
+  const http::RequestHead& head = connection.head();
+  Session* session = read(connection, shown, router_.server_of_session(head), principal);
+  if (session != nullptr || former == Former::no) return session;
+  for (const std::string& server : router_.table().before(head.path)) {
+    if ((session = read(connection, shown, server, principal)) != nullptr) break;
+  }
+  return session;
+}
+
+// The session that this name stands for among replicas, if it is one of that server.
+Session* SessionDirectory::read(const ClientConnection& connection, std::string_view shown,
+                                const std::string& server, const std::string& principal) {
   Replicas::Read read = links_.replicas->read(shown, server, principal, Replicas::now());
   if (read.kind == Kind::none || read.kind == Kind::elsewhere) return nullptr;
   Session* known = sessions_.find(read.session.id, principal);
   if (known != nullptr || read.kind == Kind::here) return known;
-  return adopt(read, principal, server, connection.account());
+  return adopt(read, connection, server);
 }
 
 // Opened by another replica, or by this one before it forgot.
-Session* SessionDirectory::adopt(const Replicas::Read& read, const std::string& principal,
-                                 const std::string& server, const AccountPtr& caller) {
+Session* SessionDirectory::adopt(const Replicas::Read& read, const ClientConnection& connection,
+                                 const std::string& server) {
   if (read.session.id.empty() || sessions_.find(read.session.id) != nullptr) return nullptr;
-  Session* session = sessions_.create(read.session.id, principal, server, caller);
+  Session* session = sessions_.create(read.session.id, connection.principal(), server, connection.account());
   if (session == nullptr) return nullptr;
+  session->path = without_slash(connection.head().path);
   if (links_.peers) session->place = links_.replicas->name();
   if (exchanges_.adopt_session(session->id, read.session.state)) return session;
   sessions_.remove(read.session.id);
@@ -107,6 +140,7 @@ bool SessionDirectory::goes_without(const ClientConnection& connection, const st
 Session* SessionDirectory::open(ClientConnection& connection, const std::string& server) {
   Session* session = sessions_.create(connection.principal(), server, connection.account());
   if (session == nullptr) return nullptr;
+  session->path = without_slash(connection.head().path);
   unnamed_.opened(key_of(connection), *session,
                   credentials_of(router_.forwarded(connection, server, Mirrored::no)));
   return session;

@@ -7,6 +7,7 @@
 // one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,8 @@ class SessionDirectory {
   // The one that the request names, or null: at the path of another server there is no such session. One that
   // another replica shared is made anew here.
   Session* find(const ClientConnection& connection);
+  // The same for all but requests: where the path led to another server when it was opened, it is there too.
+  Session* find_opened_here(const ClientConnection& connection);
   // The same for what the server is told, or asked for, as the one who opened it: a session's id alone is not
   // enough where the server judges its clients' credentials itself. A request brings its own.
   Session* find_as_owner(ClientConnection& connection);
@@ -41,6 +44,8 @@ class SessionDirectory {
   Session* find_unnamed(ClientConnection& connection, const std::string& server);
   // Of an answer, a GET or a DELETE, in either way; null: none, or one that is not known.
   Session* find_meant(ClientConnection& connection);
+  // The worker that has the session which the request names, where its path says no more which one that is.
+  std::optional<size_t> home_of(const ClientConnection& connection) const;
   // Does a legacy message go to the server as it is, which keeps no sessions?
   bool goes_without(const ClientConnection& connection, const std::string& server) const;
 
@@ -56,10 +61,14 @@ class SessionDirectory {
   void connection_gone(const ClientConnection& connection) { unnamed_.connection_gone(&connection); }
 
  private:
-  Session* find_named(const ClientConnection& connection);
-  Session* find_served(const ClientConnection& connection);
-  Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server,
-                 const AccountPtr& caller);
+  enum class Former : bool { no, yes };  // may it be one of a server that the path led to before?
+
+  std::string_view named_by(const ClientConnection& connection) const;
+  Session* find_named(const ClientConnection& connection, Former former);
+  Session* read(const ClientConnection& connection, std::string_view shown, const std::string& server,
+                const std::string& principal);
+  Session* find_served(const ClientConnection& connection, Former former);
+  Session* adopt(const Replicas::Read& read, const ClientConnection& connection, const std::string& server);
 
   const PathRouter& router_;
   core::ExchangeApi& exchanges_;

@@ -249,10 +249,18 @@ void SessionTable::count_out(Session& session) {
   }
 }
 
+// A name in a few is its own.
+std::string SessionTable::new_id() const {
+  std::string id = random_id();
+  while (home_of(id) != self_)
+    id = random_id();
+  return id;
+}
+
 Session* SessionTable::create(std::string id, const std::string& principal, const std::string& upstream,
                               const AccountPtr& caller) {
   if (!make_room(caller.get())) return nullptr;
-  if (id.empty()) id = random_id();
+  if (id.empty()) id = new_id();
   auto& slot = sessions_[id];
   slot = std::make_unique<Session>(loop_, limits_, id, principal, upstream);
   slot->charge(caller);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Session {
   const std::string id;
   const std::string principal;
   const std::string upstream;
+  std::string path;         // that its client asks at, as it stands in the configuration
   std::string client_info;  // what its client told of itself in `initialize`, JSON text, cut to a bound
   std::chrono::milliseconds opened{0};
   std::string revision;        // negotiated; empty until `initialize` was answered
@@ -169,6 +171,13 @@ class SessionTable {
   // Its client went away without ever naming it: it is the first to make room.
   void forsake(Session& session);
   size_t size() const { return sessions_.size(); }
+  // From now on the names of its new sessions say that they are this worker's, of so many.
+  void belong_to(size_t worker, size_t of_workers) {
+    self_ = worker;
+    workers_ = of_workers;
+  }
+  // The worker that gave a session this name.
+  size_t home_of(std::string_view id) const { return std::hash<std::string_view>{}(id) % workers_; }
   std::vector<std::string> ids() const;
   std::map<std::string, size_t> by_upstream() const;
 
@@ -181,6 +190,7 @@ class SessionTable {
     std::pair<std::chrono::milliseconds, uint64_t> none_idle{-1, 0};  // when it was so, how many touches ago
   };
   Session* dispensable(OfCaller& caller);
+  std::string new_id() const;
   // Keeps `of_caller_` and `by_count_` true to each other.
   void count_in(Session& session);
   void count_out(Session& session);
@@ -198,6 +208,8 @@ class SessionTable {
   std::unordered_map<const Account*, OfCaller> of_caller_;
   std::set<std::pair<size_t, const Account*>> by_count_;  // how many each of these has
   uint64_t touches_ = 0;
+  size_t self_ = 0;
+  size_t workers_ = 1;
 };
 
 // The reply of one exchange of a session: its SessionStream by name, since the session may end first.
