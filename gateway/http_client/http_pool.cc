@@ -172,7 +172,8 @@ void HttpTransfer::close() {
 
 void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
   HttpPool& pool = transfer->pool_;
-  if (transfer->closed_ || pool.finishing_.size() >= kMaxFinishing) {
+  // Of what was not sent there is nothing to come.
+  if (transfer->closed_ || !transfer->sent_ || pool.finishing_.size() >= kMaxFinishing) {
     transfer->close();
     return pool.loop().retire(std::move(transfer));
   }

@@ -115,9 +115,8 @@ bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
   if (peer.empty() || !links_.peers->knows(peer)) return false;
   PeerPassPlan plan;
   if (!tied) {
-    plan.serve_here = [this, asker = &connection, copy = body]() mutable {
-      serve_here_(*asker, std::move(copy));
-    };
+    if (head.method == "POST") plan.body = body;  // nobody reads another one's
+    plan.serve_here = [this, asker = &connection](std::string text) { serve_here_(*asker, std::move(text)); };
   }
   pass(connection, peer, std::move(body), std::move(plan));
   return true;

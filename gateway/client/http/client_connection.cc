@@ -199,6 +199,8 @@ void ClientConnection::pump() {
       stream_->pause_reading();
       return watch_writes();
     }
+    // Also where the next request is here already: that its client leaves is seen by reading.
+    if (!stream_->reading()) stream_->start_reading();
     Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
       has_head_ = true;
@@ -221,10 +223,7 @@ void ClientConnection::pump() {
       const std::optional<core::Limit> limit = limit_of(fault);
       return refuse(limit ? by_limit(*limit, fault) : fault);
     }
-    if (next == Next::need_more) {
-      if (!stream_->reading()) stream_->start_reading();
-      return arm();
-    }
+    if (next == Next::need_more) return arm();
     timer_.stop();
     timed_ = Phase::complete;
     begin();

@@ -71,7 +71,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPa
   core::stats().count(core::Passed::out);
   reply_->on_gone([this](mcp::EndReason) { finish(); });
   held_.charge(plan_.caller);
-  held_.set(plan_.request.body.size());
+  held_.set(plan_.request.body.size() + plan_.body.size());
   // A long request may take longer to be sent.
   if (plan_.is_kept_alive) watch_silence(Half::first);
   call_ = peers_->pass(plan_.peer, std::move(plan_.request), *this);
@@ -93,6 +93,8 @@ void PeerPass::finish() {
 
 void PeerPass::on_peer_head(const http::ResponseInfo& info) {
   status_ = info.status;
+  plan_.serve_here = nullptr;
+  std::string().swap(plan_.body);
   held_.set(0);
   type_ = std::string(info.headers.get("Content-Type"));
   for (const auto& header : info.headers.all()) {
@@ -203,8 +205,9 @@ void PeerPass::failed(Sent sent, const std::string& why) {
   if (status_ != 0 && !whole_) return break_off("went away");
   if (nothing_sent && plan_.serve_here && reply_->release()) {
     auto serve_here = std::move(plan_.serve_here);
+    std::string body = std::move(plan_.body);
     finish();
-    return serve_here();
+    return serve_here(std::move(body));
   }
   if (nothing_sent && !plan_.lost.empty()) {
     tell_unanswered(200, mcp::kInvalidParams, mcp::EndReason::invalid_request, plan_.lost_why);

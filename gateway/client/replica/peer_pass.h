@@ -26,8 +26,9 @@ struct PeerPassPlan {
   // The answer, status 200, when the peer cannot be reached; empty: 404, session not found. And what it says.
   std::string lost, lost_why;
   // Instead of that answer: the peer has seen nothing of it, and the request can be served here. Called after
-  // the end, when the connection is free again.
-  std::function<void()> serve_here;
+  // the end, when the connection is free again. With `body`, which is kept until an answer begins.
+  std::function<void(std::string body)> serve_here;
+  std::string body;
   // For those who keep records: it ends with that, its client's connection is still there.
   std::function<void(UnansweredRequest)> unanswered;
   bool awaits_answer = false;  // it is a message, and no stream of a session

@@ -537,7 +537,10 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
   auto found = id ? calls_.find(*id) : calls_.end();
-  if (found == calls_.end() || found->second->group != session.group()) {
+  // A server guesses ids, which go up by one: of a call that it was not told there is no answer.
+  const bool is_known =
+      found != calls_.end() && found->second->group == session.group() && found->second->sent;
+  if (!is_known) {
     SessionGroup* group = groups_.find(session.group());
     if (!progress && id && cancels_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.

@@ -153,6 +153,15 @@ TEST_CASE("the pool of connections") {
       run_until(loop, [&] { return pool.idle() == 1; });
       CHECK_FALSE(owner.over);
     }
+    SECTION("a request that was not sent has no response that could still come") {
+      Owner owner(loop);
+      owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+      HttpTransfer::finish_quietly(std::move(owner.transfer));
+      run_for(loop, milliseconds(50));
+      CHECK_FALSE(owner.over);
+      CHECK(server.heard.empty());
+      CHECK(pool.idle() == 0);
+    }
     server.listener->close();
     pool.close_idle();
     loop.close_deferred();
