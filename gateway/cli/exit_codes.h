@@ -10,7 +10,7 @@ enum class ExitCode : int {
   tool_error = 5,      // `call` ran and the tool said isError
   unavailable = 69,    // something that was asked for cannot be reached
   internal = 70,       // a bug
-  temporary = 75,      // address in use
+  temporary = 75,      // the address is in use, or is none of this machine's
   no_permission = 77,  // cannot bind, cannot read a key or the configuration
   bad_config = 78,     // the file is invalid
   timed_out = 124,     // a wait ran out of time

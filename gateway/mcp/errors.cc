@@ -66,7 +66,8 @@ std::optional<EndReason> named_reason(const Message& error) {
 std::optional<EndReason> gateway_reason(const Message& error) {
   const auto reason = named_reason(error);
   for (EndReason one : {EndReason::upstream_exited, EndReason::upstream_unreachable, EndReason::circuit_open,
-                        EndReason::timeout_startup, EndReason::timeout_connect}) {
+                        EndReason::timeout_startup, EndReason::timeout_connect, EndReason::timeout_queue,
+                        EndReason::queue_full}) {
     if (reason == one) return one;
   }
   return std::nullopt;

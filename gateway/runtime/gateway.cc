@@ -271,7 +271,11 @@ int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option
     log::tell(fmt::format("  fix   choose another address ({}) or stop what listens there\n", option));
     return code(cli::ExitCode::temporary);
   }
-  return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
+  if (failure.not_permitted) return code(cli::ExitCode::no_permission);
+  // An interface, a directory or a name server that is not there yet may be a moment later.
+  log::tell(fmt::format("  fix   give an address of this machine ({}), or start Lineward when it is there\n",
+                        option));
+  return code(cli::ExitCode::temporary);
 }
 
 // SIGHUP is also what a process gets whose terminal has gone: then nobody is there to want a reload.
