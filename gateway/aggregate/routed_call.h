@@ -39,8 +39,8 @@ class RoutedCall final : public core::PassingCall {
   void on_call_repeated() override;
 
   // Sent, or it will be answered from here.
-  void go(bool lists_read);
-  void go_by_capability(bool facts_read);
+  void go();
+  void go_by_capability();
   void send(const std::shared_ptr<Member>& member, const Route& route);
   // Its owner hears whose call it is, though not from here.
   void note_routed(const mcp::Message& as_sent);
