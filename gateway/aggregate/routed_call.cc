@@ -139,6 +139,7 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route)
   note_routed(*message);
   if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
     return fail_later(std::move(*refusal));
+  note_held(message->bytes().size());
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = request_.method;
@@ -214,6 +215,7 @@ void RoutedCall::retried(mcp::Message request) {
   if (at && !route_.raw.empty()) splice.replace(at, route_.raw);
   auto message = mcp::Message::parse(splice.empty() ? request.bytes() : splice.apply(), json::kDepthCeiling);
   request_.message = std::move(request);
+  if (message) note_held(message->bytes().size());
   if (message && inner_ && inner_->live()) inner_->retried(std::move(*message));
 }
 
