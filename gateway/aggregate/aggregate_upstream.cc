@@ -103,6 +103,13 @@ std::vector<MemberFacts> AggregateUpstream::known_facts() const {
   return facts;
 }
 
+size_t AggregateUpstream::identity_of(const core::CallRequest& asker) const {
+  std::string all;
+  for (const auto& member : members_)
+    all += fmt::format("{} ", member->identity_of(asker));
+  return std::hash<std::string>()(all);
+}
+
 milliseconds AggregateUpstream::part_limit(const Member& member) const {
   bool short_of = member.absent && loop_.now() - member.absent_since < kAbsentFor;
   return short_of ? std::min(kAbsentLimit, rules_.part_timeout) : rules_.part_timeout;
@@ -137,7 +144,13 @@ void AggregateUpstream::missed(Member& member, std::string_view method, const Mi
               {"method", method},
               {"reason", missing.reason},
               {"why", log::Excerpt(missing.text, 200)}});
-  if (is_away(missing.reason)) note_absent(member);
+  if (is_away(missing.reason)) return note_absent(member);
+  if (!missing.by_policy) refused(member);
+}
+
+void AggregateUpstream::refused(Member& member) {
+  if (member.facts || member.left || std::exchange(member.refused, true)) return;
+  if (!listens_.empty()) tell_listens(find(member.name));
 }
 
 void AggregateUpstream::doubt(Member& member) {
@@ -274,14 +287,17 @@ void AggregateUpstream::look() {
   if (listens_.empty() || stopping_) return;
   bool open = false;
   for (const auto& member : members_) {
-    if (member->facts && !member->absent && !member->doubted) continue;
+    if (member->is_known() && !member->absent && !member->doubted) continue;
     open = true;
     if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
-    core::CallRequest asked = own_request(listens_.begin()->second->request(), Method::server_discover, {});
+    // A policy may let one of them ask, and not another.
+    auto listen = listens_.upper_bound(member->denied_as);
+    if (listen == listens_.end()) listen = listens_.begin();
+    core::CallRequest asked = own_request(listen->second->request(), Method::server_discover, {});
     const auto asker = std::make_shared<const core::CallRequest>(asked);
     look->ask(std::move(asked), rules_.part_timeout,
-              [this, member, asker](Result<mcp::Message, core::Failure> answer) {
+              [this, member, asker, number = listen->first](Result<mcp::Message, core::Failure> answer) {
                 auto found = looks_.find(member->name);
                 if (found != looks_.end()) {
                   loop_.retire(std::move(found->second));
@@ -289,9 +305,17 @@ void AggregateUpstream::look() {
                 }
                 if (!answer && is_away(mcp::name(answer.error().reason))) return note_absent(*member);
                 bool was_doubted = std::exchange(member->doubted, false);
-                if (!answer || answer->kind() != mcp::MessageKind::result) return;
-                bool is_new = !member->facts;
-                learned(*member, *asker, *answer);
+                if (!answer && answer.error().by_policy) {  // its server was not asked
+                  member->denied_as = number;
+                  return;
+                }
+                // Whatever else it says, and to whom, it is there.
+                const bool told = answer && answer->kind() == mcp::MessageKind::result;
+                const bool is_new = told ? !member->facts : !member->is_known();
+                if (told)
+                  member->learn(*asker, facts_for_routing(member->name, *answer));
+                else if (!member->facts)
+                  member->refused = true;
                 // What broke though its server is there is opened again after its own pauses.
                 if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
               });

@@ -72,12 +72,16 @@ class AggregateUpstream final : public core::Upstream {
   std::vector<MemberFacts> known_facts() const;
   // How long this member is waited for.
   std::chrono::milliseconds part_limit(const Member& member) const;
+  // What the servers can tell one caller from the other by.
+  size_t identity_of(const core::CallRequest& asker) const;
   // Are all of them (or of those named) configured public?
   bool is_public() const;
   void learned(Member& member, const core::CallRequest& asker, const mcp::Message& discovered);
   // A part of an answer came, or is missing.
   void came(Member& member);
   void missed(Member& member, std::string_view method, const Missing& missing);
+  // It answered one client with an error: it is there, and who listens asks it with its own credentials.
+  void refused(Member& member);
   // Something of it broke: while somebody listens, it is asked whether it is there.
   void doubt(Member& member);
   // An item has no name that is its own.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "aggregate/aggregate_upstream.h"
 #include "json/json_at.h"
 #include "log/log.h"
@@ -13,9 +15,10 @@ namespace {
 using mcp::Field;
 using std::chrono::milliseconds;
 
-// Nobody can make Lineward ask more often than this.
+// Nobody can make Lineward ask more often than this, nor all together so many times in it: whoever comes then
+// has to do with what the others were told.
 constexpr milliseconds kPause{5000};
-constexpr milliseconds kNever{-1};
+constexpr size_t kMaxAskers = 32;
 constexpr size_t kMaxKey = 8192;
 
 std::vector<List> lists_of(Topic topic) {
@@ -31,9 +34,7 @@ std::vector<List> lists_of(Topic topic) {
 
 }  // namespace
 
-Discovery::Discovery(AggregateUpstream& aggregate) : aggregate_(aggregate) {
-  learned_at_.fill(kNever);
-}
+Discovery::Discovery(AggregateUpstream& aggregate) : aggregate_(aggregate) {}
 
 Discovery::~Discovery() = default;
 
@@ -42,9 +43,23 @@ void Discovery::stop() {
     round.reset();
 }
 
-bool Discovery::is_fresh(Topic topic) const {
-  milliseconds at = learned_at_[static_cast<size_t>(topic)];
-  return at != kNever && aggregate_.loop().now() - at < kPause;
+bool Discovery::is_fresh(Topic topic, const core::CallRequest& asker) const {
+  const milliseconds now = aggregate_.loop().now();
+  std::vector<Learned> fresh = learned_[static_cast<size_t>(topic)];
+  std::erase_if(fresh, [&](const Learned& one) { return now - one.at >= kPause; });
+  if (fresh.empty()) return false;
+  const size_t identity = aggregate_.identity_of(asker);
+  return fresh.size() >= kMaxAskers || std::any_of(fresh.begin(), fresh.end(), [&](const Learned& one) {
+           return one.identity == identity;
+         });
+}
+
+void Discovery::remember(Topic topic, size_t identity) {
+  const milliseconds now = aggregate_.loop().now();
+  auto& learned = learned_[static_cast<size_t>(topic)];
+  std::erase_if(learned,
+                [&](const Learned& one) { return now - one.at >= kPause || one.identity == identity; });
+  if (learned.size() < kMaxAskers) learned.push_back({identity, now});
 }
 
 uint64_t Discovery::learn(Topic topic, const core::CallRequest& like, std::function<void()> done) {
@@ -133,7 +148,9 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
       reading.cursor = std::move(next);
       return ask(topic, reading);
     }
-  } else if (!answer) {
+  } else if (answer) {
+    aggregate_.refused(member);
+  } else {
     aggregate_.missed(member, "learning",
                       {member.name, std::string(mcp::name(answer.error().reason)), answer.error().text});
     // Others than who asked are told so: that a server is away is true for all, that it refused this one's
@@ -162,7 +179,7 @@ void Discovery::check(Topic topic) {
         aggregate_.left_out(*reading->sub_request->member(), reading->list, key);
     }
   }
-  learned_at_[static_cast<size_t>(topic)] = aggregate_.loop().now();
+  remember(topic, aggregate_.identity_of(round->like));
   unread_[static_cast<size_t>(topic)] = std::move(round->unread);
   // One of its sub-requests is on the stack.
   auto waiting = std::exchange(round->waiting, {});

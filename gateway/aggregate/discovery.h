@@ -1,6 +1,7 @@
 // What has to be asked of the servers before a request can be routed: whose a name is that does not say it,
 // and who declares a capability. Asked on behalf of the client that needs it, for all who wait together, and
-// not again for a while: a name that is known is never asked for.
+// not again for a while, but for who has credentials of its own: a server may have refused the one who asked,
+// or have shown it less. A name that is known is never asked for.
 #pragma once
 
 #include <array>
@@ -29,8 +30,8 @@ class Discovery {
   explicit Discovery(AggregateUpstream& aggregate);
   ~Discovery();
 
-  // Was it asked a moment ago?
-  bool is_fresh(Topic topic) const;
+  // Was it asked a moment ago, as this one asks?
+  bool is_fresh(Topic topic, const core::CallRequest& asker) const;
   // Why a server did not answer when it was asked last, where one was away; null where none was.
   const core::Failure* unread(Topic topic) const {
     const auto& why = unread_[static_cast<size_t>(topic)];
@@ -38,8 +39,8 @@ class Discovery {
   }
   // Is it being asked?
   bool is_asking(Topic topic) const { return rounds_[static_cast<size_t>(topic)] != nullptr; }
-  // `done` is called once, never from here: when it is known, as far as the servers' limits allow. The number
-  // forgets it again.
+  // `done` is called once, never from here: when it is known, as far as the servers' limits allow, to `like`
+  // or to one before it that was asked for already. The number forgets it again.
   uint64_t learn(Topic topic, const core::CallRequest& like, std::function<void()> done);
   void forget(uint64_t waiter);
   void stop();
@@ -65,10 +66,15 @@ class Discovery {
   void ask(Topic topic, Reading& reading);
   void read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer);
   void check(Topic topic);
+  void remember(Topic topic, size_t identity);
 
   AggregateUpstream& aggregate_;
   std::array<std::unique_ptr<DiscoveryRound>, static_cast<size_t>(Topic::count_)> rounds_;
-  std::array<std::chrono::milliseconds, static_cast<size_t>(Topic::count_)> learned_at_;
+  struct Learned {
+    size_t identity = 0;  // of who asked (AggregateUpstream::identity_of)
+    std::chrono::milliseconds at{0};
+  };
+  std::array<std::vector<Learned>, static_cast<size_t>(Topic::count_)> learned_;  // a moment ago
   std::array<std::optional<core::Failure>, static_cast<size_t>(Topic::count_)> unread_;
   uint64_t next_waiter_ = 1;
   net::Lifetime lifetime_;

@@ -121,7 +121,7 @@ void FannedListen::open_legs() {
 }
 
 void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
-  if (!legs_open_ || legs_.count(member->name) > 0 || !member->facts) return;
+  if (!legs_open_ || legs_.count(member->name) > 0 || !member->is_known()) return;
   auto leg = std::make_unique<SubscriptionLeg>(*this, member);
   leg->tools = tools_ && member->may_announce(request_, "tools");
   leg->prompts = prompts_ && member->may_announce(request_, "prompts");
@@ -435,8 +435,11 @@ void FannedListen::came(const std::shared_ptr<Member>& member) {
   add_leg(member);
   leg = legs_.find(member->name);
   if (leg != legs_.end() && leg->second->is_down && leg->second->settled) again_now(*leg->second);
-  if (!member->facts) return;
-  change(member->facts->has("tools"), member->facts->has("prompts"), member->facts->has("resources"));
+  const auto& facts = member->facts;
+  auto may_have = [&](std::string_view capability) {
+    return facts ? facts->has(capability) : member->refused;
+  };
+  change(may_have("tools"), may_have("prompts"), may_have("resources"));
 }
 
 void FannedListen::left(const std::string& member) {

@@ -56,20 +56,29 @@ struct Member {
   }
   // Changes of that list, to who asks like that.
   bool may_announce(const core::CallRequest& asker, std::string_view capability) const {
-    return facts && (facts->has(capability, "listChanged") || asked_as != identity_of(asker));
+    if (!facts) return refused;
+    return facts->has(capability, "listChanged") || asked_as != identity_of(asker);
   }
+  // Can it be listened to? Where it has told nobody what it has, it may tell this one.
+  bool is_known() const { return facts.has_value() || refused; }
   void learn(const core::CallRequest& asker, MemberFacts told) {
     facts = facts ? united(*facts, std::move(told)) : std::move(told);
     asked_as = identity_of(asker);
   }
   size_t identity_of(const core::CallRequest& asker) const {
-    const auto shown = upstream::forwarded_headers(server, headers_for_it(asker.headers));
+    // What repeats one call's message says nothing of who asks.
+    const auto lasting = upstream::headers_of_client(asker.headers);
+    const auto shown = upstream::forwarded_headers(server, headers_for_it(lasting));
     return std::hash<std::string>()(upstream::identity_of(shown) + '\n' + asker.scope.principal);
   }
 
   // What it has said to anybody, for routing; what clients are told is asked for each of them.
   std::optional<MemberFacts> facts;
   size_t asked_as = 0;  // by whom it was asked last
+  // While there are none: it is there, and answered whoever asked it with something else (credentials that it
+  // does not take), which says nothing of what others get.
+  bool refused = false;
+  uint64_t denied_as = 0;  // the number of the listen as whose client a policy did not let it be asked last
   // It was not there when it was asked last: for a while it is not waited for as long as the others.
   bool absent = false;
   std::chrono::milliseconds absent_since{0};

@@ -55,7 +55,7 @@ RoutedCall::~RoutedCall() {
 }
 
 void RoutedCall::begin() {
-  names_something(request_.method) ? go(false) : go_by_capability(false);
+  names_something(request_.method) ? go() : go_by_capability();
 }
 
 void RoutedCall::learn(Topic topic) {
@@ -65,16 +65,20 @@ void RoutedCall::learn(Topic topic) {
   waiter_ = aggregate_.discovery().learn(topic, request_, lifetime_.guard([this, topic] {
     if (!live()) return;
     waiter_ = 0;
-    topic == Topic::facts ? go_by_capability(true) : go(true);
+    // It may have joined who asked with other credentials: then it asks with its own.
+    topic == Topic::facts ? go_by_capability() : go();
   }));
 }
 
-void RoutedCall::go(bool lists_read) {
+void RoutedCall::go() {
   const mcp::Message& message = request_.message;
   Topic topic = topic_of(message, request_.method);
-  Routed routed = route(aggregate_.shown(), message, request_.method, aggregate_.member_names(),
-                        lists_read || aggregate_.discovery().is_fresh(topic));
-  if (routed.fault == Fault::needs_lists) return learn(topic);
+  const std::vector<std::string> names = aggregate_.member_names();
+  Routed routed = route(aggregate_.shown(), message, request_.method, names, false);
+  if (routed.fault == Fault::needs_lists) {
+    if (!aggregate_.discovery().is_fresh(topic, request_)) return learn(topic);
+    routed = route(aggregate_.shown(), message, request_.method, names, true);
+  }
   json::Span at = target_at(message, request_.method);
   std::string target = json::string_at(message.bytes(), at);
   auto member = routed.fault == Fault::none ? aggregate_.find(routed.route.server) : nullptr;
@@ -103,10 +107,10 @@ void RoutedCall::go(bool lists_read) {
 }
 
 // A method that names nothing belongs to the one server that declares what it is a part of.
-void RoutedCall::go_by_capability(bool facts_read) {
+void RoutedCall::go_by_capability() {
   std::vector<MemberFacts> facts = aggregate_.known_facts();
   bool all_known = facts.size() == aggregate_.members().size();
-  if (!facts_read && !all_known && !aggregate_.discovery().is_fresh(Topic::facts)) return learn(Topic::facts);
+  if (!all_known && !aggregate_.discovery().is_fresh(Topic::facts, request_)) return learn(Topic::facts);
   const std::string& method = request_.message.method();
   std::vector<std::string> servers = servers_for(method, facts);
   if (servers.size() == 1) {
@@ -135,6 +139,7 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route)
   note_routed(*message);
   if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
     return fail_later(std::move(*refusal));
+  note_held(message->bytes().size());
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = request_.method;
@@ -210,6 +215,7 @@ void RoutedCall::retried(mcp::Message request) {
   if (at && !route_.raw.empty()) splice.replace(at, route_.raw);
   auto message = mcp::Message::parse(splice.empty() ? request.bytes() : splice.apply(), json::kDepthCeiling);
   request_.message = std::move(request);
+  if (message) note_held(message->bytes().size());
   if (message && inner_ && inner_->live()) inner_->retried(std::move(*message));
 }
 

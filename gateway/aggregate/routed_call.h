@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "aggregate/aggregate_upstream.h"
+#include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
 
@@ -39,9 +40,14 @@ class RoutedCall final : public core::PassingCall {
   void on_call_repeated() override;
 
   // Sent, or it will be answered from here.
-  void go(bool lists_read);
-  void go_by_capability(bool facts_read);
+  void go();
+  void go_by_capability();
   void send(const std::shared_ptr<Member>& member, const Route& route);
+  // The server's form of the request is one more beside the client's, for as long as the call.
+  void note_held(size_t bytes) {
+    held_.charge(request_.account());
+    held_.set(bytes);
+  }
   // Its owner hears whose call it is, though not from here.
   void note_routed(const mcp::Message& as_sent);
   void learn(Topic topic);
@@ -61,6 +67,7 @@ class RoutedCall final : public core::PassingCall {
   Route route_;
   uint64_t waiter_ = 0;  // for what has to be learned
   bool reached_server_ = false;
+  HeldBytes held_{Held::calls};
   net::Lifetime lifetime_;
 };
 

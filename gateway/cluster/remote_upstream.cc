@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "metrics/stats.h"
 
@@ -48,6 +49,8 @@ class RemoteCall final : public core::OwnedCall {
         tag_(request.tag),
         request_(request.message) {
     table_->calls_[number_] = this;
+    held_.charge(request.account());
+    held_.set(request_.bytes().size());
   }
   ~RemoteCall() override {
     if (live()) cancel_alive(table_->server());
@@ -88,6 +91,7 @@ class RemoteCall final : public core::OwnedCall {
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message request) override {
     request_ = request;
+    held_.set(request_.bytes().size());
     if (!live()) return;
     tell([number = number_, message = std::move(request)](RemoteCallServer& call_server) mutable {
       call_server.retried(number, std::move(message));
@@ -132,7 +136,8 @@ class RemoteCall final : public core::OwnedCall {
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
-  size_t taken_ = 0;  // bytes that were not told yet
+  HeldBytes held_{Held::calls};  // of it: the server's worker has another one
+  size_t taken_ = 0;             // bytes that were not told yet
   bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true;
   std::string server_info_;
 };

@@ -147,12 +147,12 @@ void ExchangeQuestions::resume() {
     exchange_.choose_limits();
   }
   exchange_.clock_.go_on(taken->spent);  // its server has it, also where it has answered meanwhile
-  if (taken->answer) return exchange_.on_call_message(std::move(*taken->answer));
-  // A reload may have brought a new form meanwhile: the call is with the old.
+  // A reload may have brought a new form meanwhile: the call is with the old, and so is what it was answered.
   exchange_.lease_ = std::move(taken->lease);
   if (!exchange_.routed_) exchange_.server_ = &exchange_.lease_->config;
   exchange_.call_ = std::move(taken->call);
   exchange_.tag_ = taken->tag;
+  if (taken->answer) return exchange_.on_call_message(std::move(*taken->answer));
   exchange_.call_->hand_over(exchange_, core::Handover::in_flight);
   exchange_.clock_.use_limits(exchange_.clock_.limits(), *exchange_.server_);
   asked_with_ = std::move(taken->asked_with);

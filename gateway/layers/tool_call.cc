@@ -138,6 +138,8 @@ std::optional<core::Failure> ToolCall::go() {
   core::CallRequest request;
   if (keeps_message_) {
     request = request_;
+    held_.charge(request_.account());
+    held_.set(request_.message.bytes().size());
   } else if (only_legacy) {
     mcp::Message message = std::move(request_.message);
     request = request_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/loop.h"
 
@@ -84,6 +85,7 @@ class ToolCall final : public core::PassingCall {
   bool listing_ = false;
   std::unique_ptr<core::WaitingPlace> place_;  // with it, but for the first that waits
   bool keeps_message_ = false;
+  HeldBytes held_{Held::calls};  // of that message, beside the one that was sent
   net::Timer timer_;
   net::Lifetime lifetime_;
 };
