@@ -21,20 +21,33 @@ constexpr milliseconds kRefusal{60000};
 
 }  // namespace
 
-CacheWatch::CacheWatch(net::Loop& loop, std::function<void()> unheard, std::function<void()> over)
-    : loop_(loop), unheard_(std::move(unheard)), over_(std::move(over)), timer_(loop) {}
+CacheWatch::CacheWatch(net::Loop& loop, core::CallRequest request, std::function<void()> unheard,
+                       std::function<void()> over)
+    : loop_(loop),
+      request_(std::move(request)),
+      unheard_(std::move(unheard)),
+      over_(std::move(over)),
+      timer_(loop) {
+  held_bytes_.set(request_.message.bytes().size());
+}
 
 CacheWatch::~CacheWatch() {
   if (call_ && call_->live()) call_->cancel("nothing of it is kept any more");
 }
 
-void CacheWatch::listen(core::Upstream& inner, core::CallRequest request) {
-  auto call = inner.start(std::move(request), *this);
+void CacheWatch::listen(core::Upstream& inner) {
+  auto call = inner.start(core::CallRequest(request_), *this);
   if (call) {
     call_ = std::move(*call);
   } else {
     ended();
   }
+}
+
+void CacheWatch::listen_again(core::Upstream& inner) {
+  refused_ = stood_ = false;
+  timer_.start(std::max(until_ - loop_.now(), milliseconds(0)), over_);
+  listen(inner);
 }
 
 void CacheWatch::hold(milliseconds until) {

@@ -3,7 +3,8 @@
 // by the hub, as what comes on any other listen does; here only matters whether it stands.
 //
 // It keeps no process alive and shares nothing with clients' listens. It ends a moment after the last list is
-// forgotten; when its server ends it, the lists are forgotten. Owned by the cache.
+// forgotten; when its server ends it, the lists are forgotten, and what is kept from then on is listened for
+// anew. Owned by the cache.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "core/upstream.h"
 #include "net/loop.h"
 
@@ -21,14 +23,20 @@ class CacheWatch final : public core::CallOwner {
  public:
   // `unheard`: what has changed until now was not told. It begins to stand after the first list was kept, and
   // ends before the last one is forgotten. `over` is called from a timer: nothing is held any more, or what
-  // was to be remembered of a refusal has been long enough.
-  CacheWatch(net::Loop& loop, std::function<void()> unheard, std::function<void()> over);
+  // was to be remembered of a refusal has been long enough. `request` is made as often as it is listened.
+  CacheWatch(net::Loop& loop, core::CallRequest request, std::function<void()> unheard,
+             std::function<void()> over);
   ~CacheWatch();
   CacheWatch(const CacheWatch&) = delete;
   CacheWatch& operator=(const CacheWatch&) = delete;
 
-  void listen(core::Upstream& inner, core::CallRequest request);
+  void listen(core::Upstream& inner);
   bool begun() const { return call_ != nullptr || refused_; }
+  // What was told until it was refused, or ended, was heard.
+  bool has_stood() const { return stood_; }
+  bool holds() const { return held_ > 0; }
+  // Once that is over, and lists are held.
+  void listen_again(core::Upstream& inner);
   // One more list is held, until then; one is not any more.
   void hold(std::chrono::milliseconds until);
   void let_go();
@@ -40,6 +48,8 @@ class CacheWatch final : public core::CallOwner {
   void ended();
 
   net::Loop& loop_;
+  const core::CallRequest request_;
+  HeldBytes held_bytes_{Held::listens};  // of it
   const std::function<void()> unheard_, over_;
   std::unique_ptr<core::Call> call_;
   bool stood_ = false;

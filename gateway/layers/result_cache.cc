@@ -372,12 +372,16 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
       return;
     }
     slot = std::make_unique<CacheWatch>(
-        loop_, [this, view] { unwatched(view); }, [this, view] { watch_over(view); });
+        loop_, watch_request(like, tells), [this, view] { unwatched(view); },
+        [this, view] { watch_over(view); });
+    // Those of an earlier one, which was refused.
+    for (const Entry& kept : entries_) {
+      if (kept.view == view) slot->hold(kept.until);
+    }
     // Not from here: an answer is on the stack.
-    loop_.defer(lifetime_, [this, view, request = watch_request(like, tells)]() mutable {
+    loop_.defer(lifetime_, [this, view] {
       auto found = !stopping_ ? watches_.find(view) : watches_.end();
-      if (found != watches_.end() && !found->second->begun())
-        found->second->listen(*inner_, std::move(request));
+      if (found != watches_.end() && !found->second->begun()) found->second->listen(*inner_);
     });
   }
   entry.view = view;
@@ -411,20 +415,31 @@ void ResultCache::unwatched(const std::string& view) {
   log_forgotten("subscriptions/listen", forgotten);
 }
 
+// No process is started only to be listened to: where callers have processes of their own, one that was just
+// asked has its.
+bool ResultCache::may_listen_again(const CacheWatch& watch) const {
+  if (inner_->era() != mcp::Era::modern) return false;
+  if (!server_.url.empty()) return true;
+  const bool has_one_process =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::shared;
+  return (has_one_process || watch.has_stood()) && !inner_->status().processes.empty();
+}
+
+// Lists that came after it was refused, or had ended, may be kept still: nobody has heard for them since.
 void ResultCache::watch_over(const std::string& view) {
   auto found = watches_.find(view);
   if (found == watches_.end()) return;
-  std::unique_ptr<CacheWatch> over = std::move(found->second);
-  watches_.erase(found);  // first: what is forgotten now lets go of nothing
+  CacheWatch& watch = *found->second;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     auto next = std::next(entry);
-    if (entry->view == view && loop_.now() >= entry->until)
-      forget(entry);
-    else if (entry->view == view)
-      entry->view.clear();
+    if (entry->view == view && loop_.now() >= entry->until) forget(entry);
     entry = next;
   }
-  loop_.retire(std::move(over));
+  if (watch.holds() && may_listen_again(watch)) return watch.listen_again(*inner_);
+  // Of a server that was never heard time alone counts, until the next list that is kept.
+  if (watch.holds() && watch.has_stood()) unwatched(view);
+  loop_.retire(std::move(found->second));
+  watches_.erase(found);
 }
 
 }  // namespace lineward::upstream

@@ -89,6 +89,7 @@ class ResultCache final : public core::PassingUpstream {
   // Lineward's own listens.
   void watch(Entry& entry, const core::CallRequest& like);
   void unwatched(const std::string& view);
+  bool may_listen_again(const CacheWatch& watch) const;
   void log_forgotten(std::string_view what, uint64_t results) const;
   std::string view_of(const core::CallRequest& like) const;
   void outdate(std::map<std::string, std::unique_ptr<SharedFetch>>::iterator fetch);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "json/json_member.h"
@@ -15,7 +16,10 @@ namespace {
 
 using mcp::Field;
 
-constexpr size_t kMaxViews = 64;
+// A view that is dropped costs its callers a list before each call: so many callers, and so much of what they
+// see, as take turns at one server.
+constexpr size_t kMaxViews = 4096;
+constexpr size_t kMaxBytes = 32 << 20;
 constexpr size_t kMaxTools = 5000;  // in one view, of those that are kept
 constexpr size_t kMaxNameBytes = 256;
 
@@ -66,15 +70,38 @@ ToolFacts facts_of(std::string_view tool) {
 }  // namespace
 
 ToolView& ToolCatalog::view(const std::string& key) {
-  if (views_.size() >= kMaxViews && views_.count(key) == 0) {
-    views_.erase(std::min_element(views_.begin(), views_.end(), [](const auto& a, const auto& b) {
-      return a.second.used < b.second.used;
-    }));
+  if (auto found = by_key_.find(key); found != by_key_.end()) {
+    views_.splice(views_.begin(), views_, found->second);
+    return views_.front();
   }
-  ToolView& view = views_[key];
-  view.used = ++uses_;
-  if (view.number == 0) view.number = uses_;
+  ToolView& view = views_.emplace_front();
+  view.key = key;
+  view.number = ++numbers_;
+  by_key_.emplace(view.key, views_.begin());
+  count(view, sizeof(ToolView) + key.size());
+  make_room(view);
   return view;
+}
+
+void ToolCatalog::count(ToolView& view, size_t bytes) {
+  bytes_ = bytes_ - view.held.mine() + bytes;
+  view.held.set(bytes);
+}
+
+// Without its pause a list that hangs would be waited for by each call.
+void ToolCatalog::make_room(const ToolView& current) {
+  while (views_.size() > 1 && (views_.size() > kMaxViews || bytes_ > kMaxBytes)) {
+    auto drop = std::find_if(views_.rbegin(), views_.rend(), [&](const ToolView& view) {
+      return &view != &current && view.pause.waits == 0;
+    });
+    if (drop == views_.rend()) {
+      drop = std::find_if(views_.rbegin(), views_.rend(),
+                          [&](const ToolView& view) { return &view != &current; });
+    }
+    bytes_ -= drop->held.mine();
+    by_key_.erase(drop->key);
+    views_.erase(std::prev(drop.base()));
+  }
 }
 
 bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
@@ -92,6 +119,7 @@ bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
     invalid = invalid || !facts.fault.empty();
     keep(view, name, std::move(facts));
   });
+  make_room(view);
   return invalid;
 }
 
@@ -100,7 +128,7 @@ void ToolCatalog::keep(ToolView& view, const std::string& name, ToolFacts facts)
   auto known = view.tools.find(name);
   const size_t before = known != view.tools.end() ? bytes_of(name, known->second) : 0;
   if (!matters) {
-    view.held.set(view.held.mine() - before);
+    count(view, view.held.mine() - before);
     if (known != view.tools.end()) view.tools.erase(known);
     return;
   }
@@ -109,7 +137,7 @@ void ToolCatalog::keep(ToolView& view, const std::string& name, ToolFacts facts)
     log::write(log::Level::warn, "tool.invalid",
                {{"upstream", upstream_}, {"tool", log::Excerpt(name, 128)}, {"why", facts.fault}});
   }
-  view.held.set(view.held.mine() - before + bytes_of(name, facts));
+  count(view, view.held.mine() - before + bytes_of(name, facts));
   view.tools[name] = std::move(facts);
 }
 
@@ -130,8 +158,8 @@ std::string ToolCatalog::without_invalid(const ToolView& view, const mcp::Messag
 
 void ToolCatalog::changed() {
   ++changes_;
-  for (auto& entry : views_)
-    entry.second.known = false;
+  for (ToolView& view : views_)
+    view.known = false;
 }
 
 std::string tools_list_request(const mcp::Message& like, bool modern, std::string_view cursor) {

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +25,13 @@ struct ToolFacts {
   std::string fault;        // why its definition is invalid
 };
 
+// Whoever let us wait for a list, or came to harm by it: when it is asked again, and how often that was so,
+// in a row.
+struct ListPause {
+  std::chrono::milliseconds not_before{0};
+  uint32_t waits = 0;
+};
+
 // What callers with the same credentials see.
 struct ToolView {
   // Ordered: names come from the server, which could choose them so that they meet in one bucket of a hash
@@ -30,12 +39,10 @@ struct ToolView {
   std::map<std::string, ToolFacts, std::less<>> tools;
   bool known = false;  // listed to the end since the last change
   std::chrono::milliseconds listed_at{0};
-  // The server let us wait for its list: when it is asked again, and how often that was so, in a row.
-  std::chrono::milliseconds not_before{0};
-  uint32_t waits = 0;
+  ListPause pause;      // of these callers' lists
   uint64_t number = 0;  // not that of a dropped one with the same key
-  uint64_t used = 0;
-  HeldBytes held{Held::servers};  // of the tools
+  std::string key;
+  HeldBytes held{Held::servers};  // of it, its key and its tools
 
   const ToolFacts* find(const std::string& name) const {
     auto found = tools.find(name);
@@ -47,8 +54,11 @@ class ToolCatalog {
  public:
   explicit ToolCatalog(std::string upstream) : upstream_(std::move(upstream)) {}
 
-  // Views are dropped, the longest unused first, when there are too many: keep the key, not the view.
+  // Views are dropped when there are too many, or they are too large together, the longest unused first, and
+  // those with a pause last: keep the key, not the view.
   ToolView& view(const std::string& key);
+  // Of everybody's lists: a process that all callers share is asked for none of them.
+  ListPause& pause() { return pause_; }
   // A page of a list. True when it holds tools whose definition is invalid.
   bool read(ToolView& view, const mcp::Message& page);
   // The page without those.
@@ -59,11 +69,17 @@ class ToolCatalog {
   uint64_t changes() const { return changes_; }
 
  private:
+  using Views = std::list<ToolView>;
   void keep(ToolView& view, const std::string& name, ToolFacts facts);
+  void count(ToolView& view, size_t bytes);
+  void make_room(const ToolView& current);
 
   std::string upstream_;  // for the log
-  std::unordered_map<std::string, ToolView> views_;
-  uint64_t uses_ = 0;
+  Views views_;           // used last first
+  std::unordered_map<std::string_view, Views::iterator> by_key_;
+  size_t bytes_ = 0;  // of all views
+  ListPause pause_;
+  uint64_t numbers_ = 0;
   uint64_t changes_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "layers/tool_upstream.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "http_client/http_headers.h"
@@ -23,6 +24,9 @@ constexpr milliseconds kListPatience{10000};
 constexpr milliseconds kFirstPause{10000};
 constexpr milliseconds kMaxPause{600000};
 constexpr uint32_t kMaxPages = 100;
+// Refusals of what one client has sent: another one's list may be fine.
+constexpr std::array<int, 4> kOfOneClient{mcp::kInvalidRequest, mcp::kInvalidParams,
+                                          mcp::kMissingClientCapability, mcp::kUnsupportedVersion};
 // Repeats that are always there, and that can be saved up.
 constexpr double kFirstRepeats = 3;
 constexpr double kMaxRepeats = 20;
@@ -206,7 +210,7 @@ void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
       one->unreached(failure);
     return;
   }
-  upstream.pause(upstream.book_.view(view), "tool.list_failed");
+  upstream.pause(upstream.book_.view(view), Whose::everybodys, "tool.list_failed");
   upstream.listed(*this, false);
 }
 
@@ -221,8 +225,10 @@ void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
   if (pages == 0) kept_in = its_view.number;
   if (message.kind() == mcp::MessageKind::error) {
     // A server without tools says so once. One over HTTP checks the headers itself, and says what it lacks.
-    const bool has_none = !upstream.is_stdio() || mcp::error_code(message) == mcp::kMethodNotFound;
-    if (!has_none) upstream.pause(its_view, "tool.list_failed");
+    const int code = mcp::error_code(message);
+    const bool has_none = !upstream.is_stdio() || code == mcp::kMethodNotFound;
+    const bool of_one = std::find(kOfOneClient.begin(), kOfOneClient.end(), code) != kOfOneClient.end();
+    if (!has_none) upstream.pause(its_view, of_one ? Whose::callers : Whose::everybodys, "tool.list_failed");
     return upstream.listed(*this, has_none);
   }
   if (message.kind() != mcp::MessageKind::result) return;
@@ -237,20 +243,33 @@ void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
 bool ToolUpstream::may_learn(const std::string& view) {
   auto found = listings_.find(view);
   if (found != listings_.end()) return !found->second->overdue;
-  return loop_.now() >= book_.view(view).not_before;
+  return loop_.now() >= std::max(book_.view(view).pause.not_before, book_.pause().not_before);
 }
 
-void ToolUpstream::pause(ToolView& view, std::string_view event) {
-  view.not_before =
-      loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(view.waits, 10u)), kMaxPause);
-  ++view.waits;
+// Callers have processes of their own with the other kinds of isolation: what one's own suffers is no
+// other's.
+bool ToolUpstream::has_one_process() const {
+  return is_stdio() && (server_.isolation == config::Isolation::automatic ||
+                        server_.isolation == config::Isolation::shared);
+}
+
+void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
+  auto lengthen = [&](ListPause& pause) {
+    // Several lists that end with one process are one failure.
+    if (loop_.now() < pause.not_before) return;
+    pause.not_before =
+        loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(pause.waits, 10u)), kMaxPause);
+    ++pause.waits;
+  };
+  lengthen(view.pause);
+  if (whose == Whose::everybodys && has_one_process()) lengthen(book_.pause());
   log::write(log::Level::warn, event, {{"upstream", server_.name}});
 }
 
 void ToolUpstream::go_without(Listing& listing) {
   listing.overdue = true;
   listing.patience.stop();
-  pause(book_.view(listing.view), "tool.list_late");
+  pause(book_.view(listing.view), Whose::everybodys, "tool.list_late");
   std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
   // It would have the only place.
   if (server_.limits.max_in_flight <= 1) drop(listing);
@@ -277,8 +296,8 @@ void ToolUpstream::listed(Listing& listing, bool to_the_end) {
   view.known = view.known || (to_the_end && listing.is_kept_in(view));
   view.listed_at = loop_.now();
   if (to_the_end) {
-    view.not_before = milliseconds(0);
-    view.waits = 0;
+    view.pause = {};
+    book_.pause() = {};
   }
   for (ToolCall* call : end(listing))
     call->learned(to_the_end);

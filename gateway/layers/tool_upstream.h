@@ -79,12 +79,14 @@ class ToolUpstream final : public core::PassingUpstream {
   // The listing is over; those that waited for it.
   std::vector<ToolCall*> end(Listing& listing);
   void drop(Listing& listing);
-  // The list is not asked for again at once.
-  void pause(ToolView& view, std::string_view event);
+  // The list is not asked for again at once: these callers' own, or, where all have one process, everybody's.
+  enum class Whose : uint8_t { callers, everybodys };
+  void pause(ToolView& view, Whose whose, std::string_view event);
   // Those who wait go on without the list, and nobody waits for it for a while.
   void go_without(Listing& listing);
   HeaderRole role_of(const core::CallRequest& request) const;
   bool is_stdio() const { return server_.url.empty(); }
+  bool has_one_process() const;
 
   net::Loop& loop_;
   const config::Server& server_;

@@ -44,7 +44,7 @@ bool refers_to_prompt(std::string_view reference) {
 
 class ToolFilter final : public plugin::Plugin {
  public:
-  ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::unique_ptr<ToolPins> pins,
+  ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::shared_ptr<ToolPins> pins,
              plugin::Host& host)
       : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host), resource_(host) {
     const config::PluginValues& values = entry.values;
@@ -92,7 +92,7 @@ class ToolFilter final : public plugin::Plugin {
   NameRule tools_, prompts_;
   UriRule resources_;
   ScopeRules scopes_;
-  std::unique_ptr<ToolPins> pins_;
+  std::shared_ptr<ToolPins> pins_;
   std::unique_ptr<net::FileWatch> watch_;
   plugin::Host& host_;
   const Resource resource_;
@@ -392,10 +392,10 @@ std::unique_ptr<plugin::Hook> ToolFilter::attach(plugin::ExchangeView& exchange)
 Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
   auto scopes = ScopeRules::make(entry.values.map("scopes"));
   if (!scopes) return fail(scopes.error().text);
-  std::unique_ptr<ToolPins> pins;
+  std::shared_ptr<ToolPins> pins;
   if (!entry.values.text("pin.file").empty()) {
-    pins = std::make_unique<ToolPins>(entry.path_of(entry.values.text("pin.file")),
-                                      static_cast<ToolPins::Mode>(entry.values.number("pin.mode")));
+    pins = ToolPins::of(entry.path_of(entry.values.text("pin.file")),
+                        static_cast<ToolPins::Mode>(entry.values.number("pin.mode")));
     auto read = pins->load();
     if (!read) return fail(read.error().text);
   }

@@ -135,6 +135,17 @@ std::string definition_digest(std::string_view json) {
   return out;
 }
 
+std::shared_ptr<ToolPins> ToolPins::of(const std::string& path, Mode mode) {
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::pair<std::string, Mode>, std::weak_ptr<ToolPins>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::erase_if(*all, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<ToolPins>& known = (*all)[{path, mode}];
+  auto pins = known.lock();
+  if (!pins) known = pins = std::make_shared<ToolPins>(path, mode);
+  return pins;
+}
+
 const ToolPins::Tool* ToolPins::find(std::string_view server, std::string_view name) const {
   auto tools = servers_.find(server);
   if (tools == servers_.end()) return nullptr;
@@ -148,8 +159,9 @@ ToolPins::Tool* ToolPins::find(std::string_view server, std::string_view name) {
 
 ToolPins::Finding ToolPins::check(std::string_view server, std::string_view revision, const std::string& name,
                                   std::string_view definition) {
-  Tool* tool = find(server, name);
   std::string digest = definition_digest(definition);
+  std::lock_guard<std::mutex> lock(mutex_);
+  Tool* tool = find(server, name);
   if (digest.empty()) {
     if (tool != nullptr) tool->changed = true;
     return Finding::ambiguous;
@@ -165,18 +177,22 @@ ToolPins::Finding ToolPins::check(std::string_view server, std::string_view revi
   }
   if (mode_ == Mode::enforce) return Finding::unknown;
   if (count_ >= kMaxDigests || name.size() > kMaxName) return Finding::full;
-  servers_[std::string(server)][name].digests.emplace(std::string(revision), std::move(digest));
+  Tool& learnt = servers_[std::string(server)][name];
+  learnt.digests.emplace(std::string(revision), std::move(digest));
+  learnt.unsaved = true;
   ++count_;
   unsaved_ = true;
   return Finding::learnt;
 }
 
 bool ToolPins::may_call(std::string_view server, const std::string& name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
   const Tool* tool = find(server, name);
   return tool == nullptr ? mode_ == Mode::learn : !tool->changed;
 }
 
 Status<> ToolPins::load() {
+  std::lock_guard<std::mutex> lock(file_mutex_);
   int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     if (errno == ENOENT && mode_ == Mode::learn) return Done{};
@@ -195,8 +211,22 @@ Status<> ToolPins::load() {
   size_t count = 0;
   auto read = parse(text, servers, count);
   if (!read) return read;
-  for (auto& [server, tools] : servers_) {  // what was seen to change stays so, until somebody edits its pin
+  take_in(std::move(servers), count);
+  return Done{};
+}
+
+// What was seen to change stays so, until somebody edits its pin.
+void ToolPins::take_in(std::map<std::string, Tools, std::less<>> servers, size_t count) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [server, tools] : servers_) {
     for (auto& [name, tool] : tools) {
+      if (tool.unsaved && count + tool.digests.size() <= kMaxDigests) {
+        Tool& kept = servers[server][name];
+        const size_t before = kept.digests.size();
+        kept.digests.insert(tool.digests.begin(), tool.digests.end());
+        count += kept.digests.size() - before;
+        kept.unsaved = kept.digests.size() > before;
+      }
       auto others = servers.find(server);
       if (!tool.changed || others == servers.end()) continue;
       auto other = others->second.find(name);
@@ -206,8 +236,6 @@ Status<> ToolPins::load() {
   }
   servers_ = std::move(servers);
   count_ = count;
-  unsaved_ = false;
-  return Done{};
 }
 
 // {"servers": {"github": {"search": {"2026-07-28": "sha256:…"}}}}
@@ -252,11 +280,21 @@ std::string ToolPins::text() const {
 }
 
 Status<> ToolPins::save() {
-  unsaved_ = false;
+  std::lock_guard<std::mutex> file_lock(file_mutex_);
+  std::string all;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!unsaved_) return Done{};  // another worker has written it
+    unsaved_ = false;
+    all = text();
+    for (auto& [server, tools] : servers_) {
+      for (auto& [name, tool] : tools)
+        tool.unsaved = false;
+    }
+  }
   std::string next = fmt::format("{}.{}.next", path_, ::getpid());
   int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_text()));
-  std::string all = text();
   size_t done = 0;
   while (done < all.size()) {
     ssize_t put = ::write(fd, all.data() + done, all.size() - done);

@@ -54,6 +54,7 @@ class CallBelow final : public core::Call {
 struct Below {
   std::optional<mcp::Era> era = mcp::Era::modern;
   core::Tells tells;
+  std::vector<core::UpstreamStatus::Process> processes;
   std::optional<core::Failure> refuses;
   std::vector<std::shared_ptr<BelowCall>> calls;
   BelowCall& last() {
@@ -67,6 +68,11 @@ struct UpstreamBelow final : core::PassingUpstream {
   const std::string& name() const override { return id; }
   std::optional<mcp::Era> era() const override { return below.era; }
   core::Tells tells() const override { return below.tells; }
+  core::UpstreamStatus status() const override {
+    core::UpstreamStatus status;
+    status.processes = below.processes;
+    return status;
+  }
   Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
       const core::CallRequest&) override {
     return std::unique_ptr<core::WaitingPlace>();

@@ -417,6 +417,9 @@ TEST_CASE("what Lineward asks a server to see whether it is there is not answere
   call->cancel("enough");
 }
 
+const std::string kAcknowledged =
+    R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})";
+
 TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when it cannot hear any more") {
   World world;
   world.below.tells.tools = true;
@@ -427,8 +430,7 @@ TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when 
   CHECK(listen.request.method == mcp::Method::subscriptions_listen);
   CHECK(listen.request.message.raw(Field::params_notifications) == R"({"toolsListChanged":true})");
   CHECK(listen.request.scope.principal == "p");
-  listen.says(
-      R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}})");
+  listen.says(kAcknowledged);
   // What had changed before was not told.
   CHECK_FALSE(world.remembers(world.request()));
   world.fill(world.request());
@@ -454,6 +456,46 @@ TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when 
     world.wait(milliseconds(1100));
     CHECK(listen.cancelled == "nothing of it is kept any more");
   }
+}
+
+TEST_CASE("what is kept just after its listen has ended is listened for again, or is forgotten") {
+  World world;
+  world.below.tells.tools = true;
+  bool again = true;
+  SECTION("over HTTP") {
+    world.config.url = "http://127.0.0.1:1/mcp";
+  }
+  SECTION("where a process is there") {
+    world.below.processes = {{1, 1}};
+  }
+  SECTION("but no process is started for it") {
+    again = false;
+  }
+  world.fill(world.request());
+  BelowCall& first = world.below.last();
+  first.says(kAcknowledged);
+  first.fails({EndReason::upstream_exited, "it has gone"});
+  world.fill(world.request());
+  REQUIRE(world.below.calls.size() == 3);
+  CHECK(world.remembers(world.request()));
+  world.wait(milliseconds(1100));
+  if (!again) {
+    CHECK(world.below.calls.size() == 3);
+    CHECK_FALSE(world.remembers(world.request()));
+    return;
+  }
+  REQUIRE(world.below.calls.size() == 4);
+  BelowCall& second = world.below.last();
+  CHECK(second.request.of_gateway);
+  CHECK(second.request.message.bytes() == first.request.message.bytes());
+  // Nobody heard what was told meanwhile.
+  CHECK(world.remembers(world.request()));
+  second.says(kAcknowledged);
+  CHECK_FALSE(world.remembers(world.request()));
+  world.fill(world.request());
+  world.says(kListChanged);
+  world.wait(milliseconds(1100));
+  CHECK(second.cancelled == "nothing of it is kept any more");
 }
 
 TEST_CASE("a cache that stops answers nothing from memory") {

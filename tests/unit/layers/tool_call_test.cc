@@ -432,7 +432,7 @@ TEST_CASE_METHOD(
   }
   SECTION("it is dropped between two pages for those of others") {
     below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
-    for (int i = 0; i < 64; ++i)
+    for (int i = 0; i < 5000; ++i)
       upstream->book().view("other" + std::to_string(i));
   }
   SECTION("it is as it was") {

@@ -63,9 +63,40 @@ TEST_CASE("views are kept apart and bounded; a change makes them unknown") {
   book.changed();
   CHECK_FALSE(book.view("a").known);
   CHECK(book.view("a").find("good") != nullptr);
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 1000; ++i)
+    book.view("v" + std::to_string(i));
+  CHECK(book.view("a").find("good") != nullptr);
+  for (int i = 0; i < 5000; ++i)
     book.view("v" + std::to_string(i));
   CHECK(book.view("a").find("good") == nullptr);
+}
+
+TEST_CASE("views are bounded in bytes too, and the one that is being read stays") {
+  const size_t before = HeldBytes::total(Held::servers);
+  std::string tools;
+  for (int i = 0; i < 1000; ++i) {
+    tools += (i == 0 ? "" : ",") + (R"({"name":")" + std::string(200, 'n') + std::to_string(i)) +
+             R"(","annotations":{"readOnlyHint":true}})";
+  }
+  const mcp::Message all = page(tools);
+  ToolCatalog book("s");
+  book.read(book.view("first"), all);
+  CHECK(book.view("first").tools.size() == 1000);
+  for (int i = 0; i < 300; ++i)
+    book.read(book.view("v" + std::to_string(i)), all);
+  CHECK(book.view("v299").tools.size() == 1000);
+  CHECK(book.view("first").tools.empty());
+  CHECK(HeldBytes::total(Held::servers) - before < 33 << 20);
+}
+
+TEST_CASE("a view whose list is not asked for at once outlives others") {
+  ToolCatalog book("s");
+  book.view("paused").pause.waits = 1;
+  book.view("a").known = true;
+  for (int i = 0; i < 5000; ++i)
+    book.view("v" + std::to_string(i));
+  CHECK(book.view("paused").pause.waits == 1);
+  CHECK_FALSE(book.view("a").known);
 }
 
 TEST_CASE("Lineward's own list is asked for as its client would") {

@@ -177,6 +177,32 @@ TEST_CASE("pins are learnt on first use, kept in the file, and enforced") {
   CHECK(pins.may_call("s", "add"));
 }
 
+TEST_CASE("workers have one set of pins for a file, which neither reads away what the other has learnt") {
+  TempFile file;
+  auto first = ToolPins::of(file.path, Mode::learn);
+  auto second = ToolPins::of(file.path, Mode::learn);
+  CHECK(first == second);
+  CHECK(first != ToolPins::of(file.path, Mode::enforce));
+  CHECK(first != ToolPins::of(file.path + "2", Mode::learn));
+  REQUIRE(first->load());
+  CHECK(first->check("s", "r", "a", R"({"name":"a"})") == Finding::learnt);
+  REQUIRE(first->save());
+  // It reads what was written before this was.
+  CHECK(first->check("s", "r", "b", R"({"name":"b"})") == Finding::learnt);
+  CHECK(first->check("s", "r2", "a", R"({"name":"a"})") == Finding::learnt);
+  REQUIRE(second->load());
+  CHECK(second->size() == 3);
+  CHECK(second->unsaved());
+  REQUIRE(second->save());
+  CHECK(file.text().find(R"("b")") != std::string::npos);
+  CHECK(file.text().find(R"("r2")") != std::string::npos);
+  // What a person takes out of the file is gone.
+  std::ofstream(file.path) << R"({"servers":{}})";
+  REQUIRE(second->load());
+  CHECK(first->size() == 0);
+  CHECK_FALSE(first->unsaved());
+}
+
 TEST_CASE("a file of pins that is missing or broken is an error, and keeps what was known") {
   TempFile file;
   CHECK_FALSE(ToolPins(file.path, Mode::enforce).load());
