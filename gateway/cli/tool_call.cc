@@ -69,7 +69,7 @@ class ProgressLine {
 
   mcp_client::Watch watch() {
     mcp_client::Watch watch;
-    if (shown_ == ShownProgress::none) return watch;
+    // Asked for also where it is not shown: a server that makes progress is waited for.
     watch.progress = [this](const json& params) {
       last_ = params;
       draw();
@@ -85,6 +85,7 @@ class ProgressLine {
 
  private:
   void draw() {
+    if (shown_ == ShownProgress::none) return;
     const auto elapsed = duration_cast<milliseconds>(Clock::now() - begun_);
     if (shown_ == ShownProgress::lines) {
       around_.err << progress_bar(last_, elapsed, 0) << "\n";
