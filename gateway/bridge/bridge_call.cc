@@ -162,6 +162,7 @@ void BridgeCall::on_call_message(mcp::Message&& message) {
     case mcp::MessageKind::result:
     case mcp::MessageKind::error: break;
   }
+  servers_word_ = inner_ && inner_->is_servers_word();
   bool has_session = !inner_ || inner_->has_session();
   retire_inner();
   switch (step_) {
