@@ -37,6 +37,8 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   std::optional<core::Failure> start_discover();
   std::optional<core::Failure> start_translated();
   void start_local();  // finish() comes later
+  // What is sent for it is another's call, which is this far.
+  void moved(core::CallPhase phase) { on_call_phase(phase); }
 
   // The end, not from within start().
   void finish(json::Text text);
@@ -100,6 +102,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   core::RoutedPtr answers_;  // of several servers as one; null: of the only one, or of all
   Step step_ = Step::local;
   bool written_ = false;       // told, of this round
+  bool taken_ = false;         // by the server, which has said something that is no error
   bool servers_word_ = false;  // what came last of the modern call, which is gone when its owner asks
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
