@@ -154,6 +154,9 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 
 void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
+  servers_word_ = inner_ && inner_->is_servers_word();
+  const bool takes = step_ == Step::translated && servers_word_ && message.kind() != mcp::MessageKind::error;
+  if (takes && !std::exchange(taken_, true)) session_.taken_by_server(request_);
   switch (message.kind()) {
     case mcp::MessageKind::request: return ask_live(message);
     case mcp::MessageKind::notification:

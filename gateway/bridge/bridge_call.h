@@ -30,13 +30,15 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
   bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
   const mcp::Message& request_message() const override { return request_.message; }
-  bool is_servers_word() const override { return step_ != Step::local; }
+  bool is_servers_word() const override { return servers_word_; }
 
   // Which of these comes first depends on the request; the session decides. None calls back at once.
   std::optional<core::Failure> start_as_it_came();  // the client's own `initialize`, as it came
   std::optional<core::Failure> start_discover();
   std::optional<core::Failure> start_translated();
   void start_local();  // finish() comes later
+  // What is sent for it is another's call, which is this far.
+  void moved(core::CallPhase phase) { on_call_phase(phase); }
 
   // The end, not from within start().
   void finish(json::Text text);
@@ -99,7 +101,9 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   std::unique_ptr<core::Call> inner_;
   core::RoutedPtr answers_;  // of several servers as one; null: of the only one, or of all
   Step step_ = Step::local;
-  bool written_ = false;  // told, of this round
+  bool written_ = false;       // told, of this round
+  bool taken_ = false;         // by the server, which has said something that is no error
+  bool servers_word_ = false;  // what came last of the modern call, which is gone when its owner asks
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
   HeldCount answers_held_{Held::calls};  // what the client has answered of them, while others are open

@@ -89,12 +89,12 @@ void BridgeListen::want(Lists lists) {
   changed();
 }
 
-void BridgeListen::subscribe(const std::string& uri, Settled settled) {
+void BridgeListen::subscribe(const core::CallRequest& request, const std::string& uri, Asker asker) {
   SharedText text = wish_.uris.find(uri);
   if (!text) text = shared_text(uri, account_);
   const bool is_new = !wish_.uris.contains(uri);
   if (wish_.uris.size() >= mcp::kMaxSubscriptions && is_new) {
-    return tell({text, true, std::move(settled)},
+    return tell({text, true, nullptr, std::move(asker)},
                 refusal_of(fmt::format("this session has {} subscriptions already", mcp::kMaxSubscriptions)));
   }
   size_t bytes = is_new ? uri.size() : 0;
@@ -102,22 +102,82 @@ void BridgeListen::subscribe(const std::string& uri, Settled settled) {
     bytes += one->text().size();
   if (is_new && bytes > kMaxUriBytes) {
     return tell(
-        {text, true, std::move(settled)},
+        {text, true, nullptr, std::move(asker)},
         refusal_of(fmt::format("the URIs of this session's subscriptions are longer than {} bytes together",
                                kMaxUriBytes)));
   }
   wish_.uris.insert(text);
-  waiters_.push_back({std::move(text), true, std::move(settled)});
+  waiters_.push_back({std::move(text), true, as_of(request), std::move(asker)});
   changed();
 }
 
-void BridgeListen::unsubscribe(const std::string& uri, Settled settled) {
+void BridgeListen::unsubscribe(const core::CallRequest& request, const std::string& uri, Asker asker) {
   SharedText text = wish_.uris.find(uri);
   if (!text) text = shared_text(uri, account_);
   wish_.uris.erase(uri);
   established_.uris.erase(uri);
-  waiters_.push_back({std::move(text), false, std::move(settled)});
+  waiters_.push_back({std::move(text), false, as_of(request), std::move(asker)});
   changed();
+}
+
+void BridgeListen::withdraw(uint64_t serial) {
+  auto left = std::find_if(waiters_.begin(), waiters_.end(),
+                           [&](const Waiter& waiter) { return waiter.asker.serial == serial; });
+  if (left == waiters_.end()) return;
+  const SharedText uri = left->uri;
+  const bool wanted = left->wanted;
+  waiters_.erase(left);
+  const bool is_needed = !wanted || established_.uris.contains(uri->text()) ||
+                         std::any_of(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) {
+                           return waiter.wanted && waiter.uri->text() == uri->text();
+                         });
+  if (is_needed) return;
+  wish_.uris.erase(uri->text());
+  changed();
+}
+
+BridgeListen::AsPtr BridgeListen::as_of(const core::CallRequest& request) {
+  auto as = std::make_shared<As>();
+  as->from = request.from;
+  as->headers = request.headers;
+  // Not the trace of that one call.
+  std::erase_if(as->headers, [](const auto& header) { return is_trace_header(header.first); });
+  as->bytes.charge(request.account());
+  as->bytes.set(as->from ? core::bytes_of(*as->from) : 0);
+  return as;
+}
+
+bool BridgeListen::is_same(const AsPtr& one, const AsPtr& other) {
+  return one == other || one->headers == other->headers;
+}
+
+bool BridgeListen::is_asked_by(const Listen& listen, const Waiter& waiter) {
+  return waiter.wanted == listen.wish.uris.contains(waiter.uri->text());
+}
+
+// Who asks for something new does it with its own credentials, one after the other.
+BridgeListen::AsPtr BridgeListen::next_as() const {
+  auto next = std::find_if(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) {
+    const std::string& uri = waiter.uri->text();
+    return waiter.wanted && wish_.uris.contains(uri) && !established_.uris.contains(uri);
+  });
+  return next == waiters_.end() ? kept_ : next->as;
+}
+
+// Without what others wait for: the server has to judge those too.
+BridgeListen::Wish BridgeListen::wish_of(const AsPtr& as) const {
+  Wish wish = wish_;
+  for (const SharedText& uri : wish_.uris) {
+    if (established_.uris.contains(uri->text())) continue;
+    bool mine = false, waited_for = false;
+    for (const Waiter& waiter : waiters_) {
+      if (!waiter.wanted || waiter.uri->text() != uri->text()) continue;
+      waited_for = true;
+      mine = mine || is_same(waiter.as, as);
+    }
+    if (waited_for && !mine) wish.uris.erase(uri->text());
+  }
+  return wish;
 }
 
 // Wishes of one loop turn make one listen.
@@ -140,16 +200,18 @@ void BridgeListen::refresh() {
     return settle();
   }
   if (current_ && current_->wish == wish_) return settle();
+  const AsPtr as = next_as();
+  Wish wish = wish_of(as);
   std::string filter;
   auto add = [&](const std::string& member) { filter += (filter.empty() ? "" : ",") + member; };
-  if (wish_.lists.tools) add(R"("toolsListChanged":true)");
-  if (wish_.lists.prompts) add(R"("promptsListChanged":true)");
-  if (wish_.lists.resources) add(R"("resourcesListChanged":true)");
+  if (wish.lists.tools) add(R"("toolsListChanged":true)");
+  if (wish.lists.prompts) add(R"("promptsListChanged":true)");
+  if (wish.lists.resources) add(R"("resourcesListChanged":true)");
   std::string uris;
-  for (const auto& uri : wish_.uris)
+  for (const auto& uri : wish.uris)
     uris += (uris.empty() ? "" : ",") + json::quote(uri->text());
   if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
-  next_ = std::make_unique<Listen>(*this, wish_);
+  next_ = std::make_unique<Listen>(*this, std::move(wish), as);
   auto message = mcp::Message::parse(make_("{" + filter + "}"));
   if (!message) return lost(*next_, "the wishes of this session make no message", Loss::refused);
   next_->request_bytes.charge(account_);
@@ -159,28 +221,28 @@ void BridgeListen::refresh() {
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
   request.scope = scope_;
-  request.headers = headers_;
-  request.from = from_;
+  request.headers = as->headers;
+  request.from = as->from;
   request.takes_late_grants = true;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error());
   next_->call = std::move(*call);
 }
 
-// Not the trace of that one call.
 void BridgeListen::use_request(const core::CallRequest& request) {
-  from_ = request.from;
+  kept_ = as_of(request);
   account_ = request.account();
-  from_bytes_.charge(account_);
-  from_bytes_.set(from_ ? core::bytes_of(*from_) : 0);
-  headers_ = request.headers;
-  std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
+  asked();
+}
+
+void BridgeListen::asked() {
   if (std::exchange(given_up_, false)) changed();
 }
 
 // ---- what the server says ----
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
+  if (!acknowledged) listen.moved(*this, phase);
   if (phase != core::CallPhase::written || acknowledged) return;
   const milliseconds limit = listen.server_.timeouts.acknowledge;
   ack_limit.start(limit, [this, limit] {
@@ -189,6 +251,16 @@ void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
         fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
     listen.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);
   });
+}
+
+// Who waits hears how far it is, and may leave then.
+void BridgeListen::moved(const Listen& listen, core::CallPhase phase) {
+  std::vector<std::function<void(core::CallPhase)>> told;
+  for (const Waiter& waiter : waiters_) {
+    if (is_asked_by(listen, waiter)) told.push_back(waiter.asker.moved);
+  }
+  for (const auto& tell_one : told)
+    tell_one(phase);
 }
 
 void BridgeListen::heard(Listen& listen, mcp::Message message) {
@@ -221,6 +293,7 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   // The server's process was replaced, and our listen put to the new one: this is its second acknowledgement.
   if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
   if (&listen != next_.get()) return;
+  kept_ = listen.as;
   refuse_ungranted(listen);
   // Among many servers, one that refused what was wished may have refused the rest of it as well.
   if (current_ && current_->wish == wish_) {
@@ -290,7 +363,7 @@ void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   if (over.empty()) {
     // Its client can do something about that, log in or wait: who waits is told at once, as about any
     // request.
-    if (mcp::is_refusal_of_client(failure.reason)) fail_waiters(failure);
+    if (mcp::is_refusal_of_client(failure.reason)) fail_waiters(failure, listen.as);
     return lost(listen, failure.text, Loss::refused, no_sooner_than(failure));
   }
   log::write(log::Level::info, "session.listen_narrowed",
@@ -340,6 +413,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
              {{"upstream", server_.name}, {"why", log::Excerpt(why, 200)}});
   missed_ = missed_ || was_current || !current_;
   if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
+  const AsPtr as = listen.as;
   drop(was_current ? current_ : next_, "it was given up");
   if (loss == Loss::for_good) {
     fail_waiters(why);
@@ -347,17 +421,23 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
     return changed();
   }
   // What stood before may stand again without what was wished on top of it.
-  if (loss == Loss::refused) fail_waiters(why);
-  if (loss == Loss::refused && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
+  if (loss == Loss::refused) fail_waiters(why, as);
+  // Nothing is said of those whose credentials the server has taken, or not seen yet.
+  const bool is_anothers = !is_same(as, kept_);
+  if (loss == Loss::refused && is_anothers) return changed();
+  const bool tells_at_once = loss == Loss::refused || loss == Loss::no_room;
+  if (tells_at_once && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
   // Who says when there is room again, as a rate limit does, is waited for as who has no room.
   const bool is_told_when = loss == Loss::refused && no_sooner >= milliseconds(0);
   if (loss != Loss::no_room && !is_told_when && ++failures_ > kTries) {
     fail_waiters(why);
-    return give_up();
+    if (!is_anothers) return give_up();
+    failures_ = 0;
+    return changed();
   }
   if (next_) return;  // another is being made anyway
   milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(failures_, 1u) - 1, 20u));
-  after_refusal_ = loss == Loss::refused;
+  after_refusal_ = tells_at_once;
   again_.start(std::min<milliseconds>(std::max(wait, no_sooner), server_.restart.max_backoff), [this] {
     after_refusal_ = false;
     refresh();
@@ -365,7 +445,10 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
 }
 
 // An open circuit says how long it is open: to ask before that would only be logged, once for each try.
+// Who waits is told of either at once, as about any request.
 void BridgeListen::lost(Listen& listen, const core::Failure& failure) {
+  const bool counts = &listen == next_.get() && loss_of(failure) == Loss::no_room;
+  if (counts && !stopped_) fail_waiters(failure, listen.as);
   lost(listen, failure.text, loss_of(failure), no_sooner_than(failure));
 }
 
@@ -377,14 +460,18 @@ void BridgeListen::give_up() {
   log::write(log::Level::warn, "session.listen_given_up", {{"upstream", server_.name}});
 }
 
-void BridgeListen::fail_waiters(const std::string& why) {
-  fail_waiters(refusal_of(std::string(kNoListen) + why));
+void BridgeListen::fail_waiters(const std::string& why, const AsPtr& as) {
+  fail_waiters(refusal_of(std::string(kNoListen) + why), as);
 }
 
-void BridgeListen::fail_waiters(const core::Failure& refusal) {
+void BridgeListen::fail_waiters(const core::Failure& refusal, const AsPtr& as) {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
   for (Waiter& waiter : waiting) {
+    if (as && !is_same(waiter.as, as)) {
+      waiters_.push_back(std::move(waiter));
+      continue;
+    }
     bool stands = !waiter.wanted || established_.uris.contains(waiter.uri->text());
     if (!stands) wish_.uris.erase(waiter.uri->text());
     tell(std::move(waiter), stands ? std::nullopt : std::optional(refusal));
@@ -394,7 +481,7 @@ void BridgeListen::fail_waiters(const core::Failure& refusal) {
 // In Lineward's own sentence: what the server says in it is told as everything that Lineward tells.
 void BridgeListen::tell(Waiter waiter, std::optional<core::Failure> refusal) {
   if (refusal) refusal->text = redaction::apply(refusal->text);
-  loop_.defer(lifetime_, [this, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
+  loop_.defer(lifetime_, [this, settled = std::move(waiter.asker.settled), refusal = std::move(refusal)] {
     if (!stopped_) settled(refusal);
   });
 }

@@ -38,12 +38,23 @@ class BridgeListen {
 
   // From here on it goes where the session's own requests go (core::CallRequest::of_session).
   void go_with(const core::Scope& session) { scope_ = session; }
-  // The client's headers that go on, and who it is, from its last request: a listen is its own request too.
+  // The client's headers that go on, and who it is, from the last request that the server has taken: a listen
+  // is its own request too, and one that nobody has judged may be a stranger's.
   void use_request(const core::CallRequest& request);
+  // The session has made a request, whoever it was.
+  void asked();
   void want(Lists lists);
-  // `settled` is called once, never from here: when a listen with (or without) it stands.
-  void subscribe(const std::string& uri, Settled settled);
-  void unsubscribe(const std::string& uri, Settled settled);
+  // A subscribe or unsubscribe is put to the server as a listen: with its own headers, which are kept once
+  // that is acknowledged. Neither function is called from here, and neither after withdraw().
+  struct Asker {
+    uint64_t serial = 0;
+    std::function<void(core::CallPhase)> moved;  // of the listen that asks for it
+    Settled settled;                             // once: when a listen with (or without) it stands
+  };
+  void subscribe(const core::CallRequest& request, const std::string& uri, Asker asker);
+  void unsubscribe(const core::CallRequest& request, const std::string& uri, Asker asker);
+  // Nobody waits for it any more; a subscription that does not stand yet is not wished any more.
+  void withdraw(uint64_t serial);
   // Nothing is delivered, settled or opened after this.
   void stop(std::string_view why);
 
@@ -54,9 +65,19 @@ class BridgeListen {
     bool empty() const { return lists == Lists{} && uris.empty(); }
     bool operator==(const Wish&) const = default;
   };
+  // As whom the server is asked.
+  struct As {
+    core::HeaderFields headers;
+    core::ClientRequestPtr from;
+    HeldBytes bytes{Held::listens};
+  };
+  using AsPtr = std::shared_ptr<const As>;
   struct Listen final : core::CallOwner {
-    Listen(BridgeListen& its_listen, Wish its_wish)
-        : listen(its_listen), wish(std::move(its_wish)), ack_limit(its_listen.loop_) {}
+    Listen(BridgeListen& its_listen, Wish its_wish, AsPtr asked_as)
+        : listen(its_listen),
+          wish(std::move(its_wish)),
+          as(std::move(asked_as)),
+          ack_limit(its_listen.loop_) {}
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
@@ -67,6 +88,7 @@ class BridgeListen {
 
     BridgeListen& listen;
     Wish wish;
+    AsPtr as;
     KeptRefs granted;  // URIs
     bool acknowledged = false;
     std::chrono::milliseconds since{0};  // the acknowledgement
@@ -81,11 +103,19 @@ class BridgeListen {
   struct Waiter {
     SharedText uri;
     bool wanted;
-    Settled settled;
+    AsPtr as;
+    Asker asker;
   };
 
+  static AsPtr as_of(const core::CallRequest& request);
+  static bool is_same(const AsPtr& one, const AsPtr& other);
+  // Does this listen ask for what it waits for?
+  static bool is_asked_by(const Listen& listen, const Waiter& waiter);
+  AsPtr next_as() const;
+  Wish wish_of(const AsPtr& as) const;
   void changed();
   void refresh();
+  void moved(const Listen& listen, core::CallPhase phase);
   void heard(Listen& listen, mcp::Message message);
   void acknowledged(Listen& listen, const mcp::Message& message);
   void notify(Listen& listen, mcp::Message message);
@@ -98,8 +128,9 @@ class BridgeListen {
   void end(const KeptRefs& over, const std::string& why);
   void refuse_ungranted(const Listen& listen);
   void give_up();
-  void fail_waiters(const core::Failure& refusal);
-  void fail_waiters(const std::string& why);
+  // All, or those whose wish is asked for in these credentials.
+  void fail_waiters(const core::Failure& refusal, const AsPtr& as = nullptr);
+  void fail_waiters(const std::string& why, const AsPtr& as = nullptr);
   void tell(Waiter waiter, std::optional<core::Failure> refusal);
   void settle();
   void tell_changes(const Wish& wish);
@@ -109,9 +140,7 @@ class BridgeListen {
   core::Upstream& inner_;
   const config::Server& server_;
   core::Scope scope_;
-  core::HeaderFields headers_;
-  core::ClientRequestPtr from_;
-  HeldBytes from_bytes_{Held::listens};
+  AsPtr kept_ = std::make_shared<const As>();
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   AccountPtr account_;
@@ -122,9 +151,10 @@ class BridgeListen {
   std::vector<Waiter> waiters_;
   net::Timer again_;
   uint32_t failures_ = 0;
-  bool after_refusal_ = false;  // `again_` waits since it was refused, which holds up no new wish
-  bool given_up_ = false;       // the budget is used up, and nothing asked for since
-  bool missed_ = false;         // none stood for a while: what may have been missed is told when one does
+  bool after_refusal_ =
+      false;               // `again_` waits since it was refused or had no room, which holds up no new wish
+  bool given_up_ = false;  // the budget is used up, and nothing asked for since
+  bool missed_ = false;    // none stood for a while: what may have been missed is told when one does
   bool scheduled_ = false;
   bool stopped_ = false;
   net::Lifetime lifetime_;

@@ -60,9 +60,10 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
          fmt::format("this session was never initialised by {}", inner().name())}};
   }
   auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
-  listen_.use_request(call->request());
+  listen_.asked();
   std::optional<core::Failure> failure;
   if (handshake) {
+    listen_.use_request(call->request());
     client_ = mcp::read_initialize_params(call->request().message, call->request().wire());
     client_bytes_.charge(call->request().account());
     client_bytes_.set(mcp::bytes_of(client_));
@@ -139,6 +140,12 @@ bool BridgeSession::keep_level(std::string level) {
   return true;
 }
 
+// What the session's listen goes out with: a request that the server has not answered yet may be a
+// stranger's, or bring a token whose time is over.
+void BridgeSession::taken_by_server(const core::CallRequest& request) {
+  listen_.use_request(request);
+}
+
 void BridgeSession::subscription(BridgeCall& call, bool wanted) {
   if (!server_->resources_subscribe) {
     return refuse_later(call, mcp::kMethodNotFound, "this server's resources cannot be subscribed to");
@@ -151,15 +158,21 @@ void BridgeSession::subscription(BridgeCall& call, bool wanted) {
     BridgeCall* one = find(serial);
     if (one == nullptr) return;
     if (!refusal) return one->finish(std::string(kEmptyResult));
-    if (mcp::is_refusal_of_client(refusal->reason)) return one->fail(*refusal);
+    const bool as_it_is = mcp::is_refusal_of_client(refusal->reason) || mcp::is_lack_of_room(refusal->reason);
+    if (as_it_is) return one->fail(*refusal);
     one->finish(mcp::error_message("0", mcp::kInvalidParams, refusal->text));
   };
-  call.start_local();
-  wanted ? listen_.subscribe(uri, settled) : listen_.unsubscribe(uri, settled);
+  auto moved = [this, serial = call.serial()](core::CallPhase phase) {
+    if (BridgeCall* one = find(serial)) one->moved(phase);
+  };
+  BridgeListen::Asker asker{call.serial(), std::move(moved), std::move(settled)};
+  wanted ? listen_.subscribe(call.request(), uri, std::move(asker))
+         : listen_.unsubscribe(call.request(), uri, std::move(asker));
 }
 
 void BridgeSession::left(BridgeCall& call) {
   calls_.erase(call.serial());
+  listen_.withdraw(call.serial());
   std::erase_if(questions_, [&](const auto& entry) { return entry.second == &call; });
 }
 

@@ -69,6 +69,7 @@ class BridgeSession {
     return next_call_++;
   }
   void left(BridgeCall& call);
+  void taken_by_server(const core::CallRequest& request);
   // The server's answer to this session's own `initialize` is good, and counts.
   void serves_itself(const mcp::Message& answer, bool has_session);
   void learned_modern_only(bool for_good) { bridge_.learned_modern_only(for_good); }

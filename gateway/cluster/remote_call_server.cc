@@ -134,6 +134,7 @@ void RemoteCallServer::InboundCall::on_call_message(mcp::Message&& message) {
   if (kind != MessageKind::notification) told.server_info = call->server_info();
   if (told.last) {
     told.has_session = call->has_session();
+    told.is_servers_word = call->is_servers_word();
   } else {
     under_way += message.bytes().size();
     const bool now = !held && under_way > kMaxUnderWay;

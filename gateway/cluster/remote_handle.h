@@ -50,6 +50,7 @@ struct RemoteMessage {
   bool can_pause = false;
   bool of_legacy_server = false;
   bool has_session = true;
+  bool is_servers_word = true;      // of the last one
   std::string server_info;          // with questions and answers
   std::unique_ptr<HeldBytes> held;  // its bytes, from where it was posted to where it is taken
 };

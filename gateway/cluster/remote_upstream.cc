@@ -100,6 +100,7 @@ class RemoteCall final : public core::OwnedCall {
   std::string server_info() const override { return server_info_; }
   bool of_legacy_server() const override { return of_legacy_server_; }
   bool has_session() const override { return has_session_; }
+  bool is_servers_word() const override { return is_servers_word_; }
 
   void on_phase(core::CallPhase phase) { owner_->on_call_phase(phase); }
   void on_repeated() { owner_->on_call_repeated(); }
@@ -109,6 +110,7 @@ class RemoteCall final : public core::OwnedCall {
     can_pause_ = told.can_pause;
     of_legacy_server_ = told.of_legacy_server;
     has_session_ = told.has_session;
+    is_servers_word_ = told.is_servers_word;
     if (!told.server_info.empty()) server_info_ = std::move(told.server_info);
     if (told.last) return leave()->on_call_message(std::move(told.message));
     taken_ += told.message.bytes().size();
@@ -136,9 +138,14 @@ class RemoteCall final : public core::OwnedCall {
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
+<<<<<<< HEAD
   HeldBytes held_{Held::calls};  // of it: the server's worker has another one
   size_t taken_ = 0;             // bytes that were not told yet
   bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true;
+=======
+  size_t taken_ = 0;  // bytes that were not told yet
+  bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true, is_servers_word_ = true;
+>>>>>>> 115c28b37892b655bb828924163c570e69f157d5
   std::string server_info_;
 };
 

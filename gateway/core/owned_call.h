@@ -62,7 +62,8 @@ class PassingCall : public OwnedCall, public CallOwner {
   std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
   bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
   bool is_answered() const override { return inner_ && inner_->is_answered(); }
-  bool is_servers_word() const override { return !inner_ || inner_->is_servers_word(); }
+  // What is answered before there is a call behind comes from here.
+  bool is_servers_word() const override { return inner_ && inner_->is_servers_word(); }
   bool has_session() const override { return !inner_ || inner_->has_session(); }
 
   // CallOwner

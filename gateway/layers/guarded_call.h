@@ -35,6 +35,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void hand_over(core::CallOwner& owner, core::Handover how) override;
   void retried(mcp::Message request) override;
   bool is_answered() const override { return live() && passage_.has_last(); }
+  bool is_servers_word() const override { return !answer_ && PassingCall::is_servers_word(); }
 
  private:
   // core::CallOwner, of the server's call

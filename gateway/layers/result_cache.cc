@@ -82,6 +82,8 @@ class KeptAnswer final : public SharedCallHandle {
             loop, [](void* self) { static_cast<KeptAnswer*>(self)->tell(); }, this) {
     later_.schedule();
   }
+  // Not about who asks now: what is everybody's may be kept from credentials that are not this caller's.
+  bool is_servers_word() const override { return false; }
 
  private:
   void tell() {

@@ -32,6 +32,7 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   CHECK_FALSE(call->live());
   CHECK(call->server_info() == "info");
   CHECK(call->of_legacy_server());
+  CHECK_FALSE(call->is_servers_word());
   CHECK(world.near.upstream->era() == mcp::Era::legacy);
   world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
 }

@@ -83,6 +83,7 @@ struct FakeCall final : core::Call {
   void retried(mcp::Message message) override { heard->retried = message.bytes(); }
   std::string server_info() const override { return "info"; }
   bool of_legacy_server() const override { return true; }
+  bool is_servers_word() const override { return false; }
 
   void say(mcp::Message message) {
     const bool last =

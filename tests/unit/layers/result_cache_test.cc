@@ -106,6 +106,7 @@ TEST_CASE("what may be kept is answered from memory, with what is left of its ti
   CHECK(left < 60000);
   CHECK(left > 30000);
   CHECK_FALSE(call->live());
+  CHECK_FALSE(call->is_servers_word());
   CHECK(world.asked() == 1);
 }
 

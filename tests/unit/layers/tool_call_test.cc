@@ -39,6 +39,7 @@ struct ServersCall final : core::Call {
   std::string server_info() const override { return R"({"name":"its server"})"; }
   bool of_legacy_server() const override { return true; }
   bool has_session() const override { return false; }
+  bool is_servers_word() const override { return false; }
   Told& told;
   core::CallRequest asked;
 };
@@ -86,6 +87,7 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   CHECK((*call)->server_info() == R"({"name":"its server"})");
   CHECK((*call)->of_legacy_server());
   CHECK_FALSE((*call)->has_session());
+  CHECK_FALSE((*call)->is_servers_word());
   (*call)->cancel("its client left");
   CHECK(told.cancelled);
   CHECK_FALSE((*call)->pause());
