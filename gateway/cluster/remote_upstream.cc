@@ -138,14 +138,9 @@ class RemoteCall final : public core::OwnedCall {
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
-<<<<<<< HEAD
   HeldBytes held_{Held::calls};  // of it: the server's worker has another one
   size_t taken_ = 0;             // bytes that were not told yet
-  bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true;
-=======
-  size_t taken_ = 0;  // bytes that were not told yet
   bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true, is_servers_word_ = true;
->>>>>>> 115c28b37892b655bb828924163c570e69f157d5
   std::string server_info_;
 };
 
