@@ -67,6 +67,11 @@ ToolFacts facts_of(std::string_view tool) {
   return facts;
 }
 
+// Without its tools: it stays when its callers have gone, and is nobody's then.
+size_t own_bytes(const ToolView& view) {
+  return sizeof(ToolView) + view.key.size();
+}
+
 }  // namespace
 
 ToolView& ToolCatalog::view(const std::string& key) {
@@ -78,7 +83,7 @@ ToolView& ToolCatalog::view(const std::string& key) {
   view.key = key;
   view.number = ++numbers_;
   by_key_.emplace(view.key, views_.begin());
-  count(view, sizeof(ToolView) + key.size());
+  bytes_ += own_bytes(view);
   make_room(view);
   return view;
 }
@@ -98,7 +103,7 @@ void ToolCatalog::make_room(const ToolView& current) {
       drop = std::find_if(views_.rbegin(), views_.rend(),
                           [&](const ToolView& view) { return &view != &current; });
     }
-    bytes_ -= drop->held.mine();
+    bytes_ -= own_bytes(*drop) + drop->held.mine();
     by_key_.erase(drop->key);
     views_.erase(std::prev(drop.base()));
   }

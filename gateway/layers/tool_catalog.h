@@ -42,7 +42,7 @@ struct ToolView {
   ListPause pause;      // of these callers' lists
   uint64_t number = 0;  // not that of a dropped one with the same key
   std::string key;
-  HeldBytes held{Held::servers};  // of it, its key and its tools
+  HeldBytes held{Held::servers};  // of the tools
 
   const ToolFacts* find(const std::string& name) const {
     auto found = tools.find(name);
@@ -77,7 +77,7 @@ class ToolCatalog {
   std::string upstream_;  // for the log
   Views views_;           // used last first
   std::unordered_map<std::string_view, Views::iterator> by_key_;
-  size_t bytes_ = 0;  // of all views
+  size_t bytes_ = 0;  // of all views, with their keys and tools
   ListPause pause_;
   uint64_t numbers_ = 0;
   uint64_t changes_ = 0;
