@@ -70,16 +70,17 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving) {
   client::PathTable table = routes(config, placement);
+  // All servers as one have no process that could be leaving: what they have under way goes on.
   const auto is_there = [&](const std::string& server) {
-    return leaving.count(server) > 0 || table.forward.count(server) > 0;
+    return leaving.count(server) > 0 || table.forward.count(server) > 0 || config::is_aggregate(server);
   };
+  // By what goes up to it its clients are told from others who know a session's id.
+  for (const auto& [server, rules] : before.forward) {
+    if (is_there(server)) table.forward.emplace(server, rules);
+  }
   for (const auto* paths : {&before.servers, &before.leaving}) {
     for (const auto& [path, server] : *paths) {
-      if (!is_there(server)) continue;
-      if (table.servers.count(path) == 0) table.leaving[path] = server;
-      // By what goes up to it its clients are told from others who know a session's id.
-      if (auto rules = before.forward.find(server); rules != before.forward.end())
-        table.forward.emplace(server, rules->second);
+      if (is_there(server) && table.servers.count(path) == 0) table.leaving[path] = server;
     }
   }
   // Who has calls under way still cancels them there, and answers what is asked.

@@ -65,6 +65,11 @@ struct PathTable {
   // The former servers of a path.
   const std::vector<std::string>& before(std::string_view path) const;
 
+  // The worker that a server lives on.
+  size_t home(const std::string& server) const {
+    auto worker = placement.find(server);
+    return worker == placement.end() ? 0 : worker->second;
+  }
   // The worker that answers requests for this path; the first one where no server does.
   size_t worker_of(std::string_view path) const;
 };

@@ -5,6 +5,7 @@
 
 #include "client/http/admission.h"
 #include "client/http/forwarding.h"
+#include "mcp/revision.h"
 
 namespace lineward::client {
 namespace {
@@ -75,9 +76,18 @@ std::string_view SessionDirectory::named_by(const ClientConnection& connection) 
 
 // The names that replicas share are read by nobody before the client is known: there the path alone counts.
 std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connection) const {
-  if (router_.table().before(connection.head().path).empty() || links_.replicas) return std::nullopt;
+  const http::RequestHead& head = connection.head();
+  const PathTable& table = router_.table();
+  const std::vector<std::string>& former = table.before(head.path);
+  if (former.empty() || links_.replicas || mcp::looks_modern(head.headers.get("MCP-Protocol-Version")))
+    return std::nullopt;
   const std::string_view shown = named_by(connection);
-  return shown.empty() ? std::nullopt : std::optional(sessions_.home_of(shown));
+  if (shown.empty()) return std::nullopt;
+  // Anybody can make a name up: a worker that never had such a server has no policies either.
+  const size_t home = sessions_.home_of(shown);
+  const bool had = std::any_of(former.begin(), former.end(),
+                               [&](const std::string& server) { return table.home(server) == home; });
+  return had ? std::optional(home) : std::nullopt;
 }
 
 Session* SessionDirectory::find_named(const ClientConnection& connection, Former former) {
