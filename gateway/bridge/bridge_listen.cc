@@ -127,13 +127,15 @@ void BridgeListen::withdraw(uint64_t serial) {
   const SharedText uri = left->uri;
   const bool wanted = left->wanted;
   waiters_.erase(left);
-  const bool is_needed = !wanted || established_.uris.contains(uri->text()) ||
-                         std::any_of(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) {
-                           return waiter.wanted && waiter.uri->text() == uri->text();
-                         });
+  const bool is_needed = !wanted || established_.uris.contains(uri->text()) || is_waited_for(uri->text());
   if (is_needed) return;
   wish_.uris.erase(uri->text());
   changed();
+}
+
+bool BridgeListen::is_waited_for(const std::string& uri) const {
+  return std::any_of(waiters_.begin(), waiters_.end(),
+                     [&](const Waiter& waiter) { return waiter.wanted && waiter.uri->text() == uri; });
 }
 
 BridgeListen::AsPtr BridgeListen::as_of(const core::CallRequest& request) {
@@ -155,13 +157,14 @@ bool BridgeListen::is_asked_by(const Listen& listen, const Waiter& waiter) {
   return waiter.wanted == listen.wish.uris.contains(waiter.uri->text());
 }
 
-// Who asks for something new does it with its own credentials, one after the other.
+// Who asks for something does it with its own credentials, one after the other; new wishes first.
 BridgeListen::AsPtr BridgeListen::next_as() const {
   auto next = std::find_if(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) {
     const std::string& uri = waiter.uri->text();
     return waiter.wanted && wish_.uris.contains(uri) && !established_.uris.contains(uri);
   });
-  return next == waiters_.end() ? kept_ : next->as;
+  if (next != waiters_.end()) return next->as;
+  return waiters_.empty() ? kept_ : waiters_.front().as;
 }
 
 // Without what others wait for: the server has to judge those too.
@@ -248,7 +251,8 @@ void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   ack_limit.start(limit, [this, limit] {
     core::limit_reached(core::Limit::acknowledge);
     listen.fail_waiters(
-        fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
+        fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()),
+        as);
     listen.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);
   });
 }
@@ -424,7 +428,8 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   if (loss == Loss::refused) fail_waiters(why, as);
   // Nothing is said of those whose credentials the server has taken, or not seen yet.
   const bool is_anothers = !is_same(as, kept_);
-  if (loss == Loss::refused && is_anothers) return changed();
+  // Each refusal takes those with it who asked with its credentials, so this comes to an end.
+  if (loss == Loss::refused && (is_anothers || !waiters_.empty())) return changed();
   const bool tells_at_once = loss == Loss::refused || loss == Loss::no_room;
   if (tells_at_once && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
   // Who says when there is room again, as a rate limit does, is waited for as who has no room.
@@ -448,7 +453,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
 // Who waits is told of either at once, as about any request.
 void BridgeListen::lost(Listen& listen, const core::Failure& failure) {
   const bool counts = &listen == next_.get() && loss_of(failure) == Loss::no_room;
-  if (counts && !stopped_) fail_waiters(failure, listen.as);
+  if (counts && !stopped_) fail_waiters(failure);  // which has nothing to do with who asks
   lost(listen, failure.text, loss_of(failure), no_sooner_than(failure));
 }
 
@@ -465,15 +470,15 @@ void BridgeListen::fail_waiters(const std::string& why, const AsPtr& as) {
 }
 
 void BridgeListen::fail_waiters(const core::Failure& refusal, const AsPtr& as) {
-  std::vector<Waiter> waiting;
-  waiting.swap(waiters_);
-  for (Waiter& waiter : waiting) {
-    if (as && !is_same(waiter.as, as)) {
-      waiters_.push_back(std::move(waiter));
-      continue;
-    }
-    bool stands = !waiter.wanted || established_.uris.contains(waiter.uri->text());
-    if (!stands) wish_.uris.erase(waiter.uri->text());
+  std::vector<Waiter> told;
+  std::vector<Waiter> stay;
+  for (Waiter& waiter : waiters_)
+    (as && !is_same(waiter.as, as) ? stay : told).push_back(std::move(waiter));
+  waiters_ = std::move(stay);
+  for (Waiter& waiter : told) {
+    const std::string& uri = waiter.uri->text();
+    const bool stands = !waiter.wanted || established_.uris.contains(uri);
+    if (!stands && !is_waited_for(uri)) wish_.uris.erase(uri);
     tell(std::move(waiter), stands ? std::nullopt : std::optional(refusal));
   }
 }

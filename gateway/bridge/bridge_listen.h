@@ -111,6 +111,8 @@ class BridgeListen {
   static bool is_same(const AsPtr& one, const AsPtr& other);
   // Does this listen ask for what it waits for?
   static bool is_asked_by(const Listen& listen, const Waiter& waiter);
+  // Does somebody wait for a subscription to it?
+  bool is_waited_for(const std::string& uri) const;
   AsPtr next_as() const;
   Wish wish_of(const AsPtr& as) const;
   void changed();
