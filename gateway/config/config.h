@@ -136,6 +136,10 @@ enum class Isolation : uint8_t { automatic, shared, session, principal, call };
 constexpr bool is_of_one_session(Isolation isolation) {
   return isolation == Isolation::automatic || isolation == Isolation::session;
 }
+// Are all callers of a modern stdio server with one process? Else what one's own suffers is no other's.
+constexpr bool is_of_all_callers(Isolation isolation) {
+  return isolation == Isolation::automatic || isolation == Isolation::shared;
+}
 // What becomes of a legacy client's requests that name no session, where their server keeps sessions.
 enum class MissingSession : uint8_t { adopt, refuse };
 enum class CancelMode : uint8_t { send, never, kill };

@@ -422,9 +422,8 @@ void ResultCache::unwatched(const std::string& view) {
 bool ResultCache::may_listen_again(const CacheWatch& watch) const {
   if (inner_->era() != mcp::Era::modern) return false;
   if (!server_.url.empty()) return true;
-  const bool has_one_process =
-      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::shared;
-  return (has_one_process || watch.has_stood()) && !inner_->status().processes.empty();
+  const bool may_be_asked = config::is_of_all_callers(server_.isolation) || watch.has_stood();
+  return may_be_asked && !inner_->status().processes.empty();
 }
 
 // Lists that came after it was refused, or had ended, may be kept still: nobody has heard for them since.

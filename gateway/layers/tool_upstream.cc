@@ -246,13 +246,6 @@ bool ToolUpstream::may_learn(const std::string& view) {
   return loop_.now() >= std::max(book_.view(view).pause.not_before, book_.pause().not_before);
 }
 
-// Callers have processes of their own with the other kinds of isolation: what one's own suffers is no
-// other's.
-bool ToolUpstream::has_one_process() const {
-  return is_stdio() && (server_.isolation == config::Isolation::automatic ||
-                        server_.isolation == config::Isolation::shared);
-}
-
 void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
   auto lengthen = [&](ListPause& pause) {
     // Several lists that end with one process are one failure.
@@ -262,7 +255,8 @@ void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
     ++pause.waits;
   };
   lengthen(view.pause);
-  if (whose == Whose::everybodys && has_one_process()) lengthen(book_.pause());
+  const bool has_one_process = is_stdio() && config::is_of_all_callers(server_.isolation);
+  if (whose == Whose::everybodys && has_one_process) lengthen(book_.pause());
   log::write(log::Level::warn, event, {{"upstream", server_.name}});
 }
 

@@ -86,7 +86,6 @@ class ToolUpstream final : public core::PassingUpstream {
   void go_without(Listing& listing);
   HeaderRole role_of(const core::CallRequest& request) const;
   bool is_stdio() const { return server_.url.empty(); }
-  bool has_one_process() const;
 
   net::Loop& loop_;
   const config::Server& server_;

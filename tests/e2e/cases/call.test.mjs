@@ -69,6 +69,10 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.equal(readFileSync(join(folder, 'get-tiny-image-1.png')).subarray(1, 4).toString(), 'PNG');
     const long = await call(['trigger-long-running-operation', 'duration=1', 'steps=2', '--progress'], everything());
     assert.match(long.err, /^\[#{10}-{10}\] 1\/2 .*\n\[#{20}\] 2\/2 /);
+    // Progress that nobody is shown counts against the time limit all the same.
+    const quiet = await call(['trigger-long-running-operation', 'duration=5', 'steps=10', '--timeout', '3s'], everything());
+    assert.equal(quiet.code, 0, quiet.err);
+    assert.equal(quiet.err, '');
     const late = await call(['trigger-long-running-operation', 'duration=30', 'steps=1', '--timeout', '1s'], everything());
     assert.equal(late.code, 124);
     assert.match(late.err, /reason timeout_request\n {2}fix +--timeout 5m/);

@@ -172,6 +172,19 @@ describe('the port', { skip }, () => {
 });
 
 describe('the address', { skip }, () => {
+  test('that is none of this machine is exit 75: the service manager starts it again, and it may be there then', async (t) => {
+    const missing = join(temporaryFolder(t), 'none', 'mcp.sock');
+    for (const [options, said] of [
+      [['--listen', '192.0.2.1:8000', '--ops', 'off'], /cannot listen on 192\.0\.2\.1:8000: /],
+      [['--listen', `unix:${missing}`, '--ops', 'off'], /cannot listen on unix:.*mcp\.sock: no such file or directory/],
+      [['--listen', '127.0.0.1:0', '--ops', '192.0.2.1:8000'], /cannot listen on 192\.0\.2\.1:8000: /],
+    ]) {
+      const { code, err } = await lineward(['run', ...options, '--admin', 'off', '--', 'cat']);
+      assert.equal(code, 75, err);
+      assert.match(err, said);
+      assert.match(err, /^ {2}fix {3}give an address of this machine/m);
+    }
+  });
   for (const workers of [1, 2]) {
     test(`of a Lineward with ${workers} worker${workers > 1 ? 's' : ''} is refused to a second one: exit 75`, async (t) => {
       const config = { workers, aggregate: { enabled: false }, mcpServers: { a: server(plainFixture()), b: server(plainFixture()) } };
