@@ -5,6 +5,9 @@ const hub = connect(process.env.ROADS_HUB);
 hub.write(`${JSON.stringify({ server: process.argv[2], pid: process.pid, form: process.env.ROADS_FORM })}\n`);
 process.stdin.pipe(hub);
 hub.pipe(process.stdout);
+let code = 3; // the suite lets the server die
+process.stdin.on('end', () => (code = 0));
 hub.on('error', () => process.exit(3));
-hub.on('end', () => process.exit(3)); // the suite lets the server die
-hub.on('finish', () => process.exit(0)); // the end of stdin, and all was relayed
+// After the end of stdin this comes when the suite has read what was relayed. Gone before that, its next write here would
+// fail, and with that it would lose what it has not read.
+hub.on('end', () => process.exit(code));
