@@ -10,6 +10,7 @@
 #include "admin/denial.h"
 #include "admin/hide_secrets.h"
 #include "admin/openapi.h"
+#include "admin/request_body.h"
 #include "audit/audit.h"
 #include "config/duration.h"
 #include "log/log.h"
@@ -123,6 +124,7 @@ void AdminApi::handle(const PlainRequest& request, const Access& access, PlainSe
     return answer(refused(415, "Content-Type must be application/json"));
   json body = request.body.empty() ? json::object() : json::parse(request.body, nullptr, false);
   if (!body.is_object()) return answer(refused(400, "the body must be a JSON object"));
+  if (std::string fault = body_fault(route, body); !fault.empty()) return answer(refused(400, fault));
   if (route.call == ApiCall::call_cancel) return cancel(asked, body, std::move(answer));
   answer(route.call == ApiCall::reload ? reload(asked, body) : act_on_server(asked, body));
 }

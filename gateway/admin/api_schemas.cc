@@ -67,7 +67,7 @@ constexpr std::string_view kSchemas = R"json({
 "Servers": {"type": "object", "additionalProperties": false, "required": ["servers", "total"], "properties": {
   "servers": {"type": "array", "items": {"$ref": "#/components/schemas/Server"}},
   "total": {"type": "integer"}, "next": {"type": "string", "description": "For `after`; absent on the last page."}}},
-"ServerAction": {"type": "object", "properties": {
+"ServerAction": {"type": "object", "additionalProperties": false, "properties": {
   "force": {"type": "boolean", "description": "restart: calls of the old form are cancelled."},
   "reason": {"type": "string", "description": "For the log."}}},
 "ServerActed": {"type": "object", "additionalProperties": false, "required": ["name", "action", "calls", "sessions"],
@@ -89,7 +89,7 @@ constexpr std::string_view kSchemas = R"json({
   "calls": {"type": "array", "items": {"$ref": "#/components/schemas/Call"}}, "total": {"type": "integer"},
   "next": {"type": "string"}, "ended": {"type": "array", "items": {"$ref": "#/components/schemas/EndedCall"}}}},
 "CallStory": {"anyOf": [{"$ref": "#/components/schemas/LiveStory"}, {"$ref": "#/components/schemas/EndedStory"}]},
-"Cancel": {"type": "object", "properties": {
+"Cancel": {"type": "object", "additionalProperties": false, "properties": {
   "reason": {"type": "string", "maxLength": 200, "description": "For the client, the server and the log."},
   "wait": {"type": "boolean", "description": "Answer when it is known what became of it: cancelGrace at most."}}},
 "Cancelled": {"anyOf": [{"$ref": "#/components/schemas/EndedStory"},
@@ -140,7 +140,7 @@ constexpr std::string_view kSchemas = R"json({
   "groups": {"type": "array", "items": {"enum": ["calls", "servers", "log"]}}, "events": {"type": "integer"}}},
 "Hello": {"type": "object", "additionalProperties": false, "required": ["cursor", "version"], "properties": {
   "cursor": {"type": "string"}, "version": {"type": "string"}}},
-"Reload": {"type": "object", "properties": {"dryRun": {"type": "boolean"}}},
+"Reload": {"type": "object", "additionalProperties": false, "properties": {"dryRun": {"type": "boolean"}}},
 "Reloaded": {"type": "object", "additionalProperties": false, "required": ["dryRun"], "properties": {
   "dryRun": {"type": "boolean"}, "report": {"type": "string"}, "error": {"type": "string"},
   "changes": {"type": "array", "items": {"type": "object", "additionalProperties": false,

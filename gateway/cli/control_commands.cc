@@ -7,6 +7,7 @@
 
 #include "cli/control_text.h"
 #include "cli/json_fields.h"
+#include "cli/server_name.h"
 #include "config/duration.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
@@ -67,6 +68,12 @@ json filtered(const json& body, const char* list, const Filter& filter) {
   return out;
 }
 
+// Where it let nothing pass.
+std::optional<ExitCode> wrong_filter(const std::string& socket, const Filter& filter,
+                                     const Surroundings& around) {
+  return filter.upstream.empty() ? std::nullopt : wrong_server(socket, filter.upstream, around);
+}
+
 Result<ControlReply> ask_for_calls(const std::string& socket, bool all) {
   return ask_pages(socket, all ? "/api/v1/calls?all" : "/api/v1/calls", "calls");
 }
@@ -101,6 +108,9 @@ ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& 
   if (reply->status != 200) return refused(around, socket, "/api/v1/calls", *reply);
   json calls = filtered(reply->body, "calls", filter);
   json ended = filtered(reply->body, "ended", filter);
+  if (calls.empty() && ended.empty()) {
+    if (auto said = wrong_filter(socket, filter, around)) return *said;
+  }
   if (flags.format == "json") {
     json out{{"calls", std::move(calls)}};
     if (flags.all) out["ended"] = std::move(ended);
@@ -128,6 +138,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
     for (const json& call : calls)
       ids.push_back(text_of(call, "id"));
     if (ids.empty()) {
+      if (auto said = wrong_filter(socket, filter, around)) return *said;
       around.err << "no such call in flight\n";
       return ExitCode::ok;
     }

@@ -8,6 +8,7 @@
 #include "cli/list_text.h"
 #include "cli/prepare.h"
 #include "cli/server_action.h"
+#include "cli/server_name.h"
 #include "config/duration.h"
 #include "config/options/read_value.h"
 
@@ -85,6 +86,9 @@ ExitCode print_listing(const Listing& listing, const std::string& socket, const 
   json wanted = json::array();
   for (json& one : reply->body[listing.list]) {
     if (is_of(one, flags.upstream)) wanted.push_back(std::move(one));
+  }
+  if (wanted.empty() && !flags.upstream.empty()) {
+    if (auto said = wrong_server(socket, flags.upstream, around)) return *said;
   }
   if (flags.json()) {
     around.out << json{{listing.list, std::move(wanted)}}.dump(2) << "\n";

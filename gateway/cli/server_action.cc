@@ -10,8 +10,7 @@
 #include "cli/control_text.h"
 #include "cli/json_fields.h"
 #include "cli/list_text.h"
-#include "config/options/names.h"
-#include "config/options/read_value.h"
+#include "cli/server_name.h"
 
 namespace lineward::cli {
 namespace {
@@ -36,23 +35,6 @@ std::string in_path(std::string_view name) {
 
 std::string path_of(const std::string& name) {
   return "/api/v1/servers/" + in_path(name);
-}
-
-// There is none of that name, or no such path: the list of them tells which.
-ExitCode no_such_server(const std::string& socket, const std::string& name, const Surroundings& around) {
-  constexpr const char* kPath = "/api/v1/servers";
-  auto all = ask_pages(socket, kPath, "servers");
-  if (!all) return failed(around, socket, all.error().text);
-  if (all->status != 200) return refused(around, socket, kPath, *all);
-  std::vector<std::string> names;
-  for (const json& one : all->body["servers"])
-    names.push_back(text_of(one, "name"));
-  const std::string_view likely =
-      config::nearest(name, std::vector<std::string_view>(names.begin(), names.end()));
-  around.err << fmt::format("error: there is no server '{}'{}\n", config::clip(name),
-                            likely.empty() ? "" : fmt::format("; did you mean '{}'?", likely));
-  around.err << "  fix    lineward servers lists them\n";
-  return ExitCode::failure;
 }
 
 enum class Decision : uint8_t { yes, no, nobody_to_ask };
@@ -124,7 +106,10 @@ std::variant<json, ExitCode> look_at_server(const std::string& socket, const std
                                             const Surroundings& around) {
   auto reply = ask(socket, path_of(name));
   if (!reply) return failed(around, socket, reply.error().text);
-  if (reply->status == 404) return no_such_server(socket, name, around);
+  if (reply->status == 404) {
+    // There is none of that name, or no such path: the list of them tells which.
+    if (auto said = wrong_server(socket, name, around)) return *said;
+  }
   if (reply->status != 200) return refused(around, socket, path_of(name), *reply);
   return std::move(reply->body);
 }

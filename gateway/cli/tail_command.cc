@@ -14,6 +14,7 @@
 #include "cli/json_fields.h"
 #include "cli/paced_output.h"
 #include "cli/prepare.h"
+#include "cli/server_name.h"
 #include "cli/tail_text.h"
 #include "config/duration.h"
 
@@ -210,7 +211,11 @@ ExitCode tail(const TailFlags& flags, const Surroundings& around) {
     return bad_usage(around.err, "--types takes calls, servers and log, with commas between", kTailHelp);
   auto chosen = choose_gateway(flags, around);
   if (auto* code = std::get_if<ExitCode>(&chosen)) return *code;
-  return Tail(flags, around, std::get<std::string>(chosen), *patience).run();
+  const std::string& socket = std::get<std::string>(chosen);
+  if (!flags.upstream.empty()) {
+    if (auto said = wrong_server(socket, flags.upstream, around)) return *said;
+  }
+  return Tail(flags, around, socket, *patience).run();
 }
 
 }  // namespace lineward::cli

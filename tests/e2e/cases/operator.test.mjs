@@ -49,7 +49,11 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.match(story.out, /limit +\d+s left \(timeouts\.request\)/);
     assert.match(story.out, /progress +61\/100/);
     assert.equal(JSON.parse((await lineward(['ps', '--format', 'json', ...admin])).out).calls[0].id, id);
-    assert.match((await lineward(['ps', '--upstream', 'other', ...admin])).err, /no calls in flight/);
+    for (const command of [['ps'], ['ps', '--format', 'json'], ['cancel', '--yes'], ['sessions'], ['subs'], ['tail']]) {
+      const wrong = await lineward([...command, '--upstream', 'githib', ...admin]);
+      assert.deepEqual([wrong.code, wrong.out], [1, ''], command.join(' '));
+      assert.match(wrong.err, /^error: there is no server 'githib'; did you mean 'github'\?\n {2}fix {4}lineward servers lists them\n$/);
+    }
     assert.match((await lineward(['ps', '--older', '1h', ...admin])).err, /no calls in flight/);
     assert.equal((await lineward(['ps', '--older', '30', ...admin])).code, 2);
     assert.match((await lineward(['ps', '--color', 'always', ...admin])).out, /^\x1b\[1mCALL/);

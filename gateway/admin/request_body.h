@@ -1,0 +1,15 @@
+// What the body of a POST to the admin API may say: what its schema names (admin/api_schemas.h), each as that
+// says. A word that nobody reads would seem to be heard: `dry_run` for `dryRun` would reload. Pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "admin/api_routes.h"
+
+namespace lineward::admin {
+
+// Empty, or what is wrong with the body of a request to this route, which is an object.
+std::string body_fault(const ApiRoute& route, const nlohmann::json& body);
+
+}  // namespace lineward::admin
