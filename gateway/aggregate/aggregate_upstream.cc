@@ -54,6 +54,7 @@ void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstre
 }
 
 void AggregateUpstream::sort(const std::vector<std::string>& order) {
+  configured_ = order;
   auto place = [&](const std::string& name) {
     return std::find(order.begin(), order.end(), name) - order.begin();
   };
@@ -85,6 +86,12 @@ std::vector<std::string> AggregateUpstream::member_names() const {
   std::vector<std::string> names;
   for (const auto& member : members_)
     names.push_back(member->name);
+  return names;
+}
+
+std::vector<std::string> AggregateUpstream::absent_names() const {
+  std::vector<std::string> names = configured_;
+  std::erase_if(names, [this](const std::string& name) { return find(name) != nullptr; });
   return names;
 }
 
@@ -186,7 +193,9 @@ Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core
   using Started = Result<std::unique_ptr<core::Call>, core::Failure>;
   if (stopping_) return Unexpected<core::Failure>{{EndReason::cancelled_drain, "the gateway is stopping"}};
   if (members_.empty())
-    return Unexpected<core::Failure>{{EndReason::upstream_unreachable, "no server is configured"}};
+    return Unexpected<core::Failure>{{EndReason::upstream_unreachable, configured_.empty()
+                                                                           ? "no server is configured"
+                                                                           : "no server is in service"}};
   if (request.method == Method::subscriptions_listen &&
       request.message.is_object(mcp::Field::params_notifications)) {
     auto call = std::make_unique<FannedListen>(*this, std::move(request), owner);

@@ -38,7 +38,7 @@ class AggregateUpstream final : public core::Upstream {
   // Behind those that there are. `lease` keeps the member's upstream alive while it is held.
   void join(const config::Server& server, plugin::GuardedUpstream& upstream,
             std::function<std::shared_ptr<void>()> lease);
-  // `order`: the names of all servers as configured.
+  // `order`: the names of all servers as configured, also of those that are out of service.
   void sort(const std::vector<std::string>& order);
   // It takes no new calls; those that it has go on. With `why`, since nothing takes its place, calls that
   // wait for their client end: it could not come back to them.
@@ -67,6 +67,9 @@ class AggregateUpstream final : public core::Upstream {
   Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
   std::vector<std::string> member_names() const;
+  // Those that are configured, and no members: an operator took them out of service, or their worker has not
+  // shown them yet.
+  std::vector<std::string> absent_names() const;
   std::shared_ptr<Member> find(const std::string& name) const;
   // The facts of all members that are known, and who is not.
   std::vector<MemberFacts> known_facts() const;
@@ -106,6 +109,7 @@ class AggregateUpstream final : public core::Upstream {
   const config::Server& together_;
   NameMap shown_;
   std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
+  std::vector<std::string> configured_;           // likewise
   Discovery discovery_;
   uint64_t last_number_ = 0;
   std::map<uint64_t, FannedListen*> listens_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "core/answer_size.h"
 #include "json/json_at.h"
 #include "log/excerpt.h"
@@ -73,7 +75,10 @@ void RoutedCall::learn(Topic topic) {
 void RoutedCall::go() {
   const mcp::Message& message = request_.message;
   Topic topic = topic_of(message, request_.method);
-  const std::vector<std::string> names = aggregate_.member_names();
+  // A name that one here may have is its own before it is one's that is out of service.
+  std::vector<std::string> names = aggregate_.member_names();
+  const std::vector<std::string> absent = aggregate_.absent_names();
+  names.insert(names.end(), absent.begin(), absent.end());
   Routed routed = route(aggregate_.shown(), message, request_.method, names, false);
   if (routed.fault == Fault::needs_lists) {
     if (!aggregate_.discovery().is_fresh(topic, request_)) return learn(topic);
@@ -83,6 +88,9 @@ void RoutedCall::go() {
   std::string target = json::string_at(message.bytes(), at);
   auto member = routed.fault == Fault::none ? aggregate_.find(routed.route.server) : nullptr;
   if (member) return send(member, routed.route);
+  if (routed.fault == Fault::none &&
+      std::find(absent.begin(), absent.end(), routed.route.server) != absent.end())
+    return fail_later(core::not_in_service(routed.route.server));
   bool resource = topic == Topic::resources && request_.method != Method::tools_call;
   if (routed.fault == Fault::unknown && resource && at) {
     // Nothing says whose it is: where one server alone has resources, it knows best.

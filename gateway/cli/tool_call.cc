@@ -234,7 +234,8 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
   // Where not all of them were looked at, the server knows whether there is one of that name.
   if (tool == nullptr && !list.cut) {
     around.err << "error: " << no_such_tool(list.tools, options.tool) << "\n  where  " << talk.where()
-               << "\n  fix    lineward tools lists what there is\n";
+               << "\n  fix    lineward tools lists what there is\n"
+               << missing_notes(list.missing);
     return ExitCode::failure;
   }
   const json none = json::object();

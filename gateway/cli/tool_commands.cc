@@ -64,7 +64,8 @@ ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, cons
   if (!flags.schema.empty()) {
     const json* tool = find_tool(list.tools, flags.schema);
     if (tool == nullptr) {
-      around.err << "error: " << no_such_tool(list.tools, flags.schema) << "\n";
+      around.err << "error: " << no_such_tool(list.tools, flags.schema) << "\n"
+                 << missing_notes(list.missing);
       return ExitCode::failure;
     }
     around.out << pretty(tool->value("inputSchema", json::object()));
@@ -78,6 +79,7 @@ ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, cons
   } else {
     around.out << tools_text(list.tools, style);
   }
+  around.err << missing_notes(list.missing);
   if (list.cut) around.err << fmt::format("note: only the first {} tools are shown\n", shown);
   return ExitCode::ok;
 }

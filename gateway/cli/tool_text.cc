@@ -19,7 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kBarColumns = 20;
-constexpr size_t kMostArguments = 64;  // that are shown of one tool
+constexpr size_t kMaxServer = 100, kMaxWhy = 300;  // of one whose tools are missing
+constexpr size_t kMostArguments = 64;              // that are shown of one tool
 
 std::string first_line(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
@@ -158,6 +159,14 @@ std::string no_such_tool(const json& tools, const std::string& name) {
   return fmt::format(
       "there is no tool '{}'{}", config::clip(name),
       likely.empty() ? std::string() : fmt::format("; did you mean '{}'?", config::clip(likely)));
+}
+
+std::string missing_notes(const std::vector<mcp_client::MissingPart>& missing) {
+  std::string out;
+  for (const mcp_client::MissingPart& one : missing)
+    out += fmt::format("note: the tools of {} are missing: {}\n", printable(one.server, kMaxServer),
+                       printable(one.why, kMaxWhy));
+  return out;
 }
 
 std::string progress_bar(const json& progress, std::chrono::milliseconds elapsed, size_t width) {

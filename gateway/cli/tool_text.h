@@ -9,6 +9,7 @@
 
 #include "cli/control_text.h"
 #include "cli/exit_codes.h"
+#include "mcp_client/client.h"
 
 namespace lineward::cli {
 
@@ -18,6 +19,9 @@ std::string tools_text(const nlohmann::json& tools, const Style& style);
 const nlohmann::json* find_tool(const nlohmann::json& tools, const std::string& name);
 // "there is no tool 'ehco'; did you mean 'echo'?"
 std::string no_such_tool(const nlohmann::json& tools, const std::string& name);
+
+// A line for each server whose tools did not come.
+std::string missing_notes(const std::vector<mcp_client::MissingPart>& missing);
 
 // "[######----] 61/100 indexing  4.2s", at most `width` columns (0: no matter).
 std::string progress_bar(const nlohmann::json& progress, std::chrono::milliseconds elapsed, size_t width);

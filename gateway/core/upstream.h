@@ -50,6 +50,8 @@ struct Failure {
   std::vector<std::string> refused_parts = {};
   bool of_other_era = false;  // not sent: its server is not of the one era that it is for
 };
+// Of a server that is configured, and that nobody is led to: an operator took it out of service.
+Failure not_in_service(const std::string& server);
 
 enum class CallPhase : uint8_t {
   queued,    // waits for a free place

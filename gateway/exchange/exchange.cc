@@ -87,10 +87,7 @@ void Exchange::advance() {
         step_ = Step::route;
         break;
       case Step::route: {
-        if (!lease_) {
-          return fail(EndReason::upstream_unreachable,
-                      fmt::format("there is no server '{}' in service", from_->upstream));
-        }
+        if (!lease_) return fail(EndReason::upstream_unreachable, core::not_in_service(from_->upstream).text);
         if (lease_->retiring) {  // only reached through a session
           return fail(EndReason::cancelled_drain,
                       fmt::format("this session ended with a reload of {}; initialize again", server_->name),

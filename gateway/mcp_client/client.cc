@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "json/json_document.h"
 #include "mcp/revision.h"
 
@@ -81,6 +83,29 @@ void Client::cancel(const std::string& reason) {
   (void)link_.send(text_of(told));  // a gateway that has gone has cancelled everything
 }
 
+namespace {
+
+std::string text_in(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void note_missing(const json& body, std::vector<MissingPart>& out) {
+  auto meta = body.find("_meta");
+  if (meta == body.end() || !meta->is_object()) return;
+  auto parts = meta->find("io.lineward/missing");
+  if (parts == meta->end() || !parts->is_array()) return;
+  for (const json& part : *parts) {
+    if (!part.is_object()) continue;
+    MissingPart one{text_in(part, "server"), text_in(part, "text")};
+    const bool told =
+        std::any_of(out.begin(), out.end(), [&](const auto& each) { return each.server == one.server; });
+    if (!one.server.empty() && !told && out.size() < kMaxMissing) out.push_back(std::move(one));
+  }
+}
+
+}  // namespace
+
 ToolList list_tools(Client& client) {
   ToolList list;
   json params = json::object();
@@ -89,6 +114,7 @@ ToolList list_tools(Client& client) {
     list.failed = client.ask("tools/list", params);
     if (list.failed.kind != Answer::Kind::result) return list;
     json& body = list.failed.body;
+    note_missing(body, list.missing);
     for (json& tool : body.value("tools", json::array())) {
       auto name = tool.is_object() ? tool.find("name") : tool.end();
       if (!tool.is_object() || name == tool.end() || !name->is_string()) continue;

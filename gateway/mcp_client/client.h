@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "mcp_client/line_link.h"
 
@@ -52,10 +53,17 @@ class Client {
 
 // All pages of tools/list, as one array. At most kMaxTools; what is no object with a name is left out.
 inline constexpr size_t kMaxTools = 10'000;
+// A server behind a gateway whose tools did not come, as its `_meta` says (behaviour.md 7).
+struct MissingPart {
+  std::string server;
+  std::string why;  // one plain sentence; may be empty
+};
+inline constexpr size_t kMaxMissing = 1000;
 struct ToolList {  // NOLINT(bugprone-exception-escape)
   nlohmann::json tools = nlohmann::json::array();
-  Answer failed;     // with kind result: nothing did
-  bool cut = false;  // there are more than kMaxTools
+  std::vector<MissingPart> missing;  // at most kMaxMissing, each once
+  Answer failed;                     // with kind result: nothing did
+  bool cut = false;                  // there are more than kMaxTools
 };
 ToolList list_tools(Client& client);
 

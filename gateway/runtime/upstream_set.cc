@@ -84,8 +84,9 @@ void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& gu
 void UpstreamSet::sort_members() {
   if (together_.members == nullptr) return;
   std::vector<std::string> order;
-  for (const auto& each : config_.servers)
-    order.push_back(each.name);
+  for (const auto& each : config_.servers) {
+    if (!each.disabled) order.push_back(each.name);
+  }
   together_.members->sort(order);
 }
 

@@ -223,6 +223,15 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
       assert.match(err, said);
       assert.match(err, fix);
     }
+    // All as one: what came, and who did not.
+    const all = await lineward(['tools', ...admin]);
+    assert.equal(all.code, 0, all.err);
+    assert.match(all.out, /^well__slow /m);
+    assert.match(all.err, /^note: the tools of dies are missing: .*exited with code 3/m);
+    assert.match(all.err, /^note: the tools of gone are missing: .*was not found/m);
+    const unknown = await lineward(['call', 'dies__x', ...admin]);
+    assert.equal(unknown.code, 1);
+    assert.match(unknown.err, /^error: there is no tool 'dies__x'\n {2}where .*\n {2}fix .*\nnote: the tools of dies are missing: /);
     const refused = await lineward(['call', 'types', 'count=1', '--upstream', 'well', ...admin]);
     assert.equal(refused.code, 1, refused.err);
     assert.equal((await lineward(['server', 'well', 'stop', ...admin])).code, 0);

@@ -85,6 +85,12 @@ TEST_CASE("the parts of a result") {
   CHECK(parts_of(json::parse(R"({"structuredContent":{"a":1}})")).text == "{\n  \"a\": 1\n}\n");
 }
 
+TEST_CASE("whose tools are missing, in words that steer no terminal") {
+  CHECK(missing_notes({}).empty());
+  CHECK(missing_notes({{"git\x1b[2J", "did not answer\nin time"}, {"b", ""}}) ==
+        "note: the tools of git?[2J are missing: did not answer?in time\nnote: the tools of b are missing: \n");
+}
+
 TEST_CASE("names of files are ours") {
   CHECK(file_stem("../../etc/passwd") == "_._.._etc_passwd");
   CHECK(file_stem("") == "result");
