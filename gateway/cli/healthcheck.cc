@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "config/duration.h"
+#include "config/options/names.h"
 #include "config/options/read_value.h"
 
 namespace lineward::cli {
@@ -157,6 +158,9 @@ ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around) 
   const std::string address = address_of(flags, around);
   if (address == "off")
     return bad_usage(around.err, "the ops listener is off: there is nobody to ask", kHealthcheckHelp);
+  if (const std::string_view fault = config::socket_fault(address); !fault.empty())
+    return bad_usage(around.err, fmt::format("'{}' is no address: {}", config::clip(address), fault),
+                     kHealthcheckHelp);
   const auto until = Clock::now() + *timeout;
   const Socket socket{connect_to(address, until)};
   if (socket.fd < 0) {

@@ -116,12 +116,12 @@ void TrialProcess::hear_stderr() {
         if (stderr_line_.size() < kMaxStderrLine) stderr_line_ += c;
         continue;
       }
-      if (stderr_line_.find_first_not_of(" \t\r") != std::string::npos) last_stderr_ = stderr_line_;
+      last_words_.add(stderr_line_);
       stderr_line_.clear();
     }
   }
   if (n == 0) {
-    if (!stderr_line_.empty()) last_stderr_ = stderr_line_;
+    last_words_.add(stderr_line_);
     stderr_.reset();
   }
 }

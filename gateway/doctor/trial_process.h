@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "process/child_process.h"
+#include "process/last_words.h"
 #include "process/spawn_wire.h"
 
 namespace lineward::doctor {
@@ -39,8 +40,8 @@ class TrialProcess {
   // True when it has ended by then. Its stdout is thrown away.
   bool wait_exit(Clock::time_point until);
   const std::optional<net::ExitStatus>& exit() const { return exit_; }
-  // The last line of its stderr that is not empty; at most 1 KiB.
-  const std::string& last_stderr() const { return last_stderr_; }
+  // The line of its stderr that says why it ended, as the gateway tells it.
+  const std::string& last_stderr() const { return last_words_.text(); }
   // Kills it with all that it has started, and waits until nothing is left.
   void end_now();
 
@@ -57,7 +58,7 @@ class TrialProcess {
   std::string out_;
   Clock::time_point stdout_closed_;
   std::string stderr_line_;
-  std::string last_stderr_;
+  net::LastWords last_words_;
 };
 
 }  // namespace lineward::doctor

@@ -33,7 +33,7 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_tool_filter_denied_total", "counter", "reason",
      "Requests for what the filter does not allow: name, scope, or pin."},
     {"lineward_tool_filter_changed_total", "counter", "", "Tools that turned out not to be as pinned."},
-    {"lineward_tool_filter_pinned", "gauge", "", "Definitions that are pinned."},
+    {"lineward_tool_filter_pinned", "gauge", "", "Definitions that are pinned.", true},
 };
 
 // What another kind of reference names nobody here knows: it may be a tool.

@@ -124,6 +124,11 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
       text: /exited with code 3 after .*its last words: cannot open the database \*\*\*/,
       fix: /run its command in a shell/,
     });
+    // Not the last line, which is Node's version.
+    await planted(t, { command: process.execPath, args: ['-e', "throw new Error('there is no token')"] }, 'start', {
+      text: /exited with code 1 after .*its last words: Error: there is no token$/,
+      fix: /run its command in a shell/,
+    });
   });
 
   test('10 banners on stdout, without its secret', async (t) => {

@@ -195,6 +195,9 @@ describe('lineward healthcheck', { skip }, () => {
     await startGatewayFrom(t, { ops: { address: `unix:${path}` }, admin: 'off', mcpServers: { one: server(plainFixture()) } });
     await eventually(async () => (await lineward(['healthcheck', '--ops', `unix:${path}`])).out === 'ready\n', 'ready');
     assert.equal((await lineward(['healthcheck', '--ops', 'off'])).code, 2);
+    const none = await lineward(['healthcheck'], { LINEWARD_OPS_ADDRESS: 'foo' });
+    assert.equal(none.code, 2);
+    assert.match(none.err, /^error: 'foo' is no address: write host:port, :port, \[::1\]:port or unix:\/path\n/);
     assert.equal((await lineward(['healthcheck', '--timeout', '5'])).code, 2);
   });
   test('a limit of weeks is one of weeks', async (t) => {
