@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr size_t kMaxShown = 64;  // of a name that is not ours
 
-const json& schemas() {
+const json& body_schemas() {
   static const json all = json::parse(api_schemas());
   return all;
 }
@@ -25,7 +25,7 @@ const json& schemas() {
 }  // namespace
 
 std::string body_fault(const ApiRoute& route, const json& body) {
-  const json& members = schemas().at(std::string(route.body)).at("properties");
+  const json& members = body_schemas().at(std::string(route.body)).at("properties");
   for (const auto& [name, value] : body.items()) {
     auto known = members.find(name);
     if (known == members.end()) {

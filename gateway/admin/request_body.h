@@ -1,5 +1,6 @@
-// What the body of a POST to the admin API may say: what its schema names (admin/api_schemas.h), each as that
-// says. A word that nobody reads would seem to be heard: `dry_run` for `dryRun` would reload. Pure.
+// What the body of a POST to the admin API may say: the members that its schema names (admin/api_schemas.h),
+// each of the type that stands there, boolean or string. A word that nobody reads would seem to be heard:
+// `dry_run` for `dryRun` would reload. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -82,16 +82,15 @@ void AggregateUpstream::leave(const std::string& name, const std::string& why) {
   }
 }
 
-std::vector<std::string> AggregateUpstream::member_names() const {
+std::vector<std::string> AggregateUpstream::names(Named which) const {
   std::vector<std::string> names;
+  if (which == Named::absent) {
+    std::copy_if(configured_.begin(), configured_.end(), std::back_inserter(names),
+                 [this](const std::string& name) { return find(name) == nullptr; });
+    return names;
+  }
   for (const auto& member : members_)
     names.push_back(member->name);
-  return names;
-}
-
-std::vector<std::string> AggregateUpstream::absent_names() const {
-  std::vector<std::string> names = configured_;
-  std::erase_if(names, [this](const std::string& name) { return find(name) != nullptr; });
   return names;
 }
 

@@ -66,10 +66,10 @@ class AggregateUpstream final : public core::Upstream {
   NameMap& shown() { return shown_; }
   Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
-  std::vector<std::string> member_names() const;
-  // Those that are configured, and no members: an operator took them out of service, or their worker has not
-  // shown them yet.
-  std::vector<std::string> absent_names() const;
+  // absent: those that are configured, and no members; an operator took them out of service, or their worker
+  // has not shown them yet.
+  enum class Named : uint8_t { members, absent };
+  std::vector<std::string> names(Named which) const;
   std::shared_ptr<Member> find(const std::string& name) const;
   // The facts of all members that are known, and who is not.
   std::vector<MemberFacts> known_facts() const;

@@ -72,15 +72,24 @@ void RoutedCall::learn(Topic topic) {
   }));
 }
 
+// Which of these servers, out of service, it is of; nothing: of none, as far as its name says.
+std::optional<std::string> RoutedCall::owner_among(const std::vector<std::string>& absent,
+                                                   Routed routed) const {
+  if (absent.empty()) return std::nullopt;
+  if (routed.fault == Fault::unknown)
+    routed = route(aggregate_.shown(), request_.message, request_.method, absent, true);
+  const bool absent_one = routed.fault == Fault::none &&
+                          std::find(absent.begin(), absent.end(), routed.route.server) != absent.end();
+  return absent_one ? std::optional(routed.route.server) : std::nullopt;
+}
+
 void RoutedCall::go() {
   const mcp::Message& message = request_.message;
   Topic topic = topic_of(message, request_.method);
-  // A name that one here may have is its own before it is one's that is out of service.
-  std::vector<std::string> names = aggregate_.member_names();
-  const std::vector<std::string> absent = aggregate_.absent_names();
-  names.insert(names.end(), absent.begin(), absent.end());
+  const std::vector<std::string> names = aggregate_.names(AggregateUpstream::Named::members);
   Routed routed = route(aggregate_.shown(), message, request_.method, names, false);
-  if (routed.fault == Fault::needs_lists) {
+  const bool only_lists_tell = routed.fault == Fault::needs_lists;
+  if (only_lists_tell) {
     if (!aggregate_.discovery().is_fresh(topic, request_)) return learn(topic);
     routed = route(aggregate_.shown(), message, request_.method, names, true);
   }
@@ -88,9 +97,6 @@ void RoutedCall::go() {
   std::string target = json::string_at(message.bytes(), at);
   auto member = routed.fault == Fault::none ? aggregate_.find(routed.route.server) : nullptr;
   if (member) return send(member, routed.route);
-  if (routed.fault == Fault::none &&
-      std::find(absent.begin(), absent.end(), routed.route.server) != absent.end())
-    return fail_later(core::not_in_service(routed.route.server));
   bool resource = topic == Topic::resources && request_.method != Method::tools_call;
   if (routed.fault == Fault::unknown && resource && at) {
     // Nothing says whose it is: where one server alone has resources, it knows best.
@@ -101,10 +107,14 @@ void RoutedCall::go() {
         return send(only, {only->name, json::quote(target)});
     }
   }
+  const std::vector<std::string> absent = aggregate_.names(AggregateUpstream::Named::absent);
+  if (auto owner = owner_among(absent, routed)) return fail_later(core::not_in_service(*owner));
   // It may be of a server that does not answer just now: then it is not known that there is none.
   const core::Failure* unread =
       routed.fault == Fault::unknown ? aggregate_.discovery().unread(topic) : nullptr;
   if (unread != nullptr) return fail_later(*unread);
+  if (routed.fault == Fault::unknown && only_lists_tell && !absent.empty())
+    return fail_later(core::not_in_service(absent.front()));
   std::string what = request_.method == Method::tools_call ? "tool" : resource ? "resource" : "prompt";
   if (request_.method == Method::tasks_get || request_.method == Method::tasks_update ||
       request_.method == Method::tasks_cancel)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "aggregate/aggregate_upstream.h"
 #include "base/held_bytes.h"
@@ -42,6 +43,7 @@ class RoutedCall final : public core::PassingCall {
   // Sent, or it will be answered from here.
   void go();
   void go_by_capability();
+  std::optional<std::string> owner_among(const std::vector<std::string>& absent, Routed routed) const;
   void send(const std::shared_ptr<Member>& member, const Route& route);
   // The server's form of the request is one more beside the client's, for as long as the call.
   void note_held(size_t bytes) {

@@ -12,6 +12,7 @@
 #include "base/random_id.h"
 #include "cli/control_client.h"
 #include "cli/control_text.h"
+#include "cli/gateway_choice.h"
 #include "cli/json_fields.h"
 
 namespace lineward::cli {
@@ -79,6 +80,17 @@ bool ServerTalk::is_held() const {
   if (!asks_running_gateway() || upstream_.empty()) return false;
   auto reply = ask(control_socket_, "/api/v1/servers/" + upstream_);
   return reply && reply->status == 200 && is_true(reply->body, "held");
+}
+
+void ServerTalk::add_held(std::vector<mcp_client::MissingPart>& missing) const {
+  if (!asks_running_gateway() || !upstream_.empty()) return;
+  auto reply = ask_pages(control_socket_, "/api/v1/servers", "servers");
+  if (!reply || reply->status != 200) return;
+  for (const json& one : reply->body["servers"]) {
+    const std::string name = text_of(one, "name");
+    if (is_true(one, "held"))
+      missing.push_back({name, fmt::format("it is out of service (lineward server {} start)", name)});
+  }
 }
 
 std::string ServerTalk::became_of_cancel() {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/gateway_process.h"
 #include "cli/interrupts.h"
@@ -25,6 +26,8 @@ class ServerTalk {
   const std::string& where() const { return where_; }
   // Has an operator taken the server that was named out of service? Asks the running gateway.
   bool is_held() const;
+  // Where all its servers are one: those that an operator took out of service, which its lists do not name.
+  void add_held(std::vector<mcp_client::MissingPart>& missing) const;
   // Which server of the running gateway was named; may be empty.
   const std::string& upstream() const { return upstream_; }
   // Were headers given, which may say who calls?

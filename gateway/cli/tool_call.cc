@@ -228,11 +228,12 @@ ExitCode nobody_answered(const std::string& questions, const Surroundings& aroun
 // The arguments, or an exit code after everything has been said.
 std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTalk& talk,
                                            const Surroundings& around) {
-  const mcp_client::ToolList list = mcp_client::list_tools(talk.client());
+  mcp_client::ToolList list = mcp_client::list_tools(talk.client());
   if (list.failed.kind != Answer::Kind::result) return report_no_answer(list.failed, talk, around);
   const json* tool = find_tool(list.tools, options.tool);
   // Where not all of them were looked at, the server knows whether there is one of that name.
   if (tool == nullptr && !list.cut) {
+    talk.add_held(list.missing);
     around.err << "error: " << no_such_tool(list.tools, options.tool) << "\n  where  " << talk.where()
                << "\n  fix    lineward tools lists what there is\n"
                << missing_notes(list.missing);

@@ -61,6 +61,7 @@ std::string pretty(const json& value) {
 ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, const Surroundings& around) {
   mcp_client::ToolList list = mcp_client::list_tools(talk.client());
   if (list.failed.kind != Answer::Kind::result) return report_no_answer(list.failed, talk, around);
+  talk.add_held(list.missing);
   if (!flags.schema.empty()) {
     const json* tool = find_tool(list.tools, flags.schema);
     if (tool == nullptr) {

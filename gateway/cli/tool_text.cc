@@ -164,8 +164,8 @@ std::string no_such_tool(const json& tools, const std::string& name) {
 std::string missing_notes(const std::vector<mcp_client::MissingPart>& missing) {
   std::string out;
   for (const mcp_client::MissingPart& one : missing)
-    out += fmt::format("note: the tools of {} are missing: {}\n", printable(one.server, kMaxServer),
-                       printable(one.why, kMaxWhy));
+    out += fmt::format("note: tools of {} are missing{}{}\n", printable(one.server, kMaxServer),
+                       one.why.empty() ? "" : ": ", printable(one.why, kMaxWhy));
   return out;
 }
 

@@ -20,7 +20,7 @@ const nlohmann::json* find_tool(const nlohmann::json& tools, const std::string& 
 // "there is no tool 'ehco'; did you mean 'echo'?"
 std::string no_such_tool(const nlohmann::json& tools, const std::string& name);
 
-// A line for each server whose tools did not come.
+// A line for each server of whose tools some, or all, did not come.
 std::string missing_notes(const std::vector<mcp_client::MissingPart>& missing);
 
 // "[######----] 61/100 indexing  4.2s", at most `width` columns (0: no matter).

@@ -96,11 +96,12 @@ void note_missing(const json& body, std::vector<MissingPart>& out) {
   auto parts = meta->find("io.lineward/missing");
   if (parts == meta->end() || !parts->is_array()) return;
   for (const json& part : *parts) {
+    if (out.size() >= kMaxMissing) return;
     if (!part.is_object()) continue;
     MissingPart one{text_in(part, "server"), text_in(part, "text")};
     const bool told =
         std::any_of(out.begin(), out.end(), [&](const auto& each) { return each.server == one.server; });
-    if (!one.server.empty() && !told && out.size() < kMaxMissing) out.push_back(std::move(one));
+    if (!one.server.empty() && !told) out.push_back(std::move(one));
   }
 }
 

@@ -53,7 +53,7 @@ class Client {
 
 // All pages of tools/list, as one array. At most kMaxTools; what is no object with a name is left out.
 inline constexpr size_t kMaxTools = 10'000;
-// A server behind a gateway whose tools did not come, as its `_meta` says (behaviour.md 7).
+// A server behind a gateway of whose tools some, or all, did not come, as its `_meta` says (behaviour.md 7).
 struct MissingPart {
   std::string server;
   std::string why;  // one plain sentence; may be empty

@@ -227,11 +227,11 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     const all = await lineward(['tools', ...admin]);
     assert.equal(all.code, 0, all.err);
     assert.match(all.out, /^well__slow /m);
-    assert.match(all.err, /^note: the tools of dies are missing: .*exited with code 3/m);
-    assert.match(all.err, /^note: the tools of gone are missing: .*was not found/m);
+    assert.match(all.err, /^note: tools of dies are missing: .*exited with code 3/m);
+    assert.match(all.err, /^note: tools of gone are missing: .*was not found/m);
     const unknown = await lineward(['call', 'dies__x', ...admin]);
     assert.equal(unknown.code, 1);
-    assert.match(unknown.err, /^error: there is no tool 'dies__x'\n {2}where .*\n {2}fix .*\nnote: the tools of dies are missing: /);
+    assert.match(unknown.err, /^error: there is no tool 'dies__x'\n {2}where .*\n {2}fix .*\nnote: tools of dies are missing: /);
     const refused = await lineward(['call', 'types', 'count=1', '--upstream', 'well', ...admin]);
     assert.equal(refused.code, 1, refused.err);
     assert.equal((await lineward(['server', 'well', 'stop', ...admin])).code, 0);
@@ -266,6 +266,15 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     const { code, err } = await run.end();
     assert.equal(code, 130);
     assert.match(err, /first was told \(notifications\/cancelled\) and stopped in/);
+    // All as one: whose tools are not there.
+    assert.equal((await lineward(['server', 'second', 'stop', ...admin])).code, 0);
+    const left = await lineward(['tools', ...admin]);
+    assert.equal(left.code, 0, left.err);
+    assert.match(left.out, /^first__types {2}/m);
+    assert.equal(left.err, 'note: tools of second are missing: it is out of service (lineward server second start)\n');
+    const stopped = await lineward(['call', 'second__types', 'count=1', ...admin]);
+    assert.equal(stopped.code, 1);
+    assert.match(stopped.err, /^error: there is no tool 'second__types'.*\n {2}where .*\n {2}fix .*\nnote: tools of second are missing: it is out of service /);
   });
 
   test('no gateway, and what does not fit together', async (t) => {

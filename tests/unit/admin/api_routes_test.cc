@@ -8,6 +8,7 @@
 
 #include "admin/api_schemas.h"
 #include "admin/openapi.h"
+#include "admin/request_body.h"
 
 using namespace lineward::admin;
 using nlohmann::json;
@@ -48,6 +49,27 @@ TEST_CASE("every call of the API stands in the table once") {
     CHECK((route.method == "POST") == !route.body.empty());
   }
   CHECK(calls.size() == static_cast<size_t>(ApiCall::count_));
+}
+
+TEST_CASE("what the body of a POST may say is what its schema says") {
+  const json schemas = json::parse(api_schemas());
+  for (const ApiRoute& route : api_routes()) {
+    if (route.body.empty()) continue;
+    const json& schema = schemas.at(std::string(route.body));
+    CHECK(schema.at("additionalProperties") == false);
+    json right = json::object();
+    for (const auto& [name, member] : schema.at("properties").items()) {
+      const bool is_flag = member.at("type") == "boolean";
+      CHECK((is_flag || member.at("type") == "string"));
+      right[name] = is_flag ? json(true) : json("a");
+      for (const json& wrong : {json(nullptr), json(1), json::array(), is_flag ? json("true") : json(true)})
+        CHECK(body_fault(route, json{{name, wrong}}) ==
+              name + (is_flag ? " in the body is true or false" : " in the body is a text"));
+    }
+    CHECK(body_fault(route, right).empty());
+    CHECK(body_fault(route, json::object()).empty());
+    CHECK(body_fault(route, json{{std::string(5000, 'x'), true}}).size() < 300);
+  }
 }
 
 TEST_CASE("a path leads to its route, with what stands in place of the braces") {

@@ -88,7 +88,7 @@ TEST_CASE("the parts of a result") {
 TEST_CASE("whose tools are missing, in words that steer no terminal") {
   CHECK(missing_notes({}).empty());
   CHECK(missing_notes({{"git\x1b[2J", "did not answer\nin time"}, {"b", ""}}) ==
-        "note: the tools of git?[2J are missing: did not answer?in time\nnote: the tools of b are missing: \n");
+        "note: tools of git?[2J are missing: did not answer?in time\nnote: tools of b are missing\n");
 }
 
 TEST_CASE("names of files are ours") {
