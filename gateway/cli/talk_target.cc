@@ -34,15 +34,22 @@ struct Place {
   std::string url, fault;
 };
 
+// The same origin with another path: http://host:port/path, or unix:/path/of/socket:/path.
+std::string with_path(const std::string& url, const std::string& path) {
+  const size_t scheme = url.find("://");
+  const size_t end = scheme != std::string::npos ? url.find('/', scheme + 3) : url.rfind(':') + 1;
+  return url.substr(0, end) + path;
+}
+
 // The path of the server of that name, or of all as one.
 Place place_of(const json& status, const std::string& name) {
   Place place;
   place.url = reachable(text_of(status, "url"));
   std::vector<std::string> names;
-  bool together = false;
+  std::string together;  // the path of all as one, which is their name
   for (const json& one : status.value("upstreams", json::array())) {
     if (text_of(one, "kind") == "together") {
-      together = true;
+      together = text_of(one, "name");
     } else {
       names.push_back(text_of(one, "name"));
     }
@@ -53,7 +60,8 @@ Place place_of(const json& status, const std::string& name) {
   } else if (names.empty()) {
     place.fault = "that gateway has no server";
   } else if (name.empty()) {
-    if (names.size() > 1 && !together)
+    if (!together.empty()) place.url = with_path(place.url, together);
+    if (names.size() > 1 && together.empty())
       place.fault = fmt::format("the gateway has several servers; choose one: --upstream {}",
                                 fmt::join(names, ", --upstream "));
   } else if (std::find(names.begin(), names.end(), name) == names.end()) {

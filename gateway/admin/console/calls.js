@@ -6,7 +6,7 @@ import { age, left } from './live.js';
 const EXTRA = 6; // rows beyond what is in sight
 const SORTS = {
   id: (one) => one.order,
-  age: (one) => -age(one),
+  age: (one) => one.order, // of arrival: ages are read at different moments, and calls that came together would change places
   left: (one) => left(one) ?? Infinity,
   server: (one) => one.upstream,
   what: (one) => one.target || one.method,

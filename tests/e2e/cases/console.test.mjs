@@ -42,6 +42,7 @@ async function running(t, { admin = {}, servers = {}, listen = {}, env = {} } = 
   return { gateway, root, call };
 }
 
+const calls = async (root) => (await (await fetch(`${root}/api/v1/calls`)).json()).calls;
 const row = (page) => page.locator('#calls-table tbody tr[data-id]');
 
 describe('the console', { skip }, () => {
@@ -99,6 +100,26 @@ describe('the console', { skip }, () => {
     await page.keyboard.press('?');
     await page.getByRole('dialog').getByText('next, previous call').waitFor();
     assert.deepEqual(faults, []);
+  });
+
+  test('calls that came together stand in the order of their arrival, whatever their ages say', async (t) => {
+    const { root, call } = await running(t);
+    call({ onCancel: 'error' });
+    const { page } = await openBrowser(t);
+    await eventually(async () => (await calls(root)).length === 1, 'the first call');
+    call({ onCancel: 'error' });
+    await eventually(async () => (await calls(root)).length === 2, 'the second call');
+    // The second one was asked about later, by a machine that had other things to do.
+    await page.route('**/api/v1/calls*', async (route) => {
+      const response = await route.fetch();
+      const body = await response.json();
+      body.calls.at(-1).age_ms = body.calls[0].age_ms + 1000;
+      await route.fulfill({ response, json: body });
+    });
+    await page.goto(`${root}/console`);
+    await row(page).nth(1).waitFor();
+    const shown = await row(page).evaluateAll((rows) => rows.map((one) => one.dataset.id));
+    assert.deepEqual(shown, (await calls(root)).map(({ id }) => id));
   });
 
   test('a row that moves keeps the focus', async (t) => {

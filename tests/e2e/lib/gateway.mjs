@@ -12,6 +12,7 @@ import { describe, descendants, leftovers, tagged } from './processes.mjs';
 const START_MS = 20_000;
 const STOP_MS = 40_000; // the drain time and some
 const LEFTOVER_MS = 10_000;
+const LAST_WORDS_MS = 2_000; // after its end
 const TAG = 'LINEWARD_E2E_TAG';
 const URL_LINE = /http:\/\/127\.0\.0\.1:\d+\/mcp\b/;
 
@@ -49,6 +50,7 @@ export async function startListener(command, args, { env = {}, strict = true } =
   running.add(child);
   let text = '';
   child.stderr.setEncoding('utf8').on('data', (chunk) => (text = (text + chunk).slice(-200_000)));
+  const said = new Promise((resolve) => child.stderr.once('close', resolve));
   const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)));
   ended.then(() => running.delete(child));
   const family = new Map();
@@ -65,7 +67,9 @@ export async function startListener(command, args, { env = {}, strict = true } =
         // gone in the meantime
       }
     }
-    child.stderr.destroy(); // it may be in other hands, and would keep this process alive
+    // What it said last may not be read yet. Then, it may be in other hands, and would keep this process alive.
+    await bounded(said, LAST_WORDS_MS, 'its last words').catch(() => {});
+    child.stderr.destroy();
     return names;
   }
 
