@@ -349,6 +349,16 @@ void Stage::check_empty() {
                       fmt::format("{}", HeldBytes::total()));
 }
 
+// The owners of what is held, for the story.
+std::string held_as_what() {
+  std::string out;
+  for (size_t i = 0; i < kHeldNames.size(); ++i) {
+    const uint64_t bytes = HeldBytes::total(static_cast<Held>(i));
+    if (bytes != 0) out += fmt::format(" {} {}", kHeldNames[i], bytes);
+  }
+  return out;
+}
+
 // Now and then: what is held for clients is within what they may have, but for what comes from servers just
 // now.
 void Stage::look_at_memory() {
@@ -356,12 +366,16 @@ void Stage::look_at_memory() {
   size_t clients = 0, calls = 0;
   for (const ClientPlan& client : plan_.clients)
     clients += client.dropped ? 0 : 1;
-  for (const auto& [tag, record] : ledger_.calls())
-    calls += record.ended < 0 ? 1 : 0;
+  // A parked call waits on, also when a try to go on with it was refused.
+  for (const auto& [tag, record] : ledger_.calls()) {
+    const auto park = plan_.config.servers[record.plan->server].timeouts.park.count() * kMillisecond;
+    const Time until = record.ended + (record.was_parked ? park : 0);
+    calls += record.ended < 0 || world_.now() < until ? 1 : 0;
+  }
   const uint64_t bound = most * clients + 100'000 + calls * 350'000;
   if (held_bytes() > bound)
     ledger_.violation("more is held for clients than they may have",
-                      fmt::format("{} of {} with {} calls", held_bytes(), bound, calls));
+                      fmt::format("{} of {} with {} calls:{}", held_bytes(), bound, calls, held_as_what()));
   if (world_.now() < plan_.last + limits_of_all(plan_))
     world_.at_home(0, world_.now() + 100 * kMillisecond, [this] { look_at_memory(); });
 }
