@@ -147,6 +147,7 @@ void BridgeCall::on_call_phase(CallPhase phase) {
   // Until an `initialize` is answered its server is being started, whatever it was asked for that.
   if (phase == CallPhase::written && request_.method == Method::initialize) phase = CallPhase::starting;
   written_ = phase == CallPhase::written;
+  if (written_) session_.sent_or_answered();
   owner_->on_call_phase(phase);
 }
 

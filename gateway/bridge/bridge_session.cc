@@ -60,7 +60,6 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
          fmt::format("this session was never initialised by {}", inner().name())}};
   }
   auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
-  listen_.asked();
   std::optional<core::Failure> failure;
   if (handshake) {
     listen_.use_request(call->request());
@@ -68,7 +67,9 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
     client_bytes_.charge(call->request().account());
     client_bytes_.set(mcp::bytes_of(client_));
     failure = probing_ ? call->start_as_it_came() : call->start_discover();
-  } else if (!handled_here(*call)) {
+  } else if (handled_here(*call)) {
+    sent_or_answered();
+  } else {
     failure = call->start_translated();
   }
   if (failure) {
@@ -138,6 +139,12 @@ bool BridgeSession::keep_level(std::string level) {
   client_.log_level = std::move(level);
   client_.set_level = true;
   return true;
+}
+
+// A listen that was given up is tried again, and not before: where the circuit is half open it would be the
+// one that may try, and its client's request, which comes first, would be refused.
+void BridgeSession::sent_or_answered() {
+  listen_.asked();
 }
 
 // What the session's listen goes out with: a request that the server has not answered yet may be a

@@ -69,6 +69,8 @@ class BridgeSession {
     return next_call_++;
   }
   void left(BridgeCall& call);
+  // A request is on its way to the server, or was answered here.
+  void sent_or_answered();
   void taken_by_server(const core::CallRequest& request);
   // The server's answer to this session's own `initialize` is good, and counts.
   void serves_itself(const mcp::Message& answer, bool has_session);

@@ -327,7 +327,14 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
                      (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   // What is behind a long request in a pipe is read as much later.
-  const Time in_pipe = attempt.http || attempt.received < 0 ? 0 : attempt.received - attempt.sent;
+  Time in_pipe = attempt.http || attempt.received < 0 ? 0 : attempt.received - attempt.sent;
+  // It may be one of another call that came between this one and its cancel.
+  for (const auto& [other_tag, other] : calls_) {
+    for (const auto& one : other.attempts) {
+      const bool between = !attempt.http && one->server == attempt.server && one->sent <= bound;
+      if (between && one->received >= left) in_pipe = std::max(in_pipe, one->received - one->sent);
+    }
+  }
   if (attempt.died >= 0 && attempt.died <= bound + in_pipe) return;
   // Of a process that is ended because of another call: this one is over already.
   if (!attempt.http && server.cancel == config::CancelMode::kill && attempt.died >= 0) return;
