@@ -155,6 +155,7 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 
 void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
+  if (!written_) session_.sent_or_answered();  // from memory, perhaps
   servers_word_ = inner_ && inner_->is_servers_word();
   const bool takes = step_ == Step::translated && servers_word_ && message.kind() != mcp::MessageKind::error;
   if (takes && !std::exchange(taken_, true)) session_.taken_by_server(request_);

@@ -127,10 +127,34 @@ TEST_CASE("a session listens to the lists that its server announces") {
     world.turns();
     CHECK(world.server->asked.size() == opened);
     Asker asker;
-    auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", asker);
-    world.turns();
-    CHECK(world.server->asked.size() == opened + 1);
-    CHECK(world.server->last().request.method == Method::subscriptions_listen);
+    SECTION("one that is answered here") {
+      auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", asker);
+      world.turns();
+      CHECK(world.server->asked.size() == opened + 1);
+      CHECK(world.server->last().request.method == Method::subscriptions_listen);
+    }
+    // It may be the one that tries a server which was left alone.
+    SECTION("one that is sent, and not before") {
+      auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", asker);
+      world.turns();
+      REQUIRE(world.server->asked.size() == opened + 1);
+      auto list = world.server->asked.back();
+      SECTION("over its wire") {
+        list->owner->on_call_phase(core::CallPhase::written);
+      }
+      SECTION("from memory") {
+        list->answer(R"({"resultType":"complete","tools":[]})");
+      }
+      world.turns();
+      CHECK(world.server->asked.size() == opened + 2);
+      CHECK(world.server->last().request.method == Method::subscriptions_listen);
+    }
+    SECTION("one that fails before that wakes nobody") {
+      auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", asker);
+      world.server->last().fail(EndReason::circuit_open);
+      world.turns();
+      CHECK(world.server->asked.size() == opened + 1);
+    }
   }
   SECTION("the end of the session is its end") {
     world.bridge->close_scope(world.scope);
