@@ -67,9 +67,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
     client_bytes_.charge(call->request().account());
     client_bytes_.set(mcp::bytes_of(client_));
     failure = probing_ ? call->start_as_it_came() : call->start_discover();
-  } else if (handled_here(*call)) {
-    sent_or_answered();
-  } else {
+  } else if (!handled_here(*call)) {
     failure = call->start_translated();
   }
   if (failure) {

@@ -328,11 +328,12 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   // What is behind a long request in a pipe is read as much later.
   Time in_pipe = attempt.http || attempt.received < 0 ? 0 : attempt.received - attempt.sent;
-  // It may be one of another call that came between this one and its cancel.
+  // It may be one of another call that came between this one and its cancel, and was read before the end.
   for (const auto& [other_tag, other] : calls_) {
     for (const auto& one : other.attempts) {
       const bool between = !attempt.http && one->server == attempt.server && one->sent <= bound;
-      if (between && one->received >= left) in_pipe = std::max(in_pipe, one->received - one->sent);
+      if (between && one->received >= left && one->received <= attempt.died)
+        in_pipe = std::max(in_pipe, one->received - one->sent);
     }
   }
   if (attempt.died >= 0 && attempt.died <= bound + in_pipe) return;
