@@ -66,7 +66,7 @@ void FannedListen::begin() {
   waiter_ = aggregate_.discovery().learn(Topic::facts, request_, lifetime_.guard([this] {
     if (!live()) return;
     waiter_ = 0;
-    open_legs();
+    learn_uris();
   }));
   aggregate_.loop().defer(lifetime_, [this] {
     if (!live()) return;
@@ -76,13 +76,40 @@ void FannedListen::begin() {
   });
 }
 
+// A URI may have to be read in the servers' lists before it is known whose it is, as for resources/read.
+void FannedListen::learn_uris() {
+  const std::string& text = request_.message.bytes();
+  const json::Span filter = request_.message.at(Field::params_notifications);
+  size_t count = 0;
+  bool only_lists_tell = false;
+  json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
+                            [&](json::Span element) {
+                              if (only_lists_tell || ++count > kMaxUris) return;
+                              const std::string uri = json::string_at(text, element);
+                              only_lists_tell = keeps_scheme(uri) && !aggregate_.shown().uris.to_server(uri);
+                            });
+  const bool ask = only_lists_tell && !legs_open_ && with_resources().size() > 1 &&
+                   !aggregate_.discovery().is_fresh(Topic::resources, request_);
+  if (!ask) return open_legs();
+  waiter_ = aggregate_.discovery().learn(Topic::resources, request_, lifetime_.guard([this] {
+    if (!live()) return;
+    waiter_ = 0;
+    open_legs();
+  }));
+}
+
+std::vector<MemberFacts> FannedListen::with_resources() const {
+  std::vector<MemberFacts> facts = aggregate_.known_facts();
+  std::erase_if(facts, [](const MemberFacts& one) { return !one.has("resources"); });
+  return facts;
+}
+
 // Which server is to be asked for which URI and task.
 void FannedListen::route_uris() {
   const std::string& text = request_.message.bytes();
   json::Span filter = request_.message.at(Field::params_notifications);
   // Where one server alone has resources, it knows best what nothing leads to.
-  std::vector<MemberFacts> facts = aggregate_.known_facts();
-  std::erase_if(facts, [](const MemberFacts& one) { return !one.has("resources"); });
+  const std::vector<MemberFacts> facts = with_resources();
   held_.charge(request_.account());
   size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
   json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),

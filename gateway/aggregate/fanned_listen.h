@@ -70,6 +70,8 @@ class FannedListen final : public core::OwnedCall {
     uint32_t failures = 0;
     net::Timer again;
   };
+  void learn_uris();
+  std::vector<MemberFacts> with_resources() const;
   void route_uris();
   void open_legs();
   void add_leg(const std::shared_ptr<Member>& member);

@@ -241,8 +241,12 @@ void MergedCall::take_page(ListPage& page, Part& part) {
     missed(part, gap);
     page.missing.push_back(std::move(gap));
   };
-  take_items(page, part, answer);
   std::string next = read_page(page, answer);
+  // The server means by an empty cursor that there is no more, and takes one for none: this is its first page
+  // again.
+  constexpr std::string_view kEmpty = R"("")";
+  if (next == kEmpty && part.from.raw == kEmpty) return;
+  take_items(page, part, answer);
   if (next.empty()) return;
   if (next.front() != '"') return broken("its nextCursor is no string");
   if (next == part.from.raw) return broken("it gave the same cursor again");

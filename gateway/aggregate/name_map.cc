@@ -3,6 +3,7 @@
 #include "aggregate/sealed.h"
 #include "json/json_at.h"
 #include "json/json_walk.h"
+#include "mcp/cache_hints.h"
 
 namespace lineward::aggregate {
 namespace {
@@ -118,6 +119,12 @@ class ContentUris {
   std::vector<Span> found_;
 };
 
+// Its result is in the schema; those of tasks are in an extension.
+bool has_plain_result(Method method) {
+  return method == Method::tools_call || method == Method::prompts_get || method == Method::resources_read ||
+         method == Method::completion_complete;
+}
+
 // Walks one text and collects the edits of its URIs.
 class UriEdits {
  public:
@@ -125,10 +132,15 @@ class UriEdits {
            const json::OutlinePtr& outline = nullptr)
       : shown_(shown), server_(server), text_(text), outline_(outline), splice_(text, outline) {}
 
+  // In the answer this one is called as it was in the request.
+  void call_as_asked(const Asked& asked) {
+    asked_own_ = asked.own_uri;
+    asked_seen_ = asked.seen_uri;
+  }
   void uri(Span value) {
     if (!json::is_string_at(text_, value)) return;
     std::string own = json::string_at(text_, value);
-    std::string seen = shown_.uris.to_client(server_, own);
+    std::string seen = own == asked_own_ && !own.empty() ? asked_seen_ : shown_.uris.to_client(server_, own);
     if (seen != own) splice_.replace(value, json::quote(seen));
   }
   // What a tool's `_meta` says of its user interface (MCP Apps, and its older spellings).
@@ -165,9 +177,23 @@ class UriEdits {
   NameMap& shown_;
   const std::string& server_;
   std::string_view text_;
+  std::string asked_own_, asked_seen_;
   json::OutlinePtr outline_;
   json::Splice splice_;
 };
+
+// The members that 2026-07-28 demands, where the server left them out: as a merged list has them.
+void add_demanded(json::Splice& splice, const mcp::Message& answer, Method method) {
+  const bool is_complete = !answer.has(Field::result_type) || answer.text(Field::result_type) == "complete";
+  if (!is_complete || !answer.is_object(Field::result) || !has_plain_result(method)) return;
+  const auto add = [&](Field field, std::string_view name, std::string_view value) {
+    if (!answer.has(field)) splice.add_member(answer.at(Field::result), name, value);
+  };
+  add(Field::result_type, "resultType", R"("complete")");
+  if (!mcp::has_cache_hints(method)) return;
+  add(Field::result_ttl_ms, "ttlMs", "0");
+  add(Field::result_cache_scope, "cacheScope", R"("private")");
+}
 
 Span ref_target(const mcp::Message& request) {
   const std::string& text = request.bytes();
@@ -207,7 +233,7 @@ std::string claim(NameMap& shown, List list, const std::string& server, const st
     case List::tools: return shown.tools.to_client(server, own);
     case List::prompts: return shown.prompts.to_client(server, own);
     case List::resources: return shown.uris.listed(server, own);
-    case List::templates: shown.uris.listed_template(server, own); return shown.uris.listed(server, own);
+    case List::templates: return shown.uris.listed_template(server, own);
     case List::count_: break;
   }
   return {};
@@ -228,13 +254,15 @@ std::optional<std::string> item_for_client(NameMap& shown, List list, const std:
 }
 
 std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,
-                                            const mcp::Message& message) {
+                                            const mcp::Message& message, const Asked& asked) {
   const std::string& text = message.bytes();
   UriEdits edits(shown, server, text, message.outline());
+  edits.call_as_asked(asked);
   if (message.kind() == mcp::MessageKind::error) {
     edits.uri(json::member_at(text, message.at(Field::error_data), "uri"));
     return edits.applied();
   }
+  add_demanded(edits.splice(), message, asked.method);
   edits.content(message.at(Field::result_content));
   edits.messages(message.at(Field::result_messages));
   edits.contents(message.at(Field::result_contents));

@@ -32,9 +32,15 @@ std::string claim(NameMap& shown, List list, const std::string& server, const st
 std::optional<std::string> item_for_client(NameMap& shown, List list, const std::string& server,
                                            std::string_view item);
 
+// What is answered: of a resource, what the server and the client call it.
+struct Asked {
+  mcp::Method method = mcp::Method::other;
+  std::string own_uri;
+  std::string seen_uri;
+};
 // A server's result, or a notification of it. Nothing: the client may have the result as it is.
 std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,
-                                            const mcp::Message& result);
+                                            const mcp::Message& result, const Asked& asked = {});
 // What a legacy server asks of its client while a call runs.
 std::optional<json::Text> question_for_client(NameMap& shown, const std::string& server,
                                               const mcp::Message& question);

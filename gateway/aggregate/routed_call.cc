@@ -7,6 +7,7 @@
 
 #include "core/answer_size.h"
 #include "json/json_at.h"
+#include "json/json_member.h"
 #include "log/excerpt.h"
 #include "mcp/errors.h"
 #include "metrics/stats.h"
@@ -239,6 +240,11 @@ void RoutedCall::retried(mcp::Message request) {
 
 // ---- from the server ----
 
+Asked RoutedCall::asked() const {
+  if (request_.method != Method::resources_read || route_.raw.empty()) return {request_.method, {}, {}};
+  return {request_.method, json::string_value(route_.raw), request_.message.text(Field::params_uri)};
+}
+
 void RoutedCall::on_call_phase(core::CallPhase phase) {
   if (!live()) return;
   reached_server_ = phase == core::CallPhase::written;
@@ -261,7 +267,7 @@ void RoutedCall::on_call_message(mcp::Message&& message) {
     if (reached_server_) aggregate_.came(*member_);  // else it was answered from memory
     if (auto failure = core::content_too_long(member_->server, message))
       return leave()->on_call_failed(*failure);
-    if (auto text = result_for_client(aggregate_.shown(), member_->name, message)) {
+    if (auto text = result_for_client(aggregate_.shown(), member_->name, message, asked())) {
       auto changed = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
       if (changed) message = std::move(*changed);
     }

@@ -50,6 +50,7 @@ class RoutedCall final : public core::PassingCall {
     held_.charge(request_.account());
     held_.set(bytes);
   }
+  Asked asked() const;
   // Its owner hears whose call it is, though not from here.
   void note_routed(const mcp::Message& as_sent);
   void learn(Topic topic);

@@ -29,6 +29,16 @@ bool begins(std::string_view text, std::string_view with) {
          std::equal(with.begin(), with.end(), text.begin(), [](char a, char b) { return a == lower(b); });
 }
 
+std::string in_lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+bool starts_with(std::string_view text, std::string_view with) {
+  return text.substr(0, with.size()) == with;
+}
+
 }  // namespace
 
 std::string origin_token(std::string_view server) {
@@ -52,18 +62,86 @@ std::string with_origin(std::string_view server, std::string_view uri) {
          std::string(uri.substr(kUi.size()));
 }
 
+// ---- what servers list ----
+
+std::string Uris::claim(const std::string& server, const std::string& uri, bool bare) {
+  std::string origin = with_origin(server, uri);
+  std::string shown = owners_.claim(
+      server, uri, bare ? std::vector<std::string>{uri, origin} : std::vector<std::string>{origin});
+  if (!shown.empty()) return shown;
+  // There are too many of them, or it is too long to be kept: its origin leads back without a table.
+  return owners_.find(origin) == nullptr ? origin : std::string();
+}
+
 std::string Uris::listed(const std::string& server, const std::string& uri) {
   if (!keeps_scheme(uri)) return with_origin(server, uri);
-  return owners_.claim(server, uri, {uri, with_origin(server, uri)});
+  return claim(server, uri, named_in(uri) == nullptr);
 }
+
+std::string Uris::listed_template(const std::string& server, const std::string& uri_template) {
+  if (!keeps_scheme(uri_template)) return with_origin(server, uri_template);
+  if (const std::string* known = owners_.shown(server, uri_template)) return *known;
+  const std::string literal = uri_template.substr(0, uri_template.find('{'));
+  const bool room = templates_.count(literal) > 0 || templates_.size() < kMaxTemplates;
+  std::string shown = claim(server, uri_template, room && leads_back(server, literal));
+  if (shown == uri_template) templates_.try_emplace(literal, server);
+  return shown;
+}
+
+// `ui://fs+…`; schemes with a colon hold no token.
+const std::string* Uris::named_in(std::string_view uri) const {
+  if (!begins(uri, kUi)) return nullptr;
+  const std::string_view rest = uri.substr(kUi.size());
+  const size_t plus = rest.find('+');
+  if (plus == std::string_view::npos) return nullptr;
+  auto server = by_token_.find(in_lower(rest.substr(0, plus)));
+  return server == by_token_.end() ? nullptr : &server->second;
+}
+
+// The longest beginning that some template has.
+const std::string* Uris::template_owner(std::string_view uri) const {
+  std::string_view begin = uri;
+  for (auto after = templates_.upper_bound(begin); after != templates_.begin();
+       after = templates_.upper_bound(begin)) {
+    const auto& [literal, server] = *std::prev(after);
+    if (starts_with(uri, literal)) return &server;
+    const size_t alike =
+        std::mismatch(begin.begin(), begin.end(), literal.begin(), literal.end()).first - begin.begin();
+    begin = begin.substr(0, alike);
+  }
+  return nullptr;
+}
+
+bool Uris::leads_back(const std::string& server, std::string_view literal) const {
+  if (literal.size() >= kMaxSeenUri) return false;
+  const std::string whole = in_lower(literal);
+  std::string_view rest = std::string_view(whole).substr(whole.find(':') + 1);
+  if (starts_with(rest, "//")) rest.remove_prefix(2);
+  if (rest.empty()) return false;
+  // The host is a part of what is known, not of the expression.
+  if (starts_with(whole, "http") && rest.find('/') == std::string_view::npos) return false;
+  // An expansion could be `ui://fs+…`.
+  const auto could_name = [&](const auto& one) {
+    const std::string named = one.first + "+";
+    return starts_with(rest, named) || starts_with(named, rest);
+  };
+  if (starts_with(whole, kUi) && std::any_of(by_token_.begin(), by_token_.end(), could_name)) return false;
+  const std::string* before = template_owner(literal);
+  if (before != nullptr && *before != server) return false;
+  for (auto one = templates_.lower_bound(literal);
+       one != templates_.end() && starts_with(one->first, literal); ++one) {
+    if (one->second != server) return false;
+  }
+  return true;
+}
+
+// ---- what their results show ----
 
 std::string Uris::to_client(const std::string& server, const std::string& uri) {
   if (!keeps_scheme(uri)) return with_origin(server, uri);
   if (const std::string* known = owners_.shown(server, uri)) return *known;
-  const Owners::Owner* owner = owners_.find(uri);
-  if (owner != nullptr) return with_origin(server, uri);
-  auto seen = seen_.find(uri);
-  if (seen != seen_.end() && seen->second != server) return with_origin(server, uri);
+  if (auto target = to_server(uri))
+    return target->server == server && target->uri == uri ? uri : with_origin(server, uri);
   saw(server, uri);
   return uri;
 }
@@ -84,31 +162,15 @@ std::optional<Uris::Target> Uris::to_server(const std::string& shown) const {
   std::string_view ahead = begins(shown, kUi) ? kUi : std::string_view();
   size_t plus = shown.find('+', ahead.size());
   if (plus != std::string::npos) {
-    std::string token = shown.substr(ahead.size(), plus - ahead.size());
-    std::transform(token.begin(), token.end(), token.begin(), lower);  // a URI's scheme may be written so
-    auto server = by_token_.find(token);
+    // A URI's scheme may be written in upper case.
+    auto server = by_token_.find(in_lower(std::string_view(shown).substr(ahead.size(), plus - ahead.size())));
     if (server != by_token_.end())
       return Target{server->second, shown.substr(0, ahead.size()) + shown.substr(plus + 1)};
   }
   auto seen = seen_.find(shown);
   if (seen != seen_.end()) return Target{seen->second, shown};
-  // The longest beginning that some template has.
-  const std::string* best = nullptr;
-  size_t length = 0;
-  for (const auto& [literal, server] : templates_) {
-    if (literal.size() < length || shown.compare(0, literal.size(), literal) != 0) continue;
-    best = &server;
-    length = literal.size();
-  }
-  if (best != nullptr) return Target{*best, shown};
+  if (const std::string* owner = template_owner(shown)) return Target{*owner, shown};
   return std::nullopt;
-}
-
-void Uris::listed_template(const std::string& server, const std::string& uri_template) {
-  if (!keeps_scheme(uri_template) || templates_.size() >= kMaxTemplates) return;
-  std::string literal = uri_template.substr(0, uri_template.find('{'));
-  if (literal.size() < kMaxSeenUri && literal.size() > std::string_view("https://").size())
-    templates_.try_emplace(literal, server);
 }
 
 }  // namespace lineward::aggregate

@@ -1,7 +1,8 @@
 // URIs of many servers as one (behaviour.md 7). A URI says whose it is: `fs+file:///x` is server fs's
 // `file:///x`, and the way back needs no table. Schemes that clients rely on (ui:, https:, http:, data:) stay
-// as they are unless two servers have the same URI; then the later one's is `ui://fs+…` or `fs+https://…`.
-// Templates are URIs here.
+// as they are where the bare URI leads back to its server; else it is `ui://fs+…` or `fs+https://…`. The bare
+// form of a listed URI leads back when no other server has the same one, that of a template when the text
+// before its first expression names one server alone.
 #pragma once
 
 #include <deque>
@@ -31,8 +32,11 @@ class Uris {
 
   void add_server(const std::string& server) { by_token_[origin_token(server)] = server; }
 
-  // One that the server lists: it is the server's own from here on, whoever else has the same.
+  // One that the server lists: it is the server's own from here on, whoever else has the same. Empty: it
+  // cannot lead back, and has to be left out.
   std::string listed(const std::string& server, const std::string& uri);
+  // A template that the server lists: what is shown here leads back to it in each of its expansions.
+  std::string listed_template(const std::string& server, const std::string& uri_template);
   // One that comes in a result or a notification.
   std::string to_client(const std::string& server, const std::string& uri);
   struct Target {
@@ -42,11 +46,15 @@ class Uris {
   // Nothing: it names no origin, and no server has shown it.
   std::optional<Target> to_server(const std::string& shown) const;
 
-  // Templates of kept schemes that servers list, by what stands before their first expression.
-  void listed_template(const std::string& server, const std::string& uri_template);
   const Owners& owners() const { return owners_; }
 
  private:
+  std::string claim(const std::string& server, const std::string& uri, bool bare);
+  // The server that this URI of a kept scheme names by its token; null: none.
+  const std::string* named_in(std::string_view uri) const;
+  const std::string* template_owner(std::string_view uri) const;
+  // Do all URIs that begin so lead to this server alone, once it is known to be its?
+  bool leads_back(const std::string& server, std::string_view literal) const;
   void saw(const std::string& server, const std::string& uri);
 
   Owners owners_;
@@ -56,7 +64,8 @@ class Uris {
   std::map<std::string, std::string, std::less<>> seen_;  // kept URIs of results: uri → server, the last ones
   std::deque<std::string> seen_order_;
   HeldCount seen_bytes_{Held::servers};
-  std::map<std::string, std::string, std::less<>> templates_;  // literal beginning → server
+  // Of templates that are shown bare: literal beginning → server. None begins another server's.
+  std::map<std::string, std::string, std::less<>> templates_;
 };
 
 }  // namespace lineward::aggregate

@@ -152,9 +152,6 @@ void BridgeSession::taken_by_server(const core::CallRequest& request) {
 }
 
 void BridgeSession::subscription(BridgeCall& call, bool wanted) {
-  if (!server_->resources_subscribe) {
-    return refuse_later(call, mcp::kMethodNotFound, "this server's resources cannot be subscribed to");
-  }
   const mcp::Message& message = call.request().message;
   if (!message.is_string(Field::params_uri))
     return refuse_later(call, mcp::kInvalidParams, "params.uri must be a string");
@@ -165,7 +162,9 @@ void BridgeSession::subscription(BridgeCall& call, bool wanted) {
     if (!refusal) return one->finish(std::string(kEmptyResult));
     const bool as_it_is = mcp::is_refusal_of_client(refusal->reason) || mcp::is_lack_of_room(refusal->reason);
     if (as_it_is) return one->fail(*refusal);
-    one->finish(mcp::error_message("0", mcp::kInvalidParams, refusal->text));
+    // It was asked, whatever it declares.
+    const int code = server_->resources_subscribe ? mcp::kInvalidParams : mcp::kMethodNotFound;
+    one->finish(mcp::error_message("0", code, refusal->text));
   };
   auto moved = [this, serial = call.serial()](core::CallPhase phase) {
     if (BridgeCall* one = find(serial)) one->moved(phase);

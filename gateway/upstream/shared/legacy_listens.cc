@@ -108,7 +108,8 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   listen.tools = asked_for(filter, "toolsListChanged") && told.tools_list_changed;
   listen.prompts = asked_for(filter, "promptsListChanged") && told.prompts_list_changed;
   listen.resources = asked_for(filter, "resourcesListChanged") && told.resources_list_changed;
-  if (auto uris = json::member(filter, "resourceSubscriptions"); uris && told.resources_subscribe) {
+  // Whatever the server declares: the SDK for Python always says no, and serves subscriptions.
+  if (auto uris = json::member(filter, "resourceSubscriptions")) {
     for (auto& uri : mcp::string_array(*uris)) {
       bool room = wishes_.size() + listen.wanted.size() < kMaxInAll;
       if (room && listen.wanted.size() < mcp::kMaxSubscriptions)
