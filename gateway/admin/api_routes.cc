@@ -164,7 +164,7 @@ std::vector<ApiRoute> make_routes() {
        "/api/v1/listens",
        Role::read,
        "listListens",
-       "Who hears what from which server: the subscriptions/listen streams that are open.",
+       "The open subscriptions/listen streams: client, server, and the subjects of each.",
        {kLimit, after("Behind the listen of this id."), kUpstream},
        {},
        "Listens",
@@ -230,8 +230,8 @@ std::vector<ApiRoute> make_routes() {
        "/api/v1/events",
        Role::read,
        "watchEvents",
-       "What happens, as it happens: server-sent events of all workers. A reader that was away goes on with "
-       "Last-Event-ID; where something is missing an event `lost` says so.",
+       "Live events of all workers, as server-sent events. A reader resumes with Last-Event-ID; an event "
+       "`lost` marks a gap.",
        {{"types", kText, "Only these: calls, servers, log; separated by commas. All by default."},
         after("As Last-Event-ID, where that header cannot be set.")},
        {},

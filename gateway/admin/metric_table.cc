@@ -45,11 +45,13 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::queue_wait, "lineward_queue_wait_seconds", T::histogram, B::mcp, "upstream route",
      "How long requests waited for a place before they were written.", ""},
     {M::overhead, "lineward_overhead_seconds", T::histogram, B::precise, "direction",
-     "What Lineward itself adds to a request that does not wait, and to its answer; of one in seven.", ""},
+     "Time that Lineward adds to a request that does not wait, and to its answer; one request in seven is "
+     "measured.",
+     ""},
     {M::timeouts, "lineward_timeouts_total", T::counter, B::mcp, "upstream route kind",
      "Requests that ran into a limit.", ""},
     {M::cancellations, "lineward_cancellations_total", T::counter, B::mcp, "upstream route initiator outcome",
-     "Cancelled requests, by who wanted it and what the upstream did.", ""},
+     "Cancelled requests, by initiator and by what the upstream did.", ""},
     {M::cancel_latency, "lineward_cancel_latency_seconds", T::histogram, B::mcp, "upstream",
      "From a cancel that the upstream was told to its late answer, or to the end of its stream.", ""},
     {M::late_responses, "lineward_late_responses_total", T::counter, B::mcp, "upstream",
@@ -66,7 +68,7 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::client_connections, "lineward_client_connections", T::gauge, B::mcp, "",
      "Open connections of clients.", ""},
     {M::held_bytes, "lineward_buffered_bytes", T::gauge, B::mcp, "",
-     "What Lineward holds for clients and servers: bodies, queues, backlogs (listen.maxBufferedBytes).", ""},
+     "Bytes held for clients and servers: bodies, queues, backlogs (listen.maxBufferedBytes).", ""},
     {M::held_by_owner, "lineward_held_bytes", T::gauge, B::mcp, "owner",
      "Its parts, which add up to it: what is held as what (docs/limits.md).", ""},
     {M::overload, "lineward_overload_refused_total", T::counter, B::mcp, "limit",
@@ -78,9 +80,8 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::audit_writable, "lineward_audit_writable", T::gauge, B::mcp, "",
      "1 while the audit log can be written, 0 while it cannot.", ""},
     {M::limits, "lineward_limits_reached_total", T::counter, B::mcp, "limit",
-     "How often a limit refused, cut or left out something, by the name of its option. Those of time by "
-     "which "
-     "calls end are in lineward_timeouts_total.",
+     "How often a limit refused, cut or left out something, by the name of its option. Time limits that end "
+     "calls are in lineward_timeouts_total.",
      ""},
     {M::replica_passed, "lineward_replica_passed_total", T::counter, B::mcp, "outcome",
      "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
@@ -103,12 +104,12 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::upstream_stderr, "lineward_upstream_stderr_lines_total", T::counter, B::mcp, "upstream",
      "Lines it wrote to stderr.", ""},
     {M::message_errors, "lineward_message_errors_total", T::counter, B::mcp, "upstream kind",
-     "What it sent and nobody could use.", ""},
+     "Messages from it that could not be used.", ""},
     {M::retries, "lineward_retries_total", T::counter, B::mcp, "upstream on",
      "Requests that were sent to a server once more, by why (retry).", ""},
     {M::plugin_decisions, "lineward_plugin_decisions_total", T::counter, B::mcp, "plugin decision kind",
-     "What plugins decided: proceeded refused answered dropped waited failed; `kind`: which plugin it is of "
-     "those that there are.",
+     "Decisions of plugins: proceeded refused answered dropped waited failed; `kind` is the type of the "
+     "plugin.",
      ""},
     {M::missing_parts, "lineward_aggregate_missing_parts_total", T::counter, B::mcp, "upstream",
      "Merged answers in which the upstream's part is missing or cut.", ""},
@@ -240,7 +241,7 @@ std::string metrics_page(plugin::Registry plugins) {
     if (!one.later.empty()) help += fmt::format(" Comes with {}; not shown until then.", one.later);
     out += fmt::format("| `{}` | {} | {} | {} |\n", one.name, type, spell_labels(one.labels), help);
   }
-  out += "\nOf plugins, where they are configured; each has the label `plugin` too, its name:\n\n";
+  out += "\nMetrics of configured plugins; each has the label `plugin`, the plugin's name:\n\n";
   out += "| metric | plugin | type | label | what |\n|---|---|---|---|---|\n";
   for (const plugin::Type& type : plugins) {
     for (const plugin::MetricRow& one : type.metrics)

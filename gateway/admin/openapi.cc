@@ -48,7 +48,7 @@ json ended_fields() {
   out["ended_ago_ms"] = {{"type", "integer"}};
   out["bytes_out"] = {{"type", "integer"}};
   out["cancel"] = {{"type", {"object", "null"}},
-                   {"description", "What became of its cancel; null: that is not known yet."},
+                   {"description", "The outcome of its cancel; null: not known yet."},
                    {"additionalProperties", false},
                    {"required", {"outcome", "told", "after_ms"}},
                    {"properties",
@@ -150,26 +150,25 @@ json openapi_document(const std::string& version) {
   json paths = json::object();
   for (const ApiRoute& route : api_routes())
     paths[std::string(route.path)][route.method == "GET" ? "get" : "post"] = operation_of(route);
-  return {
-      {"openapi", "3.1.0"},
-      {"info",
-       {{"title", "Lineward admin API"},
-        {"version", version},
-        {"description",
-         "What a running Lineward does, and how it is told to do something else. On its control socket, and "
-         "on TCP where admin.address says so. POST takes Content-Type: application/json."}}},
-      {"servers", {{{"url", "/"}}}},
-      {"security", {{{"token", json::array()}}, json::object()}},
-      {"paths", std::move(paths)},
-      {"components",
-       {{"schemas", schemas()},
-        {"securitySchemes",
-         {{"token",
-           {{"type", "http"},
-            {"scheme", "bearer"},
+  return {{"openapi", "3.1.0"},
+          {"info",
+           {{"title", "Lineward admin API"},
+            {"version", version},
             {"description",
-             "A token of admin.tokenFile. On the control socket, and on TCP of this machine without that "
-             "file, none is needed."}}}}}}}};
+             "Reads and controls a running Lineward. Served on its control socket, and on TCP where "
+             "admin.address is set. POST takes Content-Type: application/json."}}},
+          {"servers", {{{"url", "/"}}}},
+          {"security", {{{"token", json::array()}}, json::object()}},
+          {"paths", std::move(paths)},
+          {"components",
+           {{"schemas", schemas()},
+            {"securitySchemes",
+             {{"token",
+               {{"type", "http"},
+                {"scheme", "bearer"},
+                {"description",
+                 "A token of admin.tokenFile. On the control socket, and on TCP of this machine without that "
+                 "file, none is needed."}}}}}}}};
 }
 
 std::string openapi_text(const std::string& version) {

@@ -33,7 +33,7 @@ std::string body_fault(const ApiRoute& route, const json& body) {
       for (const auto& one : members.items())
         names.push_back(one.key());
       const std::string_view likely = config::nearest(name, names);
-      return fmt::format("the body has '{}', which nobody reads; {}", printable(name, kMaxShown),
+      return fmt::format("the body has '{}', which is not a field here; {}", printable(name, kMaxShown),
                          likely.empty() ? fmt::format("it may have {}", fmt::join(names, ", "))
                                         : fmt::format("did you mean '{}'?", likely));
     }

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 SubRequest::~SubRequest() {
   lifetime_.end();
-  cancel("nobody waits for it any more");
+  cancel("no client waits for it any more");
 }
 
 void SubRequest::ask(core::CallRequest request, milliseconds limit, Done done, Heard heard) {

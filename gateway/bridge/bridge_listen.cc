@@ -198,7 +198,7 @@ void BridgeListen::changed() {
 void BridgeListen::refresh() {
   if (stopped_ || next_ || again_.running()) return;  // when that is done it looks again
   if (wish_.empty()) {
-    drop(current_, "nobody listens any more");
+    drop(current_, "no client listens any more");
     missed_ = false;
     return settle();
   }

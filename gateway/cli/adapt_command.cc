@@ -25,9 +25,8 @@ namespace {
 using adapt::Form;
 
 constexpr const char* kAdaptFooter =
-    "FILE is a configuration of Lineward or a client's file; - is stdin. What the other form cannot say is "
-    "told\n"
-    "on stderr. Values go over as they are, secrets too: mind where the output goes.\n"
+    "FILE is a configuration of Lineward or a client's file; - is stdin. Settings that the other format\n"
+    "lacks are reported on stderr. Values go over as they are, secrets too: mind where the output goes.\n"
     "\n"
     "Examples\n"
     "  lineward adapt claude_desktop_config.json > lineward.yaml\n"
@@ -58,23 +57,23 @@ constexpr std::string_view kHead =
     "yaml\n"
     "\n"
     "listen:\n"
-    "  address: 127.0.0.1:8000        # :8000 is every interface; then say who may come in (auth:)\n"
+    "  address: 127.0.0.1:8000        # :8000 is every interface; then set auth:\n"
     "#  allowedOrigins: [\"https://app.example.com\"]   # web pages that may call\n"
     "\n"
     "# Probes and metrics, read-only: /livez, /readyz, /metrics.\n"
     "ops: { address: 127.0.0.1:9464 }\n"
     "\n"
-    "# What one call may take, of every server.\n"
+    "# Time limits of one call, for every server.\n"
     "defaults:\n"
     "  timeouts:\n"
     "    request: 60s                 # no answer and no progress for this long\n"
     "    maxDuration: 10m             # the hard end\n"
     "\n"
-    "# Who calls, and how often:\n"
+    "# Authentication and rate limits:\n"
     "# auth: { apiKey: { file: keys.txt } }            # lineward hash-key --new alice >> keys.txt\n"
     "# rateLimit: { requests: 600, per: 1m }\n"
     "\n"
-    "# A record of every call that nobody can change unseen:\n"
+    "# A tamper-evident record of every call:\n"
     "# audit: { path: audit.jsonl }\n"
     "\n";
 constexpr std::string_view kServers =
@@ -306,7 +305,8 @@ void add_adapt(CLI::App& app, AdaptFlags& flags) {
   adapt->add_option("--to", flags.to, adapt::form_names())->type_name("FORM");
   adapt->footer(kAdaptFooter);
   CLI::App* init = app.add_subcommand("init", "Writes a configuration with comments to begin with.");
-  init->add_option("FILE", flags.file, "Where; lineward.yaml by default, - is stdout")->type_name("");
+  init->add_option("FILE", flags.file, "The file to write; lineward.yaml by default, - is stdout")
+      ->type_name("");
   init->add_option("--from", flags.init_from, "Servers of this file stand in it")->type_name("FILE");
   init->footer(kInitFooter);
   CLI::App* format = app.add_subcommand("fmt", "Puts a configuration in order and keeps its comments.");

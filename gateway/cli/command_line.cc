@@ -42,7 +42,7 @@ namespace lineward::cli {
 namespace {
 
 constexpr std::string_view kOverview =
-    "Lineward stands in front of MCP servers: calls never hang, and work nobody waits for is stopped.\n"
+    "Lineward stands in front of MCP servers: calls never hang, and abandoned work is stopped.\n"
     "\n"
     "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward run --listen :8000 --timeout 2m -- uvx mcp-server-time\n"

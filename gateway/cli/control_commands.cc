@@ -33,9 +33,8 @@ constexpr const char* kCancelFooter =
     "  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  lineward cancel --upstream github --older 5m --yes";
 constexpr const char* kReloadFooter =
-    "Prints what differs and what that does. What did not change keeps its processes, connections, sessions "
-    "and\n"
-    "streams. A bad file changes nothing: its errors are printed, and the exit code is 78.\n"
+    "Prints what differs and what that does. Unchanged servers keep their processes, connections, sessions\n"
+    "and streams. A bad file changes nothing: its errors are printed, and the exit code is 78.\n"
     "\n"
     "Examples\n"
     "  lineward reload\n"

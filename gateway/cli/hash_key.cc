@@ -20,8 +20,7 @@ constexpr size_t kMaxKey = 1024;
 
 void add_hash_key(CLI::App& app, HashKeyFlags& flags) {
   CLI::App* command = app.add_subcommand("hash-key", "Makes a line for the file of auth.apiKey.");
-  command->add_option("NAME", flags.words, "What the caller is called, then the scopes that it gets")
-      ->type_name("");
+  command->add_option("NAME", flags.words, "The caller's name, then its scopes")->type_name("");
   command->add_flag("--new", flags.make, "Make a key too and show it on stderr; else it is read from stdin");
   command->footer(
       "Examples\n"

@@ -29,7 +29,7 @@ constexpr const char* kHealthcheckHelp = "lineward healthcheck --help";
 constexpr std::string_view kDefaultAddress = "127.0.0.1:9464";
 constexpr size_t kMaxProbeAnswer = 64 * 1024;
 constexpr const char* kHealthFooter =
-    "Ends with 0 when the gateway is ready, with 1 when it says that it is not, with 69 when nobody "
+    "Ends with 0 when the gateway is ready, with 1 when it says that it is not, with 69 when no gateway "
     "answers.\n"
     "\n"
     "Examples\n"
@@ -157,7 +157,7 @@ ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around) 
   if (!timeout) return bad_usage(around.err, "--timeout: " + timeout.error().text, kHealthcheckHelp);
   const std::string address = address_of(flags, around);
   if (address == "off")
-    return bad_usage(around.err, "the ops listener is off: there is nobody to ask", kHealthcheckHelp);
+    return bad_usage(around.err, "the ops listener is off: no address to ask", kHealthcheckHelp);
   if (const std::string_view fault = config::socket_fault(address); !fault.empty())
     return bad_usage(around.err, fmt::format("'{}' is no address: {}", config::clip(address), fault),
                      kHealthcheckHelp);
@@ -165,7 +165,7 @@ ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around) 
   const Socket socket{connect_to(address, until)};
   if (socket.fd < 0) {
     around.err << fmt::format(
-        "error: nobody answers at {}: {}\n  fix    name its ops listener: --ops ADDR, or "
+        "error: no gateway answers at {}: {}\n  fix    name its ops listener: --ops ADDR, or "
         "LINEWARD_OPS_ADDRESS\n",
         config::clip(address), std::strerror(errno));
     return ExitCode::unavailable;

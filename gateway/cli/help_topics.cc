@@ -131,8 +131,8 @@ ExitCode print_topic(const CLI::App& app, const std::vector<std::string_view>& c
   std::string out;
   if (topic != "options" && has(commands, topic)) out = app.get_subcommand(topic)->help();
   if (topic == "plugins") {
-    out +=
-        plugins_text(false) + "Those that say who calls (apiKey, jwt) stand below auth: lineward help auth\n";
+    out += plugins_text(false) +
+           "Plugins that authenticate callers (apiKey, jwt) stand below auth: lineward help auth\n";
   } else {
     std::string options = config::options_help(topic);
     if (!options.empty()) out += (out.empty() ? "" : "\nIts options in the configuration\n\n") + options;

@@ -30,7 +30,7 @@ constexpr const char* kServerFooter =
     "  drain      out of service; its calls go on to their end\n"
     "  restart    a new form takes its place; the old one ends with its calls, with --force at once\n"
     "  start      back into service\n"
-    "What is stopped stays so until it is started, or the gateway ends.\n"
+    "A stopped server stays stopped until it is started, or the gateway ends.\n"
     "\n"
     "Examples\n"
     "  lineward server github\n"
@@ -45,9 +45,8 @@ constexpr const char* kSessionsFooter =
     "  lineward sessions\n"
     "  lineward sessions --upstream github --format json";
 constexpr const char* kSubsFooter =
-    "The subscriptions/listen streams that are open: the server, below it who listens and under which id of "
-    "a request,\n"
-    "below that what is listened for.\n"
+    "The subscriptions/listen streams that are open: the server, below it each client with the id of its\n"
+    "request, below that the subjects.\n"
     "\n"
     "Examples\n"
     "  lineward subs\n"
@@ -64,7 +63,7 @@ struct Listing {
 constexpr Listing kListings[] = {
     {"servers", "/api/v1/servers", "servers", "no server is configured", servers_table},
     {"sessions", "/api/v1/sessions", "sessions", "no sessions", sessions_table},
-    {"subs", "/api/v1/listens", "listens", "nobody listens", listens_tree},
+    {"subs", "/api/v1/listens", "listens", "no open listens", listens_tree},
 };
 
 const Listing* listing_of(std::string_view command) {
@@ -135,7 +134,7 @@ void add_lists(CLI::App& app, ListFlags& flags) {
   };
   CLI::App* servers = command("servers", "Lists the servers.", kServersFooter);
   CLI::App* sessions = command("sessions", "Lists the sessions of legacy clients.", kSessionsFooter);
-  CLI::App* subs = command("subs", "Shows who hears what from which server.", kSubsFooter);
+  CLI::App* subs = command("subs", "Shows the open listens: client, server and subjects.", kSubsFooter);
   for (CLI::App* one : {sessions, subs})
     one->add_option("--upstream", flags.upstream, "Only of this server, or by this path of many")
         ->type_name("NAME");
@@ -146,7 +145,7 @@ void add_lists(CLI::App& app, ListFlags& flags) {
   server->add_option("NAME", flags.name, "The server")->type_name("");
   server->add_option("ACTION", flags.action, "start, stop, restart or drain")->type_name("");
   server->add_flag("--force", flags.force, "restart: the old form ends at once, its calls are cancelled");
-  server->add_flag("--yes", flags.yes, "Ask nobody, also where calls are cancelled");
+  server->add_flag("--yes", flags.yes, "Do not ask for confirmation, even if calls are cancelled");
   server->add_flag("--wait", flags.wait, "Until it is ready, or has ended");
   server->add_option("--timeout", flags.timeout, "How long to wait (60s); then 124")->type_name("DUR");
   server->add_option("--reason", flags.reason, "Why, for the log")->type_name("TEXT");

@@ -63,7 +63,7 @@ std::vector<std::string> wishes_of(const json& listen) {
 
 std::string listener_text(const json& listen) {
   const std::string who = client_text(listen), peer = text_of(listen, "peer");
-  std::string out = fmt::format("{}  {}", text_of(listen, "id"), who.empty() ? "somebody" : who);
+  std::string out = fmt::format("{}  {}", text_of(listen, "id"), who.empty() ? "unknown client" : who);
   if (!peer.empty()) out += fmt::format(" ({})", peer);
   out += fmt::format("  id {}  since {}  {}", or_dash(text_of(listen, "rpc_id")),
                      short_time(number_of(listen, "age_ms")), counted(number_of(listen, "events"), "event"));

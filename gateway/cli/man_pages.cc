@@ -74,9 +74,8 @@ std::string man_page_of_commands(const CLI::App& app, std::string_view version) 
   out += ".SH NAME\nlineward \\- gateway for the Model Context Protocol\n";
   out += ".SH SYNOPSIS\n.B lineward\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\-\\- \\fISERVER COMMAND\\fR ...]\n";
   out +=
-      ".SH DESCRIPTION\nLineward stands between MCP clients and MCP servers. What nobody waits for any more "
-      "is stopped, "
-      "nothing hangs longer than it may, many servers look like one, and clients and servers of both "
+      ".SH DESCRIPTION\nLineward stands between MCP clients and MCP servers. Abandoned work is stopped, "
+      "every call has a time limit, many servers look like one, and clients and servers of both "
       "protocol eras "
       "understand each other.\n";
   out += ".SH COMMANDS\n";

@@ -81,10 +81,10 @@ std::optional<size_t> command_without_dashes(const CLI::App& app, const std::vec
 }
 
 void add_headers(CLI::App& app, Flags& flags) {
-  app.add_option(
-         "-H,--header", flags.headers,
-         "A header for the server at a URL: -H 'Name: value'. Everybody can read it in ps: write secrets as "
-         "-H 'Authorization: Bearer ${env:TOKEN}' or '${file:/path}', in single quotes")
+  app.add_option("-H,--header", flags.headers,
+                 "A header for the server at a URL: -H 'Name: value'. Other users can read it in ps: write "
+                 "secrets as "
+                 "-H 'Authorization: Bearer ${env:TOKEN}' or '${file:/path}', in single quotes")
       ->type_name("'K: V'")
       ->allow_extra_args(false);
 }
@@ -115,7 +115,7 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
       ->type_name("ADDR|off");
   stdio
       ->add_option("--admin", flags.admin,
-                   "Where ps, cancel and status ask, off unless given: unix:/path, auto")
+                   "The control socket for ps, cancel and status, off unless given: unix:/path, auto")
       ->type_name("ADDR|off");
   return stdio;
 }

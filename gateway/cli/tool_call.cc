@@ -220,7 +220,7 @@ json withdrawn(const json& requests) {
 }
 
 ExitCode nobody_answered(const std::string& questions, const Surroundings& around) {
-  around.err << "error: the tool asked what nobody could answer here: " << questions
+  around.err << "error: the tool asked a question that could not be answered here: " << questions
              << "\n  fix    call it on a terminal, where its question can be answered\n";
   return ExitCode::failure;
 }
@@ -309,7 +309,7 @@ ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surround
     fault.fix = fmt::format("lineward server {} start", talk.upstream());
   if (fault.reason == mcp::name(mcp::EndReason::forbidden) && !talk.has_credentials())
     fault.fix =
-        "a rule of the gateway refuses it to everybody; the line call.end of its log names it (policy)";
+        "a rule of the gateway refuses it to every caller; the line call.end of its log names it (policy)";
   if (!fault.fix.empty()) around.err << "  fix    " << fault.fix << "\n";
   return fault.exit;
 }

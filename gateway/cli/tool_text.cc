@@ -126,7 +126,7 @@ constexpr std::array<Fix, 16> kFixes{{
     {R::queue_full, ExitCode::unavailable, "the server is busy: lineward ps says with what; try again"},
     {R::rate_limited, ExitCode::failure, "wait, and try again"},
     {R::unauthorized, ExitCode::failure,
-     "-H 'Authorization: Bearer ${env:TOKEN}' or --token-file FILE says who you are"},
+     "-H 'Authorization: Bearer ${env:TOKEN}' or --token-file FILE authenticates you"},
     {R::forbidden, ExitCode::failure, "these credentials may not do this: others, with -H or --token-file"},
     {R::cancelled_operator, ExitCode::failure, ""},
     {R::cancelled_drain, ExitCode::unavailable, "the gateway is stopping; try again when it is back"},

@@ -28,7 +28,7 @@ using std::chrono::steady_clock;
 constexpr const char* kTopFooter =
     "Keys: j k and arrows choose a call, Enter shows all of it, c cancels it (asks first), / filters, s "
     "sorts, l shows\n"
-    "the log, ? all keys, q ends. Where stdout is no terminal it prints one screen and ends.\n"
+    "the log, ? all keys, q ends. If stdout is not a terminal, it prints one screen and ends.\n"
     "\n"
     "Examples\n"
     "  lineward top\n"

@@ -135,8 +135,9 @@ Step HttpLine::tunnel(const config::Server& server, const upstream::HttpProxy& p
   return {fmt::format("the proxy does not let through to {}: {}", printable(target),
                       said.empty() ? "no answer" : said),
           "proxy",
-          said.find("407") != std::string::npos ? "proxy: http://user:password@host:port gives its password"
-                                                : "name the host in NO_PROXY, or ask who runs the proxy"};
+          said.find("407") != std::string::npos
+              ? "proxy: http://user:password@host:port gives its password"
+              : "name the host in NO_PROXY, or ask the operator of the proxy"};
 }
 
 Step HttpLine::handshake(const config::Server& server) {

@@ -151,7 +151,7 @@ void check_socket(const std::string& option, const std::string& address,
   const OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const bool connected = connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0;
   if (!connected && errno == ECONNREFUSED)
-    return findings.well(check, printable(address) + " is free: who has left it is gone");
+    return findings.well(check, printable(address) + " is free: the process that left it has ended");
   ucred holder{};
   socklen_t size = sizeof holder;
   const bool known =

@@ -36,7 +36,7 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
         "keys", "jwks.url: " + asked.step.fault,
         tls && asked.step.fix.rfind("caFile", 0) == 0 ? "jwks." + asked.step.fix : asked.step.fix);
   }
-  check_clock(header_of(asked.answer, "date"), "the clock of who issues tokens", findings);
+  check_clock(header_of(asked.answer, "date"), "the clock of the token issuer", findings);
   if (asked.status != 200 || !has_set(asked.answer) || asked.answer.find("\"kty\"") == std::string::npos) {
     return findings.fault("keys",
                           fmt::format("jwks.url: {} gives no keys (HTTP {}): every token will be refused",

@@ -214,7 +214,7 @@ bool SessionLink::drop_orphan() {
     for (core::ExchangeId id : question.waiting)
       waited_for = waited_for || finder_.find(id) != nullptr;
     if (waited_for) continue;
-    give_up(number, "too many questions are open", "nobody answered this question in time");
+    give_up(number, "too many questions are open", "the client did not answer this question in time");
     return true;
   }
   return false;

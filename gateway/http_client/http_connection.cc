@@ -204,7 +204,7 @@ void HttpConnection::on_end(int error) {
 void HttpConnection::read_response() {
   if (!busy_) {
     // Idle: whatever comes now belongs to nothing. The connection is of no use any more.
-    return fail(EndReason::upstream_protocol, "sent something that nobody asked for");
+    return fail(EndReason::upstream_protocol, "sent an answer without a request");
   }
   while (!closed_) {
     switch (parser_.next()) {

@@ -142,7 +142,7 @@ void ToolUpstream::forget(ToolCall& call) {
 }
 
 void ToolUpstream::drop(Listing& listing) {
-  if (listing.call && listing.call->live()) listing.call->cancel("nobody waits for the list any more");
+  if (listing.call && listing.call->live()) listing.call->cancel("no call waits for the list any more");
   end(listing);
 }
 

@@ -72,7 +72,7 @@ class ToolUpstream final : public core::PassingUpstream {
     uint64_t kept_in = 0;  // ToolView::number, as of the first page
     core::CallPhase phase = core::CallPhase::queued;
     std::optional<std::chrono::milliseconds> starting_at;  // its server is being started since then
-    bool overdue = false;  // nobody waits for it any more; what it brings is for those who come
+    bool overdue = false;  // no client waits for it any more; what it brings is for those who come
     net::Timer limit, patience;
   };
   void listed(Listing& listing, bool to_the_end);

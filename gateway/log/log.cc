@@ -65,7 +65,8 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     std::lock_guard<std::mutex> lock(one_at_a_time);
     // In front: what is told last may find no room.
     const bool tells = dropped_ > 0;
-    if (tells) lines_.insert(0, fmt::format("(lineward dropped {} log lines that nobody read)\n", dropped_));
+    if (tells)
+      lines_.insert(0, fmt::format("(lineward dropped {} log lines: the reader was too slow)\n", dropped_));
     // A pipe with room takes a page without blocking; more goes in pages.
     const uint64_t lost = output.put(lines_, PIPE_BUF, [](std::string_view piece) -> ssize_t {
       pollfd out{STDERR_FILENO, POLLOUT, 0};

@@ -122,8 +122,8 @@ class Reader {
     } else if (found.size() == kMaxParamHeaders) {
       fault = fmt::format("more than {} parameters have x-mcp-header", kMaxParamHeaders);
     } else if (path_bytes_ > kMaxPathBytes) {
-      fault = fmt::format("x-mcp-header stands at a parameter whose names are longer than {} bytes",
-                          kMaxPathBytes);
+      fault =
+          fmt::format("x-mcp-header stands at a parameter with names of more than {} bytes", kMaxPathBytes);
     } else {
       std::string header = std::string(kPrefix) + name;
       if (!headers_.insert(lower(header)).second) fault = "two parameters have the same x-mcp-header";

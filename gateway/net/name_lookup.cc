@@ -16,7 +16,7 @@
 
 namespace lineward::net {
 
-// Where a look-up leaves its answer. `wake` is null once nobody waits for it any more.
+// Where a look-up leaves its answer. `wake` is null once no client waits for it any more.
 struct NameLookup::Mailbox {
   std::mutex mutex;
   uv_async_t* wake = nullptr;

@@ -47,7 +47,7 @@ Result<ServiceNotifier> ServiceNotifier::open(const std::string& address) {
   ServiceNotifier out(fd);
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kRoomComes, sizeof kRoomComes);
   if (connect(fd, reinterpret_cast<sockaddr*>(&name), length) != 0)
-    return fail(fmt::format("NOTIFY_SOCKET: nobody listens there: {}", std::strerror(errno)));
+    return fail(fmt::format("NOTIFY_SOCKET: no process listens there: {}", std::strerror(errno)));
   return out;
 }
 

@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kFaultEvery{10};
 constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_access_log_lines_total", "counter", "", "Lines that were taken for writing."},
     {"lineward_access_log_dropped_total", "counter", "",
-     "Lines that were lost: nobody read them, the disk was full, or they came too fast."},
+     "Lost lines: the reader was too slow, the disk was full, or they came too fast."},
 };
 
 const std::vector<F>& usual_fields() {

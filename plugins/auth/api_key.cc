@@ -194,14 +194,14 @@ const config::PluginSpec& spec() {
   static const config::PluginSpec kSpec = [] {
     config::PluginSpec spec{
         "apiKey",
-        "Who brings one of these keys may come in; docs/auth.md.",
+        "Admits callers with one of these keys; docs/auth.md.",
         true,
         {plugin_option("file", Kind::text, "", 0, 0,
                        "Lines of `name sha256:HEX [scope …]`, made by lineward hash-key. Read again when it "
                        "changes."),
          plugin_option("keys", Kind::list, "", 0, 0, "The same lines in the configuration itself."),
          plugin_choice("header", "any|X-API-Key|Authorization", "any",
-                       "Where keys come in: X-API-Key, Authorization: Bearer, or either.")},
+                       "The headers that may carry a key: X-API-Key, Authorization: Bearer, or either.")},
         {},
         look_at_keys};
     for (config::Option& option : AuthScopes::options())

@@ -168,7 +168,7 @@ std::vector<config::Option> AuthScopes::options() {
   using config::Kind;
   using config::plugin_option;
   return {plugin_option("requiredScopes", Kind::list, "", 0, 0,
-                        "Scopes that everybody needs who comes in this way.", check_list),
+                        "Scopes that every caller admitted this way needs.", check_list),
           plugin_option("methodScopes", Kind::map, "", 0, 0,
                         "Glob of JSON-RPC methods: the scopes that they need too, separated by spaces.",
                         check_map),
@@ -187,7 +187,7 @@ void AuthScopes::say_if_unused(const std::string& plugin, const plugin::Host& ho
              {{"plugin", plugin},
               {"options", joined(options)},
               {"why",
-               "the client on stdio is who started this process, and is asked for no credentials; "
+               "the client on stdio started this process, and needs no credentials; "
                "toolFilter holds there"}});
 }
 

@@ -317,12 +317,12 @@ const config::PluginSpec& spec() {
     constexpr uint64_t kSecond = 1000, kDay = 86400 * kSecond;
     config::PluginSpec spec{
         "jwt",
-        "Who brings an access token of this issuer may come in: an OAuth resource server; docs/auth.md.",
+        "Admits callers with an access token of this issuer, as an OAuth resource server; docs/auth.md.",
         true,
         {plugin_option("issuer", Kind::text, "", 0, 0, "The `iss` of its tokens, to the letter."),
          plugin_option(
              "audiences", Kind::list, "", 0, 0,
-             "One of them must be in `aud`. Empty: auth.resourceMetadata.resource, and below it the "
+             "At least one value must be in `aud`. Empty: auth.resourceMetadata.resource, and below it the "
              "server's own path."),
          plugin_option("jwks.url", Kind::text, "", 0, 0, "Its public keys; https, or http on this machine.",
                        check_jwks_url),
@@ -336,10 +336,10 @@ const config::PluginSpec& spec() {
                        "Authorities to trust for jwks.url instead of the system's, PEM."),
          plugin_option(
              "algorithms", Kind::list, "", 0, 0,
-             "Of RS256 to RS512, PS256 to PS512, ES256 to ES512 and EdDSA; empty: all. Never HS* and "
+             "Some of RS256 to RS512, PS256 to PS512, ES256 to ES512 and EdDSA; empty: all. Never HS* and "
              "none."),
          plugin_option("types", Kind::list, "", 0, 0,
-                       "What `typ` must be, such as at+jwt (RFC 9068); empty: JWT, at+jwt or none."),
+                       "The required `typ`, such as at+jwt (RFC 9068); empty: JWT, at+jwt or none."),
          plugin_option("leeway", Kind::duration, "30s", 0, 600 * kSecond,
                        "How far clocks may differ, for exp, nbf and iat."),
          plugin_option("maxTokenBytes", Kind::size, "8KiB", 256, 64 * 1024, "The longest token.")},

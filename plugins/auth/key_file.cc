@@ -117,9 +117,8 @@ Result<std::vector<HashedKey>> read_key_file(const std::string& path, std::strin
   if (!file || stat(path.c_str(), &info) != 0)
     return fail(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   if (!S_ISREG(info.st_mode)) return fail(fmt::format("{} is no file", path));
-  if ((info.st_mode & S_IWOTH) != 0)
-    return fail(fmt::format("everybody may write {}, and so let themselves in: chmod o-w", path));
-  if ((info.st_mode & S_IROTH) != 0) warning = "everybody may read it: chmod o-r";
+  if ((info.st_mode & S_IWOTH) != 0) return fail(fmt::format("{} is world-writable: run chmod o-w", path));
+  if ((info.st_mode & S_IROTH) != 0) warning = "it is world-readable: run chmod o-r";
   std::string text(kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));

@@ -85,15 +85,17 @@ struct Help {
 };
 const Help& help_of(OtlpSignal signal) {
   static constexpr std::array<Help, 3> kAll{{
-      {"Where spans go: http://127.0.0.1:4318/v1/traces. Empty: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, "
+      {"The collector for spans: http://127.0.0.1:4318/v1/traces. Empty: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, "
        "OTEL_EXPORTER_OTLP_ENDPOINT and /v1/traces; none: context is passed on, nothing is sent.",
        "On requests to it; values may be secrets. Also OTEL_EXPORTER_OTLP_TRACES_HEADERS, "
        "OTEL_EXPORTER_OTLP_HEADERS."},
-      {"Where metrics go: http://127.0.0.1:4318/v1/metrics. Empty: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, "
+      {"The collector for metrics: http://127.0.0.1:4318/v1/metrics. Empty: "
+       "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, "
        "OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics.",
        "On requests to it; values may be secrets. Also OTEL_EXPORTER_OTLP_METRICS_HEADERS, "
        "OTEL_EXPORTER_OTLP_HEADERS."},
-      {"Where log records go: http://127.0.0.1:4318/v1/logs. Empty: OTEL_EXPORTER_OTLP_LOGS_ENDPOINT, "
+      {"The collector for log records: http://127.0.0.1:4318/v1/logs. Empty: "
+       "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT, "
        "OTEL_EXPORTER_OTLP_ENDPOINT and /v1/logs.",
        "On requests to it; values may be secrets. Also OTEL_EXPORTER_OTLP_LOGS_HEADERS, "
        "OTEL_EXPORTER_OTLP_HEADERS."},

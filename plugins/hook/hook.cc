@@ -31,7 +31,8 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_hook_opened_total", "counter", "", "Messages that passed without a verdict (onError: open)."},
     {"lineward_hook_restarts_total", "counter", "", "Ends of a hook's process."},
     {"lineward_hook_ignored_total", "counter", "what",
-     "Lines that answered nothing: rubbish, late (nobody waits any more); ends that could not be told."},
+     "Lines that answered nothing: invalid, late (no call waits any more); ends of calls that could not be "
+     "sent."},
     {"lineward_hook_open", "gauge", "state", "Questions that are asked, or queued."},
 };
 

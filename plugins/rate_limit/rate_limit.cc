@@ -28,7 +28,7 @@ constexpr std::chrono::nanoseconds kMaxBucket = std::chrono::hours(24 * 30);
 
 constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_rate_limited_total", "counter", "key", "Messages that were refused because of their rate."},
-    {"lineward_rate_limit_keys", "gauge", "key", "Keys whose bucket is not full.", true},
+    {"lineward_rate_limit_keys", "gauge", "key", "Keys with a bucket that is not full.", true},
     {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take.", true},
     {"lineward_rate_limit_evicted_total", "counter", "key",
      "Keys that were forgotten because of maxKeys before their bucket was full.", true},
@@ -341,7 +341,7 @@ const config::PluginSpec kSpec{
     "How many requests one caller, address, tool, server or session may send.",
     false,
     {plugin_option("key", Kind::text, "principal", 0, 0,
-                   "What is counted by: principal, address, tool, server, session, or several as "
+                   "The key of a bucket: principal, address, tool, server, session, or several as "
                    "principal+tool. Callers without a name count by their address.",
                    check_key),
      plugin_option("requests", Kind::count, "1", 1, 1000000, "So many in each `per`."),

@@ -151,7 +151,7 @@ void RedisLink::answered(const redisReply* reply) {
     if (!before_up_.empty()) write(std::exchange(before_up_, {}));
     return changed_({});
   }
-  if (pending_.empty()) return lost("answers what nobody asked");
+  if (pending_.empty()) return lost("answers without a request");
   Done done = std::move(pending_.front());
   pending_.pop_front();
   done(reply);

@@ -71,7 +71,7 @@ class LogInbox final : public log::Tap {
 const config::PluginSpec& logs_spec() {
   static const config::PluginSpec kSpec = [] {
     config::PluginSpec made{"otlpLogs",
-                            "What the log says by OTLP over HTTP, blacked out as the log is.",
+                            "Log lines by OTLP over HTTP, redacted as in the log.",
                             false,
                             otlp_option_rows(OtlpSignal::logs),
                             {}};
@@ -86,9 +86,8 @@ const config::PluginSpec& logs_spec() {
               "interval", Kind::duration, "1s", 10, 3600000,
               "How long a record waits for others; where it is 1s, OTEL_BLRP_SCHEDULE_DELAY (in ms) "
               "counts."),
-          plugin_option(
-              "queue", Kind::count, "2048", 1, 1000000,
-              "Records that wait; more are dropped. Where it is 2048, OTEL_BLRP_MAX_QUEUE_SIZE counts.")})
+          plugin_option("queue", Kind::count, "2048", 1, 1000000,
+                        "Records that wait; more are dropped. At 2048, OTEL_BLRP_MAX_QUEUE_SIZE counts.")})
       made.options.push_back(one);
     return made;
   }();

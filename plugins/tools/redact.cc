@@ -276,10 +276,10 @@ const config::PluginSpec kSpec{
      plugin_option("patterns", Kind::list, "", 0, 0,
                    "Patterns (RE2) for what is blacked out of strings, wherever they stand."),
      plugin_option("tools", Kind::list, "", 0, 0,
-                   "On the wire: globs of tools whose calls are looked at; empty: everything."),
+                   "On the wire: globs of the tools to look at; empty: every tool."),
      config::plugin_choice("where", "log|wire|both", "log",
                            "In what is logged and shown alone, or in the messages themselves too."),
-     plugin_option("replacement", Kind::text, "***", 0, 0, "What stands there instead."),
+     plugin_option("replacement", Kind::text, "***", 0, 0, "The replacement text."),
      plugin_option("maxBytes", Kind::size, "8MiB", 1024, 1 << 30,
                    "On the wire: a larger message is refused, since it cannot be looked through.")},
     {}};

@@ -80,7 +80,7 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
 void Gatekeeper::ask(ClientConnection& connection, std::string body) {
   if (waiting_.size() >= kMaxWaiting) {
     return refusals_.refuse(connection,
-                            unavailable("too many requests whose credentials are being looked into"));
+                            unavailable("too many requests are waiting for their credentials to be checked"));
   }
   const uint64_t number = next_++;
   auto later = lifetime_.guard([this, asker = &connection, number](core::GateAnswer answer) {

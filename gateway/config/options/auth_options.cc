@@ -17,7 +17,7 @@ const std::vector<Option>& auth_options() {
   static const std::vector<Option> rows{
       plugin_option(
           "anonymous", Kind::flag, "false", 0, 0,
-          "Who brings no credentials at all comes in as \"anonymous\"; wrong ones are refused anyway."),
+          "Admit requests without credentials as \"anonymous\"; invalid credentials are still refused."),
   };
   return rows;
 }
@@ -30,7 +30,7 @@ const std::vector<Option>& metadata_options() {
       plugin_option("authorizationServers", Kind::list, "", 0, 0,
                     "Issuers of authorization servers; empty: those of auth.jwt."),
       plugin_option("scopesSupported", Kind::list, "", 0, 0, "Scopes that clients may ask for."),
-      plugin_option("name", Kind::text, "", 0, 0, "What people call this resource."),
+      plugin_option("name", Kind::text, "", 0, 0, "A display name of this resource."),
       plugin_option("documentation", Kind::text, "", 0, 0, "A URL for developers."),
   };
   return rows;

@@ -91,7 +91,7 @@ void listen_rows(std::vector<Option>& rows) {
   constexpr auto k = &Config::listen;
   rows.push_back(row<k, &L::address>(
       "listen.address", Kind::text, "127.0.0.1:8000", {},
-      "Where clients connect: host:port, :port (every interface) or unix:/path.", check_address));
+      "The address for clients: host:port, :port (every interface) or unix:/path.", check_address));
   rows.push_back(row<k, &L::path>(
       "listen.path", Kind::text, "/mcp", {},
       "The MCP path; several servers are below it by name: /mcp/<name> (path /: /<name>).", path_fault));
@@ -136,7 +136,7 @@ void listen_rows(std::vector<Option>& rows) {
       "How long a legacy stream that was cut may be resumed, where an event id was sent on it."));
   rows.push_back(row<k, &L::max_stream_backlog_bytes>(
       "listen.maxStreamBacklogBytes", Kind::size, "256KiB", {4 * kKiB, kGiB},
-      "What may wait behind the message being written to a slow reader."));
+      "Bytes that may wait behind the message being written to a slow reader."));
   add_listen_limits(rows);
 }
 
@@ -168,14 +168,14 @@ void gateway_rows(std::vector<Option>& rows) {
       check_admin));
   rows.push_back(row<&Config::admin, &Admin::token_file>(
       "admin.tokenFile", Kind::text, "", {},
-      "Who may use the admin API over TCP: lines `read TOKEN` and `operate TOKEN`; read anew for each "
+      "Callers of the admin API over TCP: lines `read TOKEN` and `operate TOKEN`; read anew for each "
       "request. Without it only an address of this machine is taken."));
   rows.push_back(row<&Config::admin, &Admin::allowed_hosts>(
       "admin.allowedHosts", Kind::list, "", {},
       "Host names by which the admin API is reached over TCP, besides addresses and localhost."));
   rows.push_back(row<&Config::admin, &Admin::read_only>(
       "admin.readOnly", Kind::flag, "false", {},
-      "The admin API changes nothing, whoever asks: no cancel, no reload, no server control."));
+      "The admin API changes nothing for any caller: no cancel, no reload, no server control."));
   rows.push_back(row<&Config::shutdown, &Shutdown::delay>(
       "shutdown.delay", Kind::duration, "0s", {0, kHour},
       "After the signal: still accept for this long, already not ready, so that load balancers notice."));
@@ -187,10 +187,9 @@ void gateway_rows(std::vector<Option>& rows) {
   rows.push_back(row<&Config::reload, &Reload::watch>(
       "reload.watch", Kind::flag, "false", {},
       "Read the configuration file again when it changes (also run --watch); SIGHUP always does."));
-  rows.push_back(
-      row<&Config::watchdog, &Watchdog::warn>("watchdog.warn", Kind::duration, "100ms", {50, kHour},
-                                              "Nothing was read or written for this long although there was "
-                                              "something: a warning with a stack."));
+  rows.push_back(row<&Config::watchdog, &Watchdog::warn>(
+      "watchdog.warn", Kind::duration, "100ms", {50, kHour},
+      "A loop that reads and writes nothing for this long, with work waiting, is reported with a stack."));
   rows.push_back(
       row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "60s", {0, kHour},
                                                "The same, hopeless: the process ends with a stack, for its "
@@ -218,13 +217,14 @@ void server_rows(std::vector<Option>& rows) {
       row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
                         "A file of NAME=value lines, below `env` in rank; relative to this file."));
   rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
-  rows.push_back(row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::names, "", {},
-                                      "What it gets of Lineward's own environment. A list: these, and what "
-                                      "programs need to run (PATH HOME USER "
-                                      "LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies). true: all, but for "
-                                      "what ${env:NAME} gives to others. "
-                                      "false: only PATH HOME LANG TZ TMPDIR. Of a command behind -- all.",
-                                      check_names));
+  rows.push_back(
+      row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::names, "", {},
+                           "The part of Lineward's own environment that it gets. A list: these, and what "
+                           "programs need to run (PATH HOME USER "
+                           "LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies). true: all, but for "
+                           "what ${env:NAME} gives to others. "
+                           "false: only PATH HOME LANG TZ TMPDIR. A command behind -- gets all.",
+                           check_names));
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));
@@ -244,14 +244,14 @@ void server_rows(std::vector<Option>& rows) {
   constexpr auto c = &S::credentials;
   using C = ClientCredentials;
   rows.push_back(row<c, &C::client_id>("mcpServers.*.clientCredentials.clientId", Kind::text, "", {},
-                                       "HTTP: who Lineward is to the authorization server (OAuth)."));
+                                       "HTTP: Lineward's client id at the authorization server (OAuth)."));
   rows.push_back(row<c, &C::client_secret>("mcpServers.*.clientCredentials.clientSecret", Kind::text, "", {},
                                            "Its secret; write ${env:NAME} or ${file:/path}."));
   rows.push_back(row<c, &C::private_key>("mcpServers.*.clientCredentials.privateKey", Kind::text, "", {},
                                          "Instead of a secret: a PEM key that signs (private_key_jwt)."));
   rows.push_back(choice<c, &C::algorithm>("mcpServers.*.clientCredentials.algorithm",
                                           "ES256|ES384|ES512|RS256|RS384|RS512", "ES256",
-                                          "What that key signs with."));
+                                          "The algorithm of that key."));
   rows.push_back(row<c, &C::issuer>("mcpServers.*.clientCredentials.issuer", Kind::text, "", {},
                                     "The authorization server that gave them; no other one gets them.",
                                     check_https));
@@ -269,7 +269,7 @@ void server_rows(std::vector<Option>& rows) {
       choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
                                "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
-                                       "Who shares one process."));
+                                       "Which callers share one process."));
   rows.push_back(choice<&S::missing_session>(
       "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
       "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
@@ -277,8 +277,7 @@ void server_rows(std::vector<Option>& rows) {
       row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
                          "At most that many processes; over HTTP, sessions for calls that may ask."));
   rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
-                                        {kSecond, 30 * kDay},
-                                        "A process nobody used for this long is stopped."));
+                                        {kSecond, 30 * kDay}, "A process unused for this long is stopped."));
   rows.push_back(choice<&S::cancel>(
       "mcpServers.*.cancel", "send|never|kill", "send",
       "never: cancels crash it, so it is told nothing; the HTTP stream of a call stays open "
@@ -332,10 +331,9 @@ void inherited_rows(std::vector<Option>& rows) {
                                                 {0, kDay}, "How long they wait."));
   rows.push_back(row<l, &Limits::max_parked>("mcpServers.*.limits.maxParked", Kind::count, "256",
                                              {1, kMillion},
-                                             "Calls whose client was asked and has not come back yet."));
+                                             "Calls that wait for the client's answer to a question."));
   rows.push_back(row<l, &Limits::max_parked_bytes>("mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB",
-                                                   {kKiB, kGiB},
-                                                   "What is kept for them: questions, results."));
+                                                   {kKiB, kGiB}, "Bytes kept for them: questions, results."));
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
                                                     "32MiB", {kKiB, 2 * kGiB},
                                                     "The largest message from the server."));
@@ -358,7 +356,7 @@ void inherited_rows(std::vector<Option>& rows) {
                                                  {kKiB, kMiB}, "HTTP: the largest response head."));
   rows.push_back(
       row<l, &Limits::max_sessions>("mcpServers.*.limits.maxSessions", Kind::count, "10000", {1, kMillion},
-                                    "HTTP: legacy sessions with the server, whoever opened them."));
+                                    "HTTP: legacy sessions with the server, of clients and of Lineward."));
   rows.push_back(row<l, &Limits::max_own_sessions>(
       "mcpServers.*.limits.maxOwnSessions", Kind::count, "1000", {1, kMillion},
       "HTTP: of these, those that Lineward opened for clients without sessions; an idle one makes room."));

@@ -28,7 +28,7 @@ void add_aggregate_rows(std::vector<Option>& rows) {
                                   "The path where they are together; empty: listen.path.",
                                   check_optional_path));
   rows.push_back(row<k, &A::prefix>("aggregate.prefix", Kind::text, "{server}__", {},
-                                    "What stands before the names of a server's tools and prompts.",
+                                    "The text before the names of a server's tools and prompts.",
                                     check_prefix));
   rows.push_back(choice<k, &A::prefix_mode>(
       "aggregate.prefixMode", "always|onConflict|never", "always",
@@ -40,7 +40,7 @@ void add_aggregate_rows(std::vector<Option>& rows) {
                                        "Items of one server on one page of a merged list."));
   rows.push_back(row<k, &A::max_part_bytes>(
       "aggregate.maxPartBytes", Kind::size, "8MiB", {1024, 1ull << 30},
-      "What one server may answer for its part of a merged list; a longer part is missing."));
+      "The size of one server's part of a merged list; a longer part is missing."));
 }
 
 void add_part_rows(std::vector<Option>& rows) {

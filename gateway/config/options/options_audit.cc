@@ -32,7 +32,7 @@ void add_audit_rows(std::vector<Option>& rows) {
                                         "So many full files are kept, the oldest go; 0: all."));
   rows.push_back(row<k, &A::max_waiting_bytes>(
       "audit.maxWaitingBytes", Kind::size, "16MiB", {64 * kKiB, kGiB},
-      "What may wait to be written. Beyond it records are lost, and a record says how many."));
+      "Bytes that may wait to be written. Beyond it records are lost, and a record counts them."));
   rows.push_back(choice<k, &A::on_error>(
       "audit.onError", "continue|refuse", "continue",
       "While the file cannot be written: go on (what is lost is recorded later), or refuse every call."));

@@ -32,21 +32,20 @@ std::string_view check_buffered(const Value& value) {
 void add_listen_limits(std::vector<Option>& rows) {
   using L = Listen;
   constexpr auto k = &Config::listen;
-  rows.push_back(row<k, &L::max_buffered_bytes>("listen.maxBufferedBytes", Kind::size, "512MiB",
-                                                {0, 1024 * kGiB},
-                                                "What Lineward holds in memory for all clients and servers "
-                                                "together: bodies, queues, backlogs. From 85 % "
-                                                "on no new streams, from 95 % on no requests. 0: no limit.",
-                                                check_buffered));
+  rows.push_back(row<k, &L::max_buffered_bytes>(
+      "listen.maxBufferedBytes", Kind::size, "512MiB", {0, 1024 * kGiB},
+      "Bytes held in memory for all clients and servers: bodies, queues, backlogs. From 85 % on no new "
+      "streams, from 95 % on no requests. 0: no limit.",
+      check_buffered));
   rows.push_back(row<k, &L::max_buffered_bytes_per_principal>(
       "listen.maxBufferedBytesPerPrincipal", Kind::size, "0", {0, 1024 * kGiB},
-      "Of that, what is held for one principal, or for one address where nobody knows who calls; mind "
-      "proxies, whose clients share one. 0: a quarter."));
+      "The part of it for one principal, or for one address where callers are not authenticated. Clients "
+      "behind one proxy share an address. 0: a quarter."));
   rows.push_back(row<k, &L::principal_share>(
       "listen.principalShare", Kind::count, "75", {1, 100},
-      "Of listen.maxSessions, of each server's instances and of its calls, waiting ones included, what one "
-      "principal (or one address where nobody knows who calls) may have, in percent; of "
-      "listen.maxConnections what one address may."));
+      "The largest share of one principal, in percent: of listen.maxSessions, of a server's instances, and "
+      "of its calls with those that wait. Unauthenticated callers are one principal for each address. Also "
+      "the largest share of one address of listen.maxConnections."));
   rows.push_back(row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
                                            "Requests of all clients at once, without listens. 0: no limit."));
   rows.push_back(row<k, &L::max_in_flight_per_principal>(
@@ -54,7 +53,8 @@ void add_listen_limits(std::vector<Option>& rows) {
       "The same for one principal; without authentication all clients are one. 0: no limit."));
   rows.push_back(row<k, &L::max_connections_per_address>(
       "listen.maxConnectionsPerAddress", Kind::count, "0", {0, kMillion},
-      "Connections at once from one IP address (of IPv6 a /64); mind proxies, whose clients share one. 0: "
+      "Connections at once from one IP address (of IPv6 a /64). Clients behind one proxy share an address. "
+      "0: "
       "listen.principalShare of listen.maxConnections."));
 }
 
@@ -84,9 +84,10 @@ void add_server_limits(std::vector<Option>& rows) {
       "identical ones under way share one call."));
   rows.push_back(row<c, &Cache::trust_public>(
       "mcpServers.*.cache.trustPublic", Kind::flag, "false", {},
-      "What this server calls public is kept for all principals together; else each has its own."));
-  rows.push_back(row<c, &Cache::max_bytes>("mcpServers.*.cache.maxBytes", Kind::size, "16MiB", {1024, kGiB},
-                                           "What may be kept; what was used longest ago goes first."));
+      "Results that this server marks public are kept once for all principals; else each has its own."));
+  rows.push_back(
+      row<c, &Cache::max_bytes>("mcpServers.*.cache.maxBytes", Kind::size, "16MiB", {1024, kGiB},
+                                "Bytes that may be kept; the least recently used result goes first."));
   constexpr auto r = &Server::rlimit;
   rows.push_back(row<r, &Rlimit::memory>(
       "mcpServers.*.rlimit.memory", Kind::size, "0", {0, 1024 * kGiB},

@@ -176,7 +176,8 @@ void add_client_words(Members& server) {
              said("The opposite of disabled.", any_of({R"({"type":["boolean","null"]})", kVariable})));
   const std::string list = fmt::format(R"("type":["array","null"],"items":{})", kScalar);
   server.add("includeTools", said("As tools.allow.", list)).add("excludeTools", said("As tools.deny.", list));
-  server.add("options", said("Of its tool filter, as Smithery's files have it.", R"("type":"object")"));
+  server.add("options",
+             said("The options of its tool filter, as in Smithery's files.", R"("type":"object")"));
   for (std::string_view name :
        {"autoApprove", "alwaysAllow", "trust", "dev", "oauth", "auth", "description", "gallery", "icon"})
     server.add(name, R"({"description":"Concerns the client only; ignored."})");
@@ -293,7 +294,7 @@ std::string options_schema(const PluginSpecs& plugins, std::string_view version)
   top.add("servers", said("As mcpServers.", servers));
   top.add(
       "defaults",
-      said("What every server has unless it says otherwise.",
+      said("Defaults of every server.",
            fmt::format(
                R"("type":["object","null"],"additionalProperties":false,"properties":{})",
                members_of(options_where([](const Option& option) { return option.inherited(); })).object())));

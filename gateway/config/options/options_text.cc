@@ -127,7 +127,7 @@ constexpr std::string_view kOverridesYaml =
 void add_auth(std::string& out) {
   std::string lines;
   add_wrapped(
-      "Who may come in; where it does not stand everybody may. The ways are apiKey and jwt: lineward help "
+      "Authentication; without it every caller is admitted. The methods are apiKey and jwt: lineward help "
       "auth.",
       "# ", lines);
   lines += "auth:\n";
@@ -175,9 +175,7 @@ std::string options_yaml() {
       "both.\n\n";
   add_groups(select(of_gateway), "", out);
   add_auth(out);
-  out +=
-      "\n# What every server below has unless it says otherwise; each may also stand at one "
-      "server.\ndefaults:\n";
+  out += "\n# Defaults of every server below; each may also stand at one server.\ndefaults:\n";
   add_groups(select(of_defaults), "  ", out);
   out +=
       "\nmcpServers:\n  # The name is the last part of the server's path when there are several: "

@@ -71,12 +71,11 @@ void check_admin(const Node& root, const LoadOptions& options, LoadResult& resul
   SectionFindings findings(root, "admin", result);
   if (admin.token_file.empty()) {
     if (is_open_address(admin.address)) {
-      findings.add(
-          "address", "open-admin",
-          fmt::format("admin.address {} is not this machine's alone: whoever reaches it could stop calls and "
-                      "servers",
-                      admin.address),
-          "127.0.0.1:PORT, or add admin.tokenFile with a line: operate $(openssl rand -base64 24)");
+      findings.add("address", "open-admin",
+                   fmt::format("admin.address {} is not this machine's alone: every client that reaches it "
+                               "could stop calls and servers",
+                               admin.address),
+                   "127.0.0.1:PORT, or add admin.tokenFile with a line: operate $(openssl rand -base64 24)");
     }
     return;
   }

@@ -139,9 +139,9 @@ void check_together(const Node& root, LoadResult& result) {
     std::string shorter = rendered_prefix(config.aggregate, clash->shorter);
     std::string longer = rendered_prefix(config.aggregate, clash->longer);
     add("prefix-clash",
-        fmt::format(
-            "names of '{}' begin with {}, which begins {} of '{}' too: nobody could tell whose a tool is",
-            clash->shorter, shorter, longer, clash->longer),
+        fmt::format("names of '{}' begin with {}, which begins {} of '{}' too: the server of a tool would be "
+                    "ambiguous",
+                    clash->shorter, shorter, longer, clash->longer),
         "rename one, or change aggregate.prefix", clash->longer);
   }
   for (const Server& server : config.servers) {

@@ -88,7 +88,8 @@ void PluginReader::read_item(const Node& item) {
   PluginEntry entry;
   if (spec != nullptr) {
     if (spec->authenticates) {
-      values_.add("bad-value", fmt::format("'{}' says who calls: it stands below auth:", spec->name), *named);
+      values_.add("bad-value", fmt::format("'{}' authenticates callers: it stands below auth:", spec->name),
+                  *named);
       return;
     }
     entry = read_entry(*spec, *named);

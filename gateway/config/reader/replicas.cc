@@ -17,7 +17,7 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
   SectionFindings findings(root, "replicas", result);
   if (!replicas.peers.empty() && replicas.name.empty()) {
     findings.add("peers", "missing-option",
-                 "replicas.peers is of no use without replicas.name: ids must say whose they are",
+                 "replicas.peers is of no use without replicas.name: ids must name their replica",
                  "add name:, such as ${env:HOSTNAME}");
   }
   if (replicas.key_file.empty()) {

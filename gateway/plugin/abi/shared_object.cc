@@ -20,7 +20,7 @@ using mcp::EndReason;
 constexpr size_t kMaxNames = 32;  // header fields, counters
 
 constexpr std::array<MetricRow, 2> kMetrics{{
-    {"lineward_shared_object_events_total", "counter", "event", "What a shared object counts, by its names."},
+    {"lineward_shared_object_events_total", "counter", "event", "Counters of a shared object, by its names."},
     {"lineward_shared_object_faults_total", "counter", "",
      "Exchanges that a shared object failed: it threw, said so, or broke the interface."},
 }};

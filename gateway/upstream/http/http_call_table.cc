@@ -346,7 +346,7 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
   gone.means = LeftCall::Means::post;
   gone.id = call.id;
   gone.group = call.group;
-  gone.why = "its stream broke, and nobody waits for it any more";
+  gone.why = "its stream broke, and no client waits for it any more";
   gone.forwarded = not_remembered(server_, call);
   gone.refusals = call.open_questions.refuse();
   cancels_.take(std::move(gone));

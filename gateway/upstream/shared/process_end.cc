@@ -33,7 +33,7 @@ std::string_view hint_for(const net::SpawnFailure& failure) {
     case EMFILE:
     case ENFILE: return "the limit of open files is reached (ulimit -n)";
     case E2BIG: return "its arguments and environment are too large together";
-    case ETXTBSY: return "somebody is writing to that file";
+    case ETXTBSY: return "a process is writing to that file";
     case ELOOP: return "its path is a loop of symbolic links";
     default: return {};
   }

@@ -164,7 +164,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     const asks = await call(['ask'], toolsFixture());
     assert.equal(asks.code, 1);
     assert.deepEqual(JSON.parse(asks.out), { who: { action: 'cancel' } });
-    assert.match(asks.err, /the tool asked what nobody could answer here: Who is it\?\n {2}fix +call it on a terminal/);
+    assert.match(asks.err, /the tool asked a question that could not be answered here: Who is it\?\n {2}fix +call it on a terminal/);
   });
 
   test('nothing of a server steers the terminal, and there may be thousands of tools', async () => {
@@ -189,7 +189,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
   test('a tool that asks again and again, where nobody can answer, is given up at its second question', async () => {
     const again = await call(['asks-again'], toolsFixture());
     assert.equal(again.code, 1);
-    assert.match(again.err, /the tool asked what nobody could answer here: Again\?\n {2}fix +call it on a terminal/);
+    assert.match(again.err, /the tool asked a question that could not be answered here: Again\?\n {2}fix +call it on a terminal/);
   });
 
   test('Ctrl-C cancels the call and says what became of it; nothing is left', async (t) => {

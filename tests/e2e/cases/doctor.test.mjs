@@ -232,7 +232,7 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     assert.match(empty.find('keys', 'jwt').text, /gives no keys \(HTTP 200\)/);
     const late = empty.find('clock', 'jwt');
     assert.equal(late.status, 'warning');
-    assert.match(late.text, /who issues tokens is (59|60)\d s behind this machine's/);
+    assert.match(late.text, /the token issuer is (59|60)\d s behind this machine's/);
   });
 
   test('24 a server of HTTP+SSE alone is known, and its era', async (t) => {

@@ -188,7 +188,7 @@ describe('lineward healthcheck', { skip }, () => {
     await eventually(async () => (await lineward(['healthcheck'], { LINEWARD_OPS_ADDRESS: ops })).code === 0, 'ready');
     const nobody = await lineward(['healthcheck', '--ops', '127.0.0.1:1']);
     assert.equal(nobody.code, 69);
-    assert.match(nobody.err, /nobody answers at 127\.0\.0\.1:1/);
+    assert.match(nobody.err, /no gateway answers at 127\.0\.0\.1:1/);
   });
   test('over a Unix socket, and who does not answer', async (t) => {
     const path = join(temporaryFolder(t), 'ops.sock');

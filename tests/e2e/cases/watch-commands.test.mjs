@@ -106,7 +106,7 @@ describe('lineward servers, server, sessions, subs', { skip }, () => {
   test('sessions and subs: who is there, and who hears what under which id', async (t) => {
     const { gateway, admin, ask } = await running(t, { servers: { news: server(modernFixture()) } });
     assert.match((await lineward(['sessions', ...admin])).err, /^no sessions$/m);
-    assert.match((await lineward(['subs', ...admin])).err, /^nobody listens$/m);
+    assert.match((await lineward(['subs', ...admin])).err, /^no open listens$/m);
     listen(t, `${gateway.url}/news`, 'mine\u001b[2J', { toolsListChanged: true, resourceSubscriptions: ['test://watched'] });
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'old', version: '1\u202e' } };
     const answer = await fetch(`${gateway.url}/news`, {
@@ -124,7 +124,7 @@ describe('lineward servers, server, sessions, subs', { skip }, () => {
       /^news\n└─ c\w+ {2}inspector 2\.12 \(127\.0\.0\.1:\d+\) {2}id "mine\S*" {2}since \S+ {2}\d+ events?\n {3}├─ the list of tools\n {3}└─ test:\/\/watched\n$/,
     );
     assert.doesNotMatch(subs, /\x1b/);
-    assert.match((await lineward(['subs', '--upstream', 'github', ...admin])).err, /nobody listens/);
+    assert.match((await lineward(['subs', '--upstream', 'github', ...admin])).err, /no open listens/);
     const sessions = (await lineward(['sessions', ...admin])).out;
     assert.match(sessions, new RegExp(`^${id.slice(0, 8)} +news +anonymous, old 1\\? +2025-06-18 `, 'm'));
     assert.ok(!sessions.includes(id), 'the id itself is a secret');

@@ -121,7 +121,7 @@ TEST_CASE("who hears what is a tree, a server's listens together") {
   third["filter"]["uri_count"] = 1;
   CHECK(listens_tree(json::array({first, second, third}), {}) ==
         "git\n"
-        "└─ c902  somebody  id \"x\"  since 1.0s  1 event  starting\n"
+        "└─ c902  unknown client  id \"x\"  since 1.0s  1 event  starting\n"
         "   └─ nothing\n"
         "github\n"
         "├─ c901  inspector 2.12 (127.0.0.1:5000)  id 7  since 31m  14 events\n"

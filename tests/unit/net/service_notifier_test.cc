@@ -92,7 +92,7 @@ TEST_CASE("where nobody listens nothing fails") {
   CHECK(why("/" + std::string(200, 'x')) ==
         "NOTIFY_SOCKET has 201 characters; a socket's name has at most 107");
   CHECK(why("/tmp/lineward-nobody-is-here") ==
-        "NOTIFY_SOCKET: nobody listens there: No such file or directory");
+        "NOTIFY_SOCKET: no process listens there: No such file or directory");
 }
 
 TEST_CASE("a full queue holds up nothing that is told again anyway") {

@@ -80,7 +80,7 @@ TEST_CASE("files of keys are looked at as the gateway will, and what is wrong is
   CHECK(empty.diagnostics.at(0).hint.find("lineward hash-key") != std::string::npos);
   const std::string line = "alice sha256:" + std::string(64, 'a') + "\n";
   write(line, 0666);
-  CHECK(look(keys).diagnostics.at(0).message.find("everybody may write") != std::string::npos);
+  CHECK(look(keys).diagnostics.at(0).message.find("world-writable") != std::string::npos);
   write(line, 0644);
   CHECK(findings(look(keys)) == "open-key-file 3:5+4");
   CHECK(look(keys).ok());
