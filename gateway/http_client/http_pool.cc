@@ -6,6 +6,7 @@
 #include "http/header_list.h"
 #include "http_client/http_headers.h"
 #include "http_client/request_secrets.h"
+#include "log/log.h"
 
 namespace lineward::upstream {
 namespace {
@@ -239,6 +240,17 @@ HttpPool::~HttpPool() {
 void HttpPool::set_limits(const config::Server& server) {
   options_.take_limits(server);
   streams_.share_of(options_.most_connections);
+}
+
+void HttpPool::log_dropped(std::string_view kind) {
+  const auto left_out = dropped_log_.next(loop_.now());
+  if (!left_out) return;
+  if (*left_out == 0) {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server()}, {"kind", kind}});
+  } else {
+    log::write(log::Level::info, "upstream.dropped",
+               {{"upstream", server()}, {"kind", kind}, {"left_out", *left_out}});
+  }
 }
 
 void HttpPool::close_idle() {

@@ -17,6 +17,7 @@
 #include "http/writer.h"
 #include "http_client/http_connection.h"
 #include "http_client/stream_places.h"
+#include "log/paced.h"
 #include "metrics/stats.h"
 #include "net/lifetime.h"
 #include "net/resolver.h"
@@ -170,6 +171,8 @@ class HttpPool {
   void count(const mcp::MessageFault& fault) {
     if (options_.stats != nullptr) options_.stats->message_error(fault);
   }
+  // A line about something of the server's that was dropped; now and then, however often that is.
+  void log_dropped(std::string_view kind);
   // The server's name; empty where it is none.
   std::string_view server() const {
     return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
@@ -222,6 +225,7 @@ class HttpPool {
   std::chrono::milliseconds refreshed_{0};
   bool refreshing_ = false;
   StreamPlaces streams_{loop_};
+  log::Paced dropped_log_;
   std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // connections there are
   std::function<void()> freed_;
   net::Lifetime lifetime_;

@@ -95,10 +95,15 @@ void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& faul
   host_.call_malformed(*this, fault);
 }
 
+void HttpCall::on_no_message(HttpMessages&, const mcp::MessageFault& fault) {
+  host_.call_no_message(*this, fault);
+}
+
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id = from.last_event_id();
   if (from.retry()) retry = std::max(*from.retry(), kLeastRetry);
-  if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !from.receipt_only())
+  const bool accepted = end.status == kAccepted || from.receipt_only();
+  if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !accepted)
     from.distrust();  // it should have held the answer
   host_.loop().retire(std::move(messages));
   host_.call_ended(*this, end);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/backoff.h"
 #include "base/intrusive_list.h"
 #include "base/pooled.h"
 #include "http_client/stream_places.h"
@@ -41,6 +42,7 @@ class HttpCallHost {
   virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
   virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
   virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
+  virtual void call_no_message(HttpCall& call, const mcp::MessageFault& fault) = 0;
   virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
 
  protected:
@@ -76,6 +78,7 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   bool parked = false;                      // takes no place in flight
   bool health_probe = false;                // shows whether the server is back (http_health.h)
   uint32_t failures = 0;                    // in a row: of resuming, or of listening again
+  Backoff backoff;                          // before listening again
   std::string last_event_id;                // of a legacy stream
   std::chrono::milliseconds retry{1000};
   net::Timer timer;                         // before resuming or listening again
@@ -93,6 +96,7 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
   HttpCallHost& host_;

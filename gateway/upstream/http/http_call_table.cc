@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/spare_texts.h"
-#include "log/log.h"
+#include "log/printable.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "metrics/limits.h"
@@ -30,6 +30,7 @@ using std::chrono::milliseconds;
 constexpr uint32_t kResumes = 3;
 constexpr uint32_t kListens = 6;
 constexpr int kRefused = 400;
+constexpr size_t kMaxShownMethod = 100;
 
 // An error that answers a POST without naming its request, as servers do that could not read it: there is
 // only one it can mean.
@@ -93,7 +94,7 @@ void HttpCallTable::stop() {
 
 void HttpCallTable::drop(std::string_view kind) {
   if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
-  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+  parts_.pool.log_dropped(kind);
 }
 
 // ---- sending ----
@@ -183,7 +184,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   // A trial of whether the server is back need not wait for its answer: a listen has none for hours.
   if (says_more && std::exchange(call.health_probe, false)) parts_.health.answered();
   if (message.kind() == mcp::MessageKind::request) {
-    if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
+    if (!legacy) return forbidden_request(call, message);
     return group->session()->hear(std::move(message), &call);
   }
   if (message.kind() == mcp::MessageKind::notification)
@@ -213,6 +214,27 @@ void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& faul
   if (group != nullptr && group->session()) group->session()->refuse_malformed(fault);
 }
 
+void HttpCallTable::call_no_message(HttpCall& call, const mcp::MessageFault& fault) {
+  if (!call.is_listen() && HttpMessages::is_broken_answer(fault, call.id))
+    return fail_broken(call, "sent a broken answer: " + fault.text);
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session()) group->session()->hear_broken(fault);
+}
+
+// 2026-07-28 forbids it, and there is no way to answer over HTTP: a server that asks waits for ever. A ping
+// asks nothing of anybody, and a listen has no end that its server could hold up.
+void HttpCallTable::forbidden_request(HttpCall& call, const mcp::Message& request) {
+  drop("server_request");
+  if (call.is_listen() || request.method() == "ping") return;
+  fail_broken(call, fmt::format("sent its client the request {} during a call, which servers of {} must not",
+                                printable(request.method(), kMaxShownMethod), mcp::kNewestModern));
+}
+
+void HttpCallTable::fail_broken(HttpCall& call, const std::string& how) {
+  if (call.messages) call.messages->close();
+  fail(call, {EndReason::upstream_protocol, fmt::format("{} {}", server_.name, how)});
+}
+
 void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
@@ -227,7 +249,7 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   }
   if (method == Method::cancelled && call.is_listen()) {
     // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
-    if (own_subscription_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
+    if (own_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
     if (call.messages) call.messages->finish_quietly();
     loop_.retire(std::move(call.messages));
     left(call);
@@ -236,9 +258,11 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   if (method == Method::subscriptions_acknowledged) {
     call.acknowledged = true;
     call.failures = 0;
+    call.backoff.stood(loop_.now());
   }
   bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
   if (of_listen && !call.is_listen()) return drop("unknown_subscription");
+  if (method != Method::subscriptions_acknowledged) call.backoff.brought();
   call.message(std::move(message));
 }
 
@@ -320,6 +344,10 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   bool over_sse = legacy && group->session() && group->session()->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
     return;  // a receipt: the answer comes on the session's stream
+  // So it is with some servers of Streamable HTTP.
+  const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
+  if (accepted && legacy && !call.is_listen() && group->session() && group->session()->hears_answers())
+    return;
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
@@ -327,6 +355,8 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   if (end.kind == MessagesEnd::Kind::complete) {
     failure.reason = EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
+    if (!end.dropped.empty())
+      failure.text += fmt::format("; the last of what was no message in it: {}", end.dropped);
   }
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
   if (end.kind == MessagesEnd::Kind::failed) tell_given_up(call);
@@ -431,8 +461,8 @@ void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
   if (call.failures > kListens || stopping_) return fail(call, failure);
   left(call);
   call.phase(core::CallPhase::starting);
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(call.failures, 1u) - 1, 20u));
-  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] {
+  const Backoff::Range pauses{server_.restart.backoff, server_.restart.max_backoff};
+  call.timer.start(call.backoff.pause(loop_.now(), pauses), [this, &call] {
     if (auto refusal = owner_.enqueue(call)) listen_again(call, *refusal);
   });
 }
@@ -531,16 +561,30 @@ void HttpCallTable::cancel_task(const std::string& key, std::string_view params)
   if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
 }
 
+// A server guesses ids, which go up by one: of a call that it was not told there is no answer.
+HttpCall* HttpCallTable::call_in(const HttpSession& session, std::optional<int64_t> id) {
+  auto found = id ? calls_.find(*id) : calls_.end();
+  const bool is_known =
+      found != calls_.end() && found->second->group == session.group() && found->second->sent;
+  return is_known ? found->second : nullptr;
+}
+
+void HttpCallTable::broken(const HttpSession& session, const mcp::MessageFault& fault) {
+  const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
+  if (!found.is_answer) return;
+  for (const std::string& raw : found.raw_ids) {
+    HttpCall* call = call_in(session, own_id(raw));
+    if (call != nullptr && !call->is_listen()) fail_broken(*call, "sent a broken answer: " + fault.text);
+  }
+}
+
 // Routed by the id, within the session only.
 void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   bool progress = message.kind() == mcp::MessageKind::notification;
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
-  auto found = id ? calls_.find(*id) : calls_.end();
-  // A server guesses ids, which go up by one: of a call that it was not told there is no answer.
-  const bool is_known =
-      found != calls_.end() && found->second->group == session.group() && found->second->sent;
-  if (!is_known) {
+  HttpCall* named = call_in(session, id);
+  if (named == nullptr) {
     SessionGroup* group = groups_.find(session.group());
     if (!progress && id && cancels_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
@@ -548,7 +592,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
       return group->scope()->on_scope_message(std::move(message), std::nullopt);
     return drop(progress ? "unknown_token" : "unknown_id");
   }
-  HttpCall& call = *found->second;
+  HttpCall& call = *named;
   session.remember(lasting_of(server_, call));
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();

@@ -47,6 +47,8 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void send(SessionGroup& group, HttpCall& call);
   // Not the session of one call: what came on its stream, or on none, for a call that it names by its id.
   void stray(HttpSession& session, mcp::Message message);
+  // What came in it and is no message: the call whose answer it was to be ends.
+  void broken(const HttpSession& session, const mcp::MessageFault& fault);
   // Those of a group that wait, and those that are under way.
   void fail_queue(SessionGroup& group, const core::Failure& failure);
   void fail_sent(SessionGroup& group, const core::Failure& failure);
@@ -69,6 +71,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
   void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;
+  void call_no_message(HttpCall& call, const mcp::MessageFault& fault) override;
   void call_ended(HttpCall& call, const MessagesEnd& end) override;
 
  private:
@@ -81,14 +84,18 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   HttpRequest modern_request(const HttpCall& call, const Headers& forwarded);
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
+  void forbidden_request(HttpCall& call, const mcp::Message& request);
   void finish(HttpCall& call, mcp::Message&& answer);
   void fail(HttpCall& call, const core::Failure& failure);
+  // The server breaks the protocol, as `how` says: its stream is closed.
+  void fail_broken(HttpCall& call, const std::string& how);
   void left(HttpCall& call);
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void session_refused(HttpCall& call, SessionGroup& group);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_again(HttpCall& call, const core::Failure& failure);
+  HttpCall* call_in(const HttpSession& session, std::optional<int64_t> id);
   void drop(std::string_view kind);
 
   const HttpParts parts_;

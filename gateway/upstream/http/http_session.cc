@@ -269,6 +269,11 @@ void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
   post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
+void HttpSession::hear_broken(const mcp::MessageFault& fault) {
+  requests_.broken_answer(fault);
+  owner_.on_session_broken(*this, fault);
+}
+
 void HttpSession::hear(mcp::Message message, HttpCall* call) {
   const bool response =
       message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;

@@ -38,6 +38,8 @@ class SessionOwner {
   virtual void on_session_ready(HttpSession& session) = 0;
   // Lineward's own handshake, or the connection that a client's own would need, came to nothing.
   virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;
+  // What came is no message, and may have been meant as the answer to some call.
+  virtual void on_session_broken(HttpSession& session, const mcp::MessageFault& fault) = 0;
   // The server knows this session no more.
   virtual void on_session_lost(HttpSession& session) = 0;
   // It speaks HTTP+SSE: so will all that follow.
@@ -119,6 +121,10 @@ class HttpSession final : public ListenServer,
   void hear(mcp::Message message, HttpCall* call) override;
   // The server's request that is none.
   void refuse_malformed(const mcp::MessageFault& fault) override;
+  // Something on a stream that is no message.
+  void hear_broken(const mcp::MessageFault& fault) override;
+  // Answers to what was posted may come on the session's own stream.
+  bool hears_answers() const override { return is_ready() && (over_sse() || stream_.is_offered()); }
   // The server said that it does not know us.
   void lost();
   // Over: tells the server.

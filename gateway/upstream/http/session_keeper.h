@@ -43,6 +43,9 @@ class SessionKeeper final : public SessionOwner {
   void on_session_stray(HttpSession& session, mcp::Message message) override {
     calls_.stray(session, std::move(message));
   }
+  void on_session_broken(HttpSession& session, const mcp::MessageFault& fault) override {
+    calls_.broken(session, fault);
+  }
 
   // Why there may be no other session now.
   std::optional<core::Failure> refusal_of_another() const;

@@ -92,6 +92,7 @@ void SessionRequests::ask(std::string_view method, std::string_view params, Answ
   SubRequestPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
   plan.option = "timeouts.request";
   plan.session = session_;
+  plan.answered_elsewhere = owner_.hears_answers();
   plan.late = std::move(late);
   sub_requests_.run(std::move(plan));
 }
@@ -136,8 +137,21 @@ void SessionRequests::end(int64_t id, std::optional<mcp::Message> answer, const 
   answered(std::move(answer), how);
 }
 
+void SessionRequests::broken_answer(const mcp::MessageFault& fault) {
+  if (asked_.empty()) return;
+  const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
+  MessagesEnd broken;
+  broken.kind = MessagesEnd::Kind::failed;
+  broken.fault = {EndReason::upstream_protocol, "sent a broken answer: " + fault.text};
+  const auto watch = lifetime_.watch();
+  for (const std::string& raw : found.raw_ids) {
+    if (auto id = own_id(raw); found.is_answer && id && !watch.gone()) end(*id, std::nullopt, broken);
+  }
+}
+
 bool SessionRequests::take_answer(mcp::Message& message) {
-  if (!owner_.over_sse() || asked_.empty() || !message.has(Field::id)) return false;
+  if (!owner_.over_sse()) return sub_requests_.take_answer(session_, message);
+  if (asked_.empty() || !message.has(Field::id)) return false;
   auto id = own_id(message.raw(Field::id));
   if (!id || asked_.count(*id) == 0) return false;
   MessagesEnd complete;

@@ -27,6 +27,8 @@ class SessionRequestsOwner {
   virtual int64_t next_id() = 0;
   virtual bool is_ready() const = 0;
   virtual bool over_sse() const = 0;
+  // Answers may come on a stream of the session, not of their request.
+  virtual bool hears_answers() const = 0;
   // A POST of this session, to where it wants them. `as`: what is forwarded with it; null: what it remembers.
   virtual HttpRequest request(std::string body, const Headers* as = nullptr) const = 0;
   // Whether this end says that the server knows the session no more; sees to it then.
@@ -63,6 +65,8 @@ class SessionRequests {
 
   // A response on the session's stream: true, and it is taken, when it answers one of these.
   bool take_answer(mcp::Message& message);
+  // What came there and is no message: what it was to be the answer to ends.
+  void broken_answer(const mcp::MessageFault& fault);
   // The last of all: it goes out when what was posted has arrived and what was asked has been answered, or a
   // moment later.
   void goodbye(HttpRequest request, std::chrono::milliseconds limit);

@@ -135,7 +135,7 @@ void InstanceInbox::of_listens(const mcp::Message& message) {
 
 // A server tears a listen down; it may name it in either form. For the server it is over: no cancel is owed.
 void InstanceInbox::end_listen(mcp::Message message) {
-  auto id = own_subscription_id(message.raw(Field::params_request_id));
+  auto id = own_id(message.raw(Field::params_request_id));
   PendingCall* entry = id ? calls_.find(*id) : nullptr;
   if (entry == nullptr || !entry->listen) return drop("unknown_id");
   StdioCall* call = entry->call;
@@ -166,7 +166,7 @@ void InstanceInbox::notification(mcp::Message message) {
     return of_listens(message);
   if (method == Method::cancelled && is_modern()) return end_listen(std::move(message));
   if (message.has(Field::meta_subscription_id)) {
-    auto id = own_subscription_id(message.raw(Field::meta_subscription_id));
+    auto id = own_id(message.raw(Field::meta_subscription_id));
     PendingCall* entry = id ? calls_.find(*id) : nullptr;
     if (entry == nullptr || !entry->listen || !deliver(entry, message)) drop("unknown_subscription");
     return;

@@ -18,6 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kMaxStderrLine = 4096;  // of what is told
 // More of it is read: a secret that begins at the end of what is told is known with what follows.
 constexpr size_t kMaxReadLine = kMaxStderrLine + log::Excerpt::kFurther;
@@ -143,7 +144,12 @@ void StdioProcess::stdout_data(std::string_view bytes) {
   core::stats().bytes(core::Side::upstream, bytes.size(), 0);
   const auto watch = lifetime_.watch();
   bool fits = lines_.feed(bytes, [&](json::Text&& line) {
-    if (!watch.gone() && !down_) owner_.on_process_line(std::move(line));
+    if (watch.gone() || down_) return;
+    if (line.bytes.starts_with(kByteOrderMark)) {  // before any line: it means nothing
+      line.bytes.erase(0, kByteOrderMark.size());
+      line.outline = nullptr;  // it was made of what stood there
+    }
+    owner_.on_process_line(std::move(line));
   });
   if (watch.gone() || fits || down_) return;
   stats_.message_error(core::MessageError::oversize);
