@@ -48,7 +48,8 @@ struct Limits {
   uint32_t max_in_flight = 64;  // per server; listens and parked calls are not counted
   uint32_t max_queue = 256;
   milliseconds queue_timeout = 10s;
-  uint32_t max_parked = 256;                 // calls that wait for their client's retry
+  uint32_t max_parked = 256;           // calls that wait for their client's retry
+  uint32_t max_parked_per_caller = 8;  // of them, those that keep their places when another caller wants one
   uint64_t max_parked_bytes = 16ull << 20;   // what was asked meanwhile, and results that came too early
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
   uint64_t max_list_bytes = 4ull << 20;      // of one answer, that have to be gone through item by item
@@ -158,7 +159,8 @@ struct Server {
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
   MissingSession missing_session = MissingSession::adopt;
-  uint32_t instances = 64;  // at most that many processes
+  milliseconds reclaim_after = 1min;  // from then on an idle session gives up its process for another
+  uint32_t instances = 64;            // at most that many processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts

@@ -273,6 +273,11 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(choice<&S::missing_session>(
       "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
       "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
+  rows.push_back(row<&S::reclaim_after>("mcpServers.*.sessions.reclaimAfter", Kind::duration, "1m",
+                                        {0, 30 * kDay},
+                                        "Where no process is free, a legacy session without a call, a stream "
+                                        "and traffic for this long gives up "
+                                        "its own; its next request gets a new one."));
   rows.push_back(
       row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
                          "At most that many processes; over HTTP, sessions for calls that may ask."));
@@ -332,6 +337,9 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<l, &Limits::max_parked>("mcpServers.*.limits.maxParked", Kind::count, "256",
                                              {1, kMillion},
                                              "Calls that wait for the client's answer to a question."));
+  rows.push_back(row<l, &Limits::max_parked_per_caller>(
+      "mcpServers.*.limits.maxParkedPerCaller", Kind::count, "8", {0, kMillion},
+      "So many of them keep the processes of one caller while another caller waits; the oldest others end."));
   rows.push_back(row<l, &Limits::max_parked_bytes>("mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB",
                                                    {kKiB, kGiB}, "Bytes kept for them: questions, results."));
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,

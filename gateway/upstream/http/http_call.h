@@ -90,6 +90,8 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
+  // It is parked, and another caller needs its session: its server is told, and so is its owner.
+  void end_parked(const core::Failure& failure);
 
  private:
   void on_messages_sent(HttpMessages&) override;

@@ -43,6 +43,11 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   // Nothing, or why this listen stands beside no others: it would take the connections of calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
+  // Calls that may be sent beside those.
+  size_t places() const {
+    const size_t most = server_.limits.max_in_flight;
+    return most > in_flight_ ? most - in_flight_ : 0;
+  }
   // A call that has left the queue of its group, whose session takes it.
   void send(SessionGroup& group, HttpCall& call);
   // Not the session of one call: what came on its stream, or on none, for a call that it names by its id.

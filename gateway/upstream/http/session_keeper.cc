@@ -58,9 +58,27 @@ bool SessionKeeper::open(SessionGroup& group) {
   return true;
 }
 
+// A client's session that was idle for long gives its place to another (sessions.reclaimAfter). Lineward
+// opens a new one for the next request of a client that cannot see a 404; any other initialises anew.
+bool SessionKeeper::reclaim() {
+  SessionGroup* group = groups_.unused_for_long();
+  if (group == nullptr) return false;
+  core::limit_reached(core::Limit::server_sessions);
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name},
+              {"group", log::Excerpt(group->key, 64)},
+              {"why", "its session was idle, and made room for another"}});
+  core::ScopeOwner& scope = *group->scope();
+  scope.on_scope_reset();
+  group->session()->end();
+  groups_.close_session(*group);
+  if (!group->replays()) scope.on_scope_ended();
+  return true;
+}
+
 // Over HTTP+SSE a session is its stream, and has none without a place for it.
-std::optional<core::Failure> SessionKeeper::refusal_of_another() const {
-  if (groups_.is_full()) {
+std::optional<core::Failure> SessionKeeper::refusal_of_another() {
+  if (groups_.is_full() && !reclaim()) {
     core::limit_reached(core::Limit::server_sessions);
     return core::Failure{EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)};

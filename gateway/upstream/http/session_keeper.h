@@ -48,7 +48,8 @@ class SessionKeeper final : public SessionOwner {
   }
 
   // Why there may be no other session now.
-  std::optional<core::Failure> refusal_of_another() const;
+  std::optional<core::Failure> refusal_of_another();
+  bool reclaim();
   // Null: it is not its group's any more.
   SessionGroup* group_of(const HttpSession& session) const;
   void sse_lost(HttpSession& session, SessionGroup& group);
