@@ -11,6 +11,7 @@
 #include "admin/process_info.h"
 #include "audit/audit.h"
 #include "base/held_bytes.h"
+#include "log/log.h"
 #include "metrics/stats.h"
 
 namespace lineward::admin {
@@ -325,10 +326,13 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     out.add(M::limits, {{"limit", core::label(static_cast<core::Limit>(i))}}, all.limits[i]);
   for (size_t i = 0; i < all.overload.size(); ++i)
     out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
+  out.add(M::log_left_out, {}, log::counts().left_out);
+  out.add(M::log_lost, {}, log::counts().lost);
   if (audit::active()) {
     const audit::Counts records = audit::counts();
     out.add(M::audit_records, {}, records.records);
     out.add(M::audit_lost, {}, records.lost);
+    out.add(M::audit_counted, {}, records.counted);
     out.add(M::audit_writable, {}, records.writable ? 1.0 : 0.0);
   }
   if (!sources.config.replicas.key_file.empty()) {

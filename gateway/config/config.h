@@ -322,7 +322,9 @@ struct Config {
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
   std::vector<Server> servers;       // in the order of the file
-  Server together;                   // what `defaults` say of a call at the aggregate; its name is the path
+  // What ${env:} and ${file:} gave, wherever it stands, and what therefore no text shows (config/secrets.h).
+  std::vector<std::string> given_secrets;
+  Server together;  // what `defaults` say of a call at the aggregate; its name is the path
 };
 
 }  // namespace lineward::config

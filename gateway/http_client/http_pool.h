@@ -95,6 +95,9 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   void pause() {
     if (connection_) connection_->pause();
   }
+  void leave_to_others() {
+    if (connection_) connection_->leave_to_others();
+  }
   void resume() {
     if (connection_) connection_->resume();
   }

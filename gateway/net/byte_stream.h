@@ -50,6 +50,11 @@ class ByteStream {
   void start_reading();
   void pause_reading();
   bool reading() const { return reading_; }
+  // From on_data(): `rest`, the end of what was given, is given again in the next turn, before anything else;
+  // until then nothing is read, and no end is seen. An owner that has taken as much as one peer may have in a
+  // turn leaves the others theirs. May be empty.
+  void put_back(std::string_view rest);
+  bool holds_back() const { return rest_ != nullptr; }
 
   void write(std::string bytes) {
     if (bytes.empty() || closed() || ending_writes_ || shut_) return;
@@ -98,15 +103,16 @@ class ByteStream {
  private:
   friend class Listener;
   struct WriteRequest;
-  explicit ByteStream(Loop& loop)
-      : loop_(loop),
-        flush_later_(
-            loop, [](void* self) { static_cast<ByteStream*>(self)->flush(); }, this) {}
+  struct Rest;
+  explicit ByteStream(Loop& loop);
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
   int socket();
   int watch();
   void ready(int status, int events);
   void receive();
+  void read_pipe(std::string_view bytes, bool full);
+  int read_on();
+  void give_rest();
   int try_send();
   void drop_queue() {
     queue_.clear();
@@ -152,7 +158,11 @@ class ByteStream {
   bool ending_writes_ = false;
   bool shut_ = false;
   bool asks_when_quiet_ = false;
-  bool last_bytes_ = false;  // since close_after_writes(): the loop owns the stream until it is done
+  uint64_t full_reads_turn_ = 0;  // of a pipe: in this turn so many reads have filled the buffer
+  int full_reads_ = 0;
+  std::unique_ptr<Rest> rest_;  // what was put back
+  Rest* giving_ = nullptr;      // what is being given again
+  bool last_bytes_ = false;     // since close_after_writes(): the loop owns the stream until it is done
   Lifetime lifetime_;
 };
 

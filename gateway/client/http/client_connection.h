@@ -109,6 +109,7 @@ class ClientConnection final : private net::StreamOwner {
   void on_end(int error) override;
   void on_drained() override;
   void pump();
+  bool had_its_turn();
   void begin();
   void arm();
   void too_late();
@@ -140,7 +141,10 @@ class ClientConnection final : private net::StreamOwner {
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
   HeldBytes held_{Held::bodies};             // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
-  bool has_head_ = false;                    // of a request that is not begun: it may be another worker's
+  uint64_t begun_in_ = 0;                    // the turn of the loop in which so many requests were begun
+  size_t begun_ = 0;
+  bool waits_for_turn_ = false;
+  bool has_head_ = false;  // of a request that is not begun: it may be another worker's
   net::Deferred pump_later_;
   net::Lifetime lifetime_;
 };

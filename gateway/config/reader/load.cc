@@ -209,6 +209,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     defaults = reader.defaults();
     result.config.together = defaults;
     result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
+    result.config.given_secrets.assign(reader.secrets().begin(), reader.secrets().end());
     for (const auto& [user, names] : reader.uses())
       uses[user].insert(names.begin(), names.end());
   } else {

@@ -25,6 +25,7 @@ class TreeReader {
   // What `defaults:` makes of a server that says nothing itself.
   const Server& defaults() const { return defaults_; }
   const VariableUses& uses() const { return values_.uses(); }
+  const std::set<std::string>& secrets() const { return values_.secrets(); }
 
  private:
   void read_top(const Member& member);

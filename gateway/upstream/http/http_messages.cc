@@ -42,6 +42,9 @@ uint64_t announced_length(const http::ResponseInfo& info) {
   return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
 
+// Of one stream, before it is the turn of others.
+constexpr size_t kEventsPerTurn = 256;
+
 // Where a redirect points, without what may be secret: user, query and fragment.
 std::string shown_location(std::string_view value) {
   constexpr size_t kMaxLength = 200;
@@ -203,7 +206,9 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
 }
 
 void HttpMessages::read_events() {
-  while (owner_ != nullptr) {
+  for (size_t events = 1; owner_ != nullptr; ++events) {
+    // What one read has brought is taken whole, and then it is the others' turn.
+    if (events == kEventsPerTurn && transfer_) transfer_->leave_to_others();
     switch (sse_->next()) {
       case http::SseParser::Next::need_more: return;
       case http::SseParser::Next::failed:

@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "log/peer_rates.h"
 #include "log/redaction.h"
 #include "log/tap.h"
 #include "unit/audit/audit_folder.h"
@@ -826,4 +827,29 @@ TEST_CASE("what a record costs the thread that makes it", "[!benchmark][.]") {
   }
   WARN(fmt::format("{:.0f} ns for a record, {} lost", took.count() / (kTurns * kInTurn), counts().lost));
   log.end();
+}
+
+TEST_CASE("refusals beyond the rate of their peer are counted in one record of the chain") {
+  Folder folder;
+  Open log(folder);
+  log.begin();
+  const uint64_t before = counts().counted;
+  for (int i = 0; i < 5000; ++i) {
+    record(Kind::refusal, {{"from", fmt::format("192.0.2.7:{}", 1000 + i)},
+                           {"path", fmt::format("/{}", i)},
+                           {"status", 401},
+                           {"end", "unauthorized"}});
+  }
+  for (int i = 0; i < 300; ++i)
+    call(i);  // those that were answered have a record each
+  CHECK(counts().counted - before == 4900);
+  log::tell_left_out();
+  log.end();
+  const std::string text = log.text();
+  CHECK(text.find("\"from\":\"192.0.2.7\",\"end\":\"unauthorized\",\"status\":\"401\",\"unrecorded\":4900") !=
+        std::string::npos);
+  auto verdict = verify(log.files(), strictly());
+  REQUIRE(verdict);
+  CHECK(verdict->found == 0);
+  CHECK(verdict->records < 420);
 }
