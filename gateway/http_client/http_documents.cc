@@ -62,7 +62,7 @@ class HttpDocument final : public HttpTransferOwner {
   void on_transfer_failed(const HttpFault&) override { fail(502, "could not be fetched"); }
 
   void fail(int status, const std::string& why) {
-    finish(Unexpected<core::NoDocument>{{status, "the server's protected-resource metadata " + why}});
+    finish(Unexpected<core::NoDocument>{{status, "the server's metadata " + why}});
   }
   void finish(Result<std::string, core::NoDocument> result) {
     limit_.stop();

@@ -305,6 +305,10 @@ void PluginReader::filter_tools(const std::string& server, bool allow, std::vect
   found->values.set(option, std::move(value));
 }
 
+void PluginReader::forget_tools(const std::string& server) {
+  std::erase_if(filters_, [&](const PluginEntry& entry) { return entry.servers.front() == server; });
+}
+
 // What clients show to this gateway is for nobody else (MCP authorization, "Access Token Privilege
 // Restriction"): a server that got it could act as them here.
 void PluginReader::refuse_passthrough(const Server& server) {
