@@ -10,6 +10,7 @@
 #include "log/excerpt.h"
 #include "log/log.h"
 #include "log/printable.h"
+#include "mcp/errors.h"
 
 namespace lineward::upstream {
 namespace {
@@ -276,6 +277,7 @@ void HttpMessages::refused() {
     if (message && message->kind() == mcp::MessageKind::error) answer = std::move(*message);
   }
   const std::string words = server_words(answer);
+  const bool no_such_method = answer && mcp::error_code(*answer) == mcp::kMethodNotFound;
   if (answer) {
     owner_->on_message(*this, std::move(*answer));
     if (owner_ == nullptr) return;
@@ -283,6 +285,7 @@ void HttpMessages::refused() {
   MessagesEnd refusal;
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
+  refusal.no_such_method = no_such_method;
   refusal.fault = fault_of_status(status_, location_);
   if (!words.empty()) refusal.fault.text += ": " + words;
   refusal.challenge = std::move(challenge_);

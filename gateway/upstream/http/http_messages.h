@@ -36,6 +36,7 @@ struct MessagesEnd {
   int status = 0;   // 0: no response
   HttpFault fault;  // of `refused` and `failed`
   bool is_stream = false;
+  bool no_such_method = false;   // of `refused`: its body is a JSON-RPC error −32601
   core::HeaderFields challenge;  // of 401, 403 and 429: WWW-Authenticate, Retry-After
 };
 
