@@ -19,6 +19,7 @@
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_cancels.h"
 #include "upstream/http/http_parts.h"
+#include "upstream/http/lost_calls.h"
 #include "upstream/http/session_group.h"
 
 namespace lineward::upstream {
@@ -32,7 +33,7 @@ class HttpCallTableOwner {
   ~HttpCallTableOwner() = default;
 };
 
-class HttpCallTable final : public HttpCallHost, public CancelsOwner {
+class HttpCallTable final : public HttpCallHost, public CancelsOwner, public LostCallsOwner {
  public:
   HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
   HttpCallTable(const HttpCallTable&) = delete;
@@ -59,6 +60,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void fail_sent(SessionGroup& group, const core::Failure& failure);
   // The server is told now of those that were cancelled: the session it is told in may be about to end.
   void tell_cancels() { cancels_.tell_now(); }
+  LostCalls& lost_calls() { return lost_calls_; }
   // Nothing is opened again from here on, and what nobody waits for is closed.
   void stop();
 
@@ -90,14 +92,15 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
   void forbidden_request(HttpCall& call, const mcp::Message& request);
-  void finish(HttpCall& call, mcp::Message&& answer);
-  void fail(HttpCall& call, const core::Failure& failure);
   // The server breaks the protocol, as `how` says: its stream is closed.
   void fail_broken(HttpCall& call, const std::string& how);
-  void left(HttpCall& call);
+  // LostCallsOwner
+  void finish(HttpCall& call, mcp::Message&& answer) override;
+  void fail(HttpCall& call, const core::Failure& failure) override;
+  void left(HttpCall& call) override;
+
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
-  void session_refused(HttpCall& call, SessionGroup& group);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_again(HttpCall& call, const core::Failure& failure);
   HttpCall* call_in(const HttpSession& session, std::optional<int64_t> id);
@@ -116,6 +119,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   // Sent, by the id the server knows.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
+  LostCalls lost_calls_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
 };

@@ -12,6 +12,7 @@
 #include "log/printable.h"
 #include "mcp/rewrite.h"
 #include "upstream/shared/own_id.h"
+#include "mcp/errors.h"
 
 namespace lineward::upstream {
 namespace {
@@ -156,8 +157,8 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   std::string_view type = info.headers.get("Content-Type");
   if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
   std::string_view coding = info.headers.get("Content-Encoding");
-  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
-    return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
+  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates()) {
+    return fail(EndReason::upstream_protocol, "sent a response in a coding that nobody asked for");
   }
   json_ = media_type_is(type, "application/json");
   html_ = media_type_is(type, "text/html");
@@ -308,6 +309,7 @@ void HttpMessages::refused() {
     if (message && message->kind() == mcp::MessageKind::error) answer = std::move(*message);
   }
   const std::string words = server_words(answer);
+  const bool no_such_method = answer && mcp::error_code(*answer) == mcp::kMethodNotFound;
   if (answer) {
     owner_->on_message(*this, std::move(*answer));
     if (owner_ == nullptr) return;
@@ -315,6 +317,7 @@ void HttpMessages::refused() {
   MessagesEnd refusal;
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
+  refusal.no_such_method = no_such_method;
   refusal.fault = fault_of_status(status_, location_);
   if (!words.empty()) refusal.fault.text += ": " + words;
   refusal.challenge = std::move(challenge_);

@@ -48,6 +48,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
   if (options) options->stats = &stats_;
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
+  pool_->be_liberal();
   if (oauth_) pool_->use(*oauth_);
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   sub_requests_ = std::make_unique<HttpSubRequests>(*pool_, server.limits.max_message_bytes);

@@ -34,7 +34,9 @@ class SessionKeeper final : public SessionOwner {
   int64_t next_id() override;
   core::Failure failure_of(const MessagesEnd& end) override;
   void on_session_ready(HttpSession& session) override;
+  void on_session_revision(std::string_view revision) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
+  void on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) override;
   void on_session_lost(HttpSession& session) override;
   void on_session_speaks_sse() override;
   void on_session_free(HttpSession& session) override;
