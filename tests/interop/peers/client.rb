@@ -3,7 +3,7 @@ require "mcp"
 require "timeout"
 
 era, road, *rest = ARGV
-transport = road == "http" ? MCP::Client::HTTP.new(url: rest[0]) : MCP::Client::Stdio.new(command: rest[0], args: rest[1..])
+transport = road == "http" ? MCP::Client::HTTP.new(url: rest[0]) : MCP::Client::Stdio.new(command: rest[0], args: rest[1..], read_timeout: 60)
 client = MCP::Client.new(transport: transport)
 $stdout.sync = true
 
