@@ -291,7 +291,7 @@ bool mean_the_same(const std::string& before, const std::string& after, const st
 
 // Another file in its place, whole or not at all, with its owner and mode. Where `named` is a link, the file
 // that it leads to: the link stays.
-ExitCode replace(const std::string& named, const std::string& text, const Surroundings& around) {
+ExitCode replace_file(const std::string& named, const std::string& text, const Surroundings& around) {
   std::error_code lost;
   const std::string path = std::filesystem::canonical(named, lost).string();
   struct stat info {};
@@ -335,7 +335,7 @@ ExitCode format(const AdaptFlags& flags, const Surroundings& around) {
     print_file(around, *formatted);
     return ExitCode::ok;
   }
-  return *text == *formatted ? ExitCode::ok : replace(path, *formatted, around);
+  return *text == *formatted ? ExitCode::ok : replace_file(path, *formatted, around);
 }
 
 }  // namespace
