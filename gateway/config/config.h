@@ -199,11 +199,11 @@ struct Listen {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
-  milliseconds head_timeout = 10s;   // a whole request head, from its first byte
-  milliseconds read_timeout = 30s;   // a whole request body
-  milliseconds write_timeout = 30s;  // a client that takes nothing of its answer
-  milliseconds idle_timeout = 75s;   // a keep-alive connection with nothing in flight
-  milliseconds keep_alive = 15s;     // SSE comment on a quiet stream
+  milliseconds head_timeout = 10s;    // a whole request head, from its first byte
+  milliseconds read_timeout = 30s;    // a whole request body
+  milliseconds write_timeout = 30s;   // a client that takes nothing of its answer
+  milliseconds idle_timeout = 11min;  // a keep-alive connection with nothing in flight
+  milliseconds keep_alive = 5s;       // SSE comment on a quiet stream
   uint64_t max_body_bytes = 8ull << 20;
   uint32_t max_head_bytes = 32 * 1024;
   uint32_t max_fields = 100;

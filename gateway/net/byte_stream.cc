@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -118,6 +119,17 @@ int ByteStream::detach() {
   const int other = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (other >= 0) close();
   return other;
+}
+
+uint16_t ByteStream::local_port() const {
+  sockaddr_storage own{};
+  int size = sizeof own;
+  if (!tcp_ || uv_tcp_getsockname(reinterpret_cast<const uv_tcp_t*>(raw()), reinterpret_cast<sockaddr*>(&own),
+                                  &size) != 0)
+    return 0;
+  if (own.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
+  if (own.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port);
+  return 0;
 }
 
 std::optional<uint32_t> ByteStream::peer_uid() const {

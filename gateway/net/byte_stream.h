@@ -93,10 +93,12 @@ class ByteStream {
   int detach();
   // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
   bool quiet() const;
-  // Whether the machine at the other end is gone without a word: for three times `quiet` it has acknowledged
+  // Whether the machine at the other end is gone without a word: for nine times `quiet` it has acknowledged
   // nothing (net/peer_silence.h). Once this was called it is also asked while nothing is sent; on_end() tells
   // of that.
   bool peer_is_silent(milliseconds quiet);
+  // The port of a TCP socket's own end; 0 for other streams.
+  uint16_t local_port() const;
   // Who is at the other end of a Unix socket (SO_PEERCRED); nothing for other streams.
   std::optional<uint32_t> peer_uid() const;
 

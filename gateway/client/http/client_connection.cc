@@ -77,6 +77,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       stream_(std::move(stream)),
       peer_(std::move(moved.peer)),
       parser_(std::move(moved.parser)),
+      sharing_(moved.sharing),
       timer_(loop),
       has_head_(true),
       pump_later_(
@@ -94,7 +95,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
   timer_.stop();
   pump_later_.cancel();
   held_.set(0);
-  return MovedConnection(socket, std::move(parser_), std::move(peer_));
+  return MovedConnection(socket, std::move(parser_), std::move(peer_), sharing_);
 }
 
 ClientConnection::~ClientConnection() {
@@ -118,6 +119,11 @@ void ClientConnection::use_client(std::string_view address) {
   if (address == client_) return;
   client_ = address;
   use_account(account_of(caller_, client()));
+}
+
+std::optional<std::chrono::milliseconds> ClientConnection::idle_for() const {
+  if (!may_ask() || timed_ != Phase::idle || parser_.phase() != Phase::idle) return std::nullopt;
+  return loop_.now() - idle_at_;
 }
 
 bool ClientConnection::may_keep_alive() const {
@@ -260,6 +266,7 @@ void ClientConnection::begin() {
   busy_ = true;
   begun_ = std::exchange(begun_in_, loop_.turn()) == loop_.turn() ? begun_ + 1 : 1;
   request_at_ = loop_.now();
+  sharing_.saw(head());
   ++core::stats().http_active;
 }
 
@@ -275,6 +282,7 @@ void ClientConnection::arm() {
   }
   if (phase == timed_) return;  // counted from the phase's start, not from the last byte
   timed_ = phase;
+  if (phase == Phase::idle) idle_at_ = loop_.now();
   std::chrono::milliseconds limit = limits_.idle_timeout;
   if (phase == Phase::in_head) limit = limits_.head_timeout;
   if (phase == Phase::in_body) limit = limits_.read_timeout;

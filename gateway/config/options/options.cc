@@ -110,12 +110,15 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(
       row<k, &L::write_timeout>("listen.writeTimeout", Kind::duration, "30s", {10, kDay},
                                 "A client that takes nothing of its answer for this long is cut."));
-  rows.push_back(row<k, &L::idle_timeout>("listen.idleTimeout", Kind::duration, "75s", {10, kDay},
-                                          "A keep-alive connection with nothing in flight."));
-  rows.push_back(row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "15s", {100, kHour},
-                                        "How often a quiet event stream gets a comment, so that nothing "
-                                        "between cuts it. A client that acknowledges nothing "
-                                        "for three times as long is gone."));
+  rows.push_back(row<k, &L::idle_timeout>(
+      "listen.idleTimeout", Kind::duration, "11m", {10, kDay},
+      "How long an idle client connection is kept. Longer than proxies keep theirs "
+      "(Caddy 2 min, some balancers 10 min), or a request meets a closed connection."));
+  rows.push_back(
+      row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "5s", {100, kHour},
+                             "How long after its last byte a quiet event stream gets a comment, so that "
+                             "no proxy cuts it. A client that acknowledges nothing "
+                             "for nine times as long is gone."));
   rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
                                             "The largest request body."));
   rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},
