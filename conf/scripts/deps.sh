@@ -22,9 +22,10 @@ done
 case " $* " in *" test "* | *" dist "* | *" dist-test "*) command -v npm >/dev/null || packages+=(npm) ;; esac
 case " $* " in *" test "*) command -v kubectl >/dev/null || packages+=(kubernetes-client) ;; esac
 
+installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
 missing=()
 for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  installed "$package" || installed "${package}t64" || missing+=("$package")  # Debian 13 has libraries by such names
 done
 # llhttp: a library package on Debian 13; on Debian 12 three C files inside node-llhttp.
 llhttp_is_there() {
