@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 namespace {
 
 // A server that takes longer does not hold up the others' starts.
-constexpr milliseconds kTurn{5000};
+constexpr milliseconds kProbeTurn{5000};
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void StdioEraProber::begin() {
     if (!turn_.waits()) turn_.take(spawner_.own_starts(), order, [this] { begin(); });
     return;
   }
-  if (turn_.is_held()) turn_timer_.start(kTurn, [this] { turn_.leave(); });
+  if (turn_.is_held()) turn_timer_.start(kProbeTurn, [this] { turn_.leave(); });
   health_.start_begun();
   probe_ = std::make_unique<EraProbe>(
       loop_, spawner_, server_, weak_ ? EraProbe::First::initialize : EraProbe::First::discover,
