@@ -77,6 +77,8 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
     bool accepted = false;               // it may have been carried out
   };
   std::optional<Doubt> doubt;
+  // Of an `initialize` whose own revision was refused: the one that it is tried with.
+  std::string revision;
   // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
   // fails too.
   std::optional<core::Failure> refused;

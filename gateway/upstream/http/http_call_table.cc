@@ -199,6 +199,14 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   const bool no_such_method =
       message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
+  MessagesEnd so_far;
+  so_far.status = status;
+  if (parts_.sse.finds_revision(call, group, &message, so_far)) {
+    from.finish_quietly();
+    loop_.retire(std::move(call.messages));
+    left(call);
+    return parts_.sse.try_revision(call, *group);
+  }
   if (parts_.sse.may_try(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
@@ -399,6 +407,10 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
 
 void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
+  if (parts_.sse.finds_revision(call, group, nullptr, end)) {
+    left(call);
+    return parts_.sse.try_revision(call, *group);
+  }
   if (parts_.sse.may_try(call, group, end.status)) {
     left(call);
     return parts_.sse.try_again(call, *group, parts_.failures.of(end));

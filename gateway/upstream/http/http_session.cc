@@ -86,15 +86,6 @@ void HttpSession::initialize(std::string_view params, IfRefused if_refused) {
   own_params_ = std::string(params);
   if_refused_ = if_refused;
   if (over_sse() && sse_.endpoint().empty()) return connect();  // it goes on when there is an endpoint
-  send_initialize();
-}
-
-void HttpSession::opening(const Headers& forwarded) {
-  state_ = State::opening;
-  credentials_.opened_with(forwarded);
-}
-
-void HttpSession::send_initialize() {
   opening(credentials_.forwarded());
   requests_.initialize(
       own_params_,
@@ -104,6 +95,11 @@ void HttpSession::send_initialize() {
       [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
         if (state_ == State::opening) handshake_answer(std::move(answer), end);
       });
+}
+
+void HttpSession::opening(const Headers& forwarded) {
+  state_ = State::opening;
+  credentials_.opened_with(forwarded);
 }
 
 void HttpSession::opened(const http::ResponseInfo& info) {
@@ -123,9 +119,9 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
     credentials_.set_id({});
   }
   if (other_revision_.empty()) {
-    other_revision_ = other_revision(own_params_, answer, end);
+    other_revision_ = other_revision(own_params_, answer ? &*answer : nullptr, end);
     own_params_ = with_handshake_revision(own_params_, other_revision_);
-    if (!other_revision_.empty()) return send_initialize();
+    if (!other_revision_.empty()) return initialize(own_params_, if_refused_);
   }
   state_ = State::fresh;
   core::Failure failure = refusal_of(server_, owner_, answer, end);
@@ -189,7 +185,7 @@ void HttpSession::on_sse_connected() {
   was_refused_.reset();
   state_ = State::fresh;
   owner_.on_session_speaks_sse();
-  if (!own_params_.empty()) return send_initialize();
+  if (!own_params_.empty()) return initialize(own_params_, if_refused_);
   owner_.on_session_free(*this);
 }
 

@@ -143,7 +143,6 @@ class HttpSession final : public ListenServer,
   void on_sse_connected() override;
   void on_sse_failed(const MessagesEnd& end) override;
   void on_sse_ended() override;
-  void send_initialize();
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void close_streams();
   void settled();
