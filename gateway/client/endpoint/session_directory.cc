@@ -12,14 +12,8 @@ namespace {
 
 using Kind = Replicas::Read::Kind;
 
-// The connection is a proxy's, which may bring any client's requests on it: it says nothing of who asks.
-bool through_proxy(const http::HeaderList& headers) {
-  static constexpr std::array<std::string_view, 3> kNames{"Via", "Forwarded", "X-Forwarded-For"};
-  return std::any_of(kNames.begin(), kNames.end(), [&](auto name) { return headers.count(name) > 0; });
-}
-
 UnnamedSessions::Connection key_of(ClientConnection& connection) {
-  const bool is_shared = connection.facts().passed_by_peer || through_proxy(connection.head().headers);
+  const bool is_shared = connection.facts().passed_by_peer || connection.facts().through_proxy;
   return is_shared ? nullptr : &connection;
 }
 

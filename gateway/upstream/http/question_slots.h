@@ -43,7 +43,9 @@ class QuestionSlots {
 
  private:
   bool takes_turns(const SessionPlan& plan);
-  SessionGroup* free_group(SessionPlan plan, bool asks);
+  SessionGroup* free_group(SessionPlan plan, const HttpCall& call);
+  // A question of its server may be meant for another caller.
+  bool may_mean_another(const SessionGroup& group, const HttpCall& call) const;
   void pump_after(std::chrono::milliseconds pause);
 
   net::Loop& loop_;
@@ -53,7 +55,8 @@ class QuestionSlots {
   net::Deferred& pump_;
   std::deque<HttpCall*> waiting_;
   net::Timer apart_timer_;
-  bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
+  bool asks_aside_ = false;  // it asked something on the GET stream
+  bool asks_late_ = false;   // it asked something, on no call's stream, after it had answered the call
 };
 
 }  // namespace lineward::upstream

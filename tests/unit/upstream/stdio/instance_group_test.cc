@@ -75,6 +75,7 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
   bool room_for_instance(const InstanceGroup&) override { return room; }
   bool room_soon() const override { return false; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&) override { return nullptr; }
+  bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {
     doubted.insert(doubted.end(), refused.begin(), refused.end());
     if (doubts_era) refused.clear();
