@@ -1,6 +1,7 @@
 #include "aggregate/fanned_listen.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -234,6 +235,7 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   if (method == Method::cancelled) return lost(leg, "was ended by the server");
   if (method == Method::subscriptions_acknowledged) return acknowledged(leg, message);
   if (!leg.acknowledged) return;
+  leg.backoff.brought();
   switch (method) {
     case Method::tools_list_changed: return change(leg.tools, false, false);
     case Method::prompts_list_changed: return change(false, leg.prompts, false);
@@ -256,7 +258,7 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
 }
 
 void FannedListen::acknowledged(SubscriptionLeg& leg, const mcp::Message& message) {
-  leg.failures = 0;
+  leg.backoff.stood(aggregate_.loop().now());
   leg.granted.clear();
   leg.denied.reset();
   std::string_view grants = message.raw(Field::params_notifications);
@@ -360,8 +362,8 @@ void FannedListen::try_again(SubscriptionLeg& leg, milliseconds no_sooner) {
   aggregate_.loop().retire(std::move(leg.call));
   const config::Restart& restart = leg.member->server.restart;
   const milliseconds pause =
-      std::max<milliseconds>(no_sooner, restart.backoff * (1ll << std::min(leg.failures++, 20u)));
-  leg.again.start(std::min(pause, restart.max_backoff), [this, &leg] { open(leg); });
+      leg.backoff.pause(aggregate_.loop().now(), {restart.backoff, restart.max_backoff});
+  leg.again.start(std::min(std::max(pause, no_sooner), restart.max_backoff), [this, &leg] { open(leg); });
   check_acknowledged_later();
 }
 

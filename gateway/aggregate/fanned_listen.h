@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aggregate/aggregate_upstream.h"
+#include "base/backoff.h"
 #include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
@@ -67,7 +68,7 @@ class FannedListen final : public core::OwnedCall {
     bool is_down = false;  // it stood, and does not at present
     bool over = false;     // refused in a way that no other try mends, or nothing is left to ask for
     std::optional<core::Failure> denied;
-    uint32_t failures = 0;
+    Backoff backoff;
     net::Timer again;
   };
   void learn_uris();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "http_client/http_headers.h"
 #include "json/json_member.h"
 #include "log/excerpt.h"
@@ -22,8 +23,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A listen that stood this long did stand: its loss counts as the first again.
-constexpr milliseconds kStable{10000};
 constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
 // Each new subscription is a new listen with all of them: what they cost together is bounded.
 constexpr size_t kMaxUriBytes = 256 * 1024;
@@ -281,7 +280,9 @@ void BridgeListen::heard(Listen& listen, mcp::Message message) {
     return lost(listen, "was ended by the server", Loss::broken);
   }
   if (method == Method::subscriptions_acknowledged) return acknowledged(listen, message);
-  if (listen.acknowledged) notify(listen, std::move(message));
+  if (!listen.acknowledged) return;
+  listen.brought = true;
+  notify(listen, std::move(message));
 }
 
 void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
@@ -416,7 +417,8 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   log::write(log::Level::info, "session.listen_lost",
              {{"upstream", server_.name}, {"why", log::Excerpt(why, 200)}});
   missed_ = missed_ || was_current || !current_;
-  if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
+  const bool stood = loop_.now() - listen.since >= Backoff::kGoodAfter;
+  if (listen.acknowledged && (listen.brought || stood)) failures_ = 0;
   const AsPtr as = listen.as;
   drop(was_current ? current_ : next_, "it was given up");
   if (loss == Loss::for_good) {
@@ -441,9 +443,11 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
     return changed();
   }
   if (next_) return;  // another is being made anyway
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(failures_, 1u) - 1, 20u));
+  const config::Restart& restart = server_.restart;
+  const milliseconds wait =
+      Backoff::doubled({restart.backoff, restart.max_backoff}, std::max(failures_, 1u) - 1);
   after_refusal_ = tells_at_once;
-  again_.start(std::min<milliseconds>(std::max(wait, no_sooner), server_.restart.max_backoff), [this] {
+  again_.start(std::min<milliseconds>(std::max(wait, no_sooner), restart.max_backoff), [this] {
     after_refusal_ = false;
     refresh();
   });

@@ -92,6 +92,7 @@ class BridgeListen {
     KeptRefs granted;  // URIs
     bool acknowledged = false;
     std::chrono::milliseconds since{0};  // the acknowledgement
+    bool brought = false;                // something, since then
     std::unique_ptr<core::Call> call;
     HeldBytes request_bytes{Held::listens};  // no exchange counts them
     net::Timer ack_limit;

@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kStdioFooter =
     "The stdio server of a client that only starts processes, in front of any server: stdin and stdout speak "
     "MCP of\n"
-    "both eras, 2024-11-05 included; stderr gets warnings and errors. The end of stdin ends everything.\n"
+    "both eras, 2024-11-05 included; stderr gets warnings and errors. After the end of stdin the requests\n"
+    "that were read are answered, and it exits.\n"
     "\n"
     "Examples\n"
     "  lineward stdio https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"

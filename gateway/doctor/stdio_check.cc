@@ -108,8 +108,9 @@ class Session {
       }
       if (answer_.contains("method")) continue;
       const json& id = member_of(answer_, "id");
-      if (!id.is_number_integer()) continue;
-      const auto* found = std::find_if(ids.begin(), ids.end(), [&](int64_t one) { return id == one; });
+      const auto* found = std::find_if(ids.begin(), ids.end(), [&](int64_t one) {
+        return id.is_string() ? id == std::to_string(one) : id.is_number_integer() && id == one;
+      });
       if (found == ids.end()) continue;
       answered_id_ = *found;
       if (first_answer_ == Clock::duration::zero()) first_answer_ = Clock::now() - begun_;

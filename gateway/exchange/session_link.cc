@@ -41,6 +41,8 @@ std::pair<int64_t, std::string> read_shown(const mcp::Message& answer) {
   if (!answer.is_string(Field::id)) return {-1, {}};
   std::string named = answer.text(Field::id);
   text = named;
+  // The number alone, as text.
+  if (const int64_t id = number_of(text); id >= 0 && text == std::to_string(id)) return {id, {}};
   size_t colon = text.find(':');
   if (text.substr(0, kShared.size()) != kShared || colon == std::string_view::npos) return {-1, {}};
   const int64_t id = number_of(text.substr(kShared.size(), colon - kShared.size()));
@@ -123,9 +125,12 @@ void SessionLink::task_started(std::string_view token, const std::string& client
 }
 
 void SessionLink::task_progress(const mcp::Message& progress) {
-  std::string token = mcp::canonical_id(progress.raw(Field::params_progress_token));
+  const std::string_view raw = progress.raw(Field::params_progress_token);
+  const std::string token = mcp::canonical_id(raw);
   for (const auto& [ours, clients] : task_tokens_) {
-    if (mcp::canonical_id(ours) == token)
+    // A number of Lineward's own, which a server may give back as text.
+    const std::string known = mcp::canonical_id(ours);
+    if (known == token || (raw.starts_with('"') && known.substr(2) == token.substr(2)))
       return to_session(mcp::progress_for_client(progress, clients->text()));
   }
   log::write(log::Level::info, "session.dropped",
@@ -276,6 +281,11 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
 bool SessionLink::is_lived_in() const {
   client::Session* session = finder_.session(scope_.session);
   return session != nullptr && !session->forsaken;
+}
+
+std::optional<std::chrono::milliseconds> SessionLink::unused_for() const {
+  const client::Session* session = finder_.session(scope_.session);
+  return session == nullptr || !questions_.empty() ? std::nullopt : session->unused_for();
 }
 
 void SessionLink::on_scope_reset() {

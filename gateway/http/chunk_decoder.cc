@@ -29,6 +29,7 @@ bool may_be_quoted(char c) {
 void ChunkDecoder::reset() {
   place_ = Place::size;
   digits_ = extension_ = 0;
+  trailer_ = 0;
   left_ = content_ = overhead_ = 0;
 }
 
@@ -72,17 +73,50 @@ ChunkDecoder::Step ChunkDecoder::on_framing_byte(char c, uint64_t body_limit) {
       digits_ = extension_ = 0;
       left_ = 0;
       return Step::more;
-    case Place::end_cr:
-      if (c != '\r') return refuse(400, "Trailer fields are not accepted.");
-      place_ = Place::end_lf;
-      return Step::more;
+    case Place::end_cr: return on_end_byte(c);
     case Place::end_lf:
       if (c != '\n') return refuse(400, "A chunked body must end with CR and LF.");
       return Step::done;
+    case Place::trailer_name:
+    case Place::trailer_value:
+    case Place::trailer_lf: return on_trailer_byte(c);
     case Place::data: break;  // decode() takes these
     default: return on_extension_byte(c);
   }
   return refuse(400, "The chunked body is not valid.");
+}
+
+ChunkDecoder::Step ChunkDecoder::on_end_byte(char c) {
+  if (c == '\r') {
+    place_ = Place::end_lf;
+    return Step::more;
+  }
+  if (trailers_ == Trailers::refused) return refuse(400, "Trailer fields are not accepted.");
+  if (!is_tchar(c)) return refuse(400, "A trailer field must begin with its name.");
+  ++trailer_;
+  place_ = Place::trailer_name;
+  return Step::more;
+}
+
+// field-line = field-name ":" OWS field-value OWS, and CRLF behind it.
+ChunkDecoder::Step ChunkDecoder::on_trailer_byte(char c) {
+  if (++trailer_ > kMaxTrailerBytes) {
+    return refuse(400, fmt::format("The trailer fields must not have more than {} bytes.", kMaxTrailerBytes));
+  }
+  switch (place_) {
+    case Place::trailer_name:
+      if (c == ':') place_ = Place::trailer_value;
+      if (c == ':' || is_tchar(c)) return Step::more;
+      return refuse(400, "A trailer field must have a name and a colon.");
+    case Place::trailer_value:
+      if (c == '\r') place_ = Place::trailer_lf;
+      if (c == '\r' || c == '\t' || !is_control(c)) return Step::more;
+      return refuse(400, "A trailer field must not hold control characters.");
+    default:
+      if (c != '\n') return refuse(400, "A trailer field must end with CR and LF.");
+      place_ = Place::end_cr;
+      return Step::more;
+  }
 }
 
 ChunkDecoder::Step ChunkDecoder::on_size_byte(char c) {

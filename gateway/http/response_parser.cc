@@ -60,7 +60,7 @@ struct ResponseParser::State {
   std::string body;
   uint64_t body_bytes = 0;
   bool chunked = false;  // nor does it see one that comes in chunks
-  ChunkDecoder chunks{ChunkDecoder::kAnyOverhead};
+  ChunkDecoder chunks{ChunkDecoder::kAnyOverhead, ChunkDecoder::Trailers::dropped};
   bool extra = false;  // bytes behind the response
   bool ended = false;  // the connection
   std::string fault;

@@ -17,8 +17,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A listen that stood this long was not ended because it cannot stand.
-constexpr milliseconds kStood{30000};
 // So often in a row a server may end a listen soon after it stood, before its clients are told that it is
 // over.
 constexpr uint32_t kMaxFailures = 8;
@@ -31,10 +29,12 @@ SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequ
     : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
       hub_(hub),
       asked_(like.message.raw(Field::params_notifications), like.account()),
-      again_(hub.loop()) {}
+      again_(hub.loop()),
+      good_(hub.loop()) {}
 
 void SharedListen::close(core::CancelCause why) {
   again_.stop();
+  good_.stop();
   SharedCall::close(why);
 }
 
@@ -44,7 +44,7 @@ void SharedListen::over() {
 
 // While it is not written it is not open: it is being opened again, here or further below.
 void SharedListen::on_call_phase(CallPhase phase) {
-  if (phase != CallPhase::written) stands_ = false;
+  if (phase != CallPhase::written) fell();
   SharedCall::on_call_phase(phase);
 }
 
@@ -62,7 +62,23 @@ void SharedListen::on_call_message(mcp::Message&& message) {
   if (method == Method::cancelled) return open_again("cancelled", false);
   if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
   if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
+  backoff_.brought();
+  if (stands_) is_good();
   tell(message);
+}
+
+// What it has brought or how long it stood shows that it can: its next loss is another one.
+void SharedListen::is_good() {
+  good_.stop();
+  failures_ = 0;
+  same_loss_ = false;
+  if (std::exchange(untold_, false)) tell_acknowledged(*acknowledgement_);
+}
+
+// It is lost, here or further below.
+void SharedListen::fell() {
+  if (std::exchange(stands_, false)) backoff_.fell(loop_.now());
+  good_.stop();
 }
 
 // What nobody asked for is not granted.
@@ -73,13 +89,20 @@ void SharedListen::stood(mcp::Message acknowledgement) {
     if (auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
       acknowledgement = std::move(*less);
   }
+  const bool again = acknowledgement_.has_value();
   acknowledgement_ = std::move(acknowledgement);
   acknowledgement_bytes_.charge(like().account());
   acknowledgement_bytes_.set(acknowledgement_->bytes().size());
   granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications),
                                                        like().account());
   stands_ = true;
-  stands_since_ = loop_.now();
+  backoff_.stood(loop_.now());
+  good_.start(Backoff::kGoodAfter, [this] { is_good(); });
+  // Who hears it a second time reads again what may have changed. A listen that does not stay is one loss.
+  if (again && std::exchange(same_loss_, true)) {
+    untold_ = true;
+    return acknowledge_later_ones(*acknowledgement_);
+  }
   tell_acknowledged(*acknowledgement_);
 }
 
@@ -95,6 +118,7 @@ void SharedListen::on_call_failed(const core::Failure& failure) {
 
 void SharedListen::give_up(const core::Failure& failure) {
   again_.stop();
+  good_.stop();
   tell_end(failure);
   over();
 }
@@ -102,7 +126,6 @@ void SharedListen::give_up(const core::Failure& failure) {
 // The server ended it, and somebody still listens: it is opened again, with pauses that double. What was
 // refused may be granted later: only the budget ends it.
 void SharedListen::open_again(std::string_view why, bool no_room) {
-  if (stands_ && loop_.now() - stands_since_ >= kStood) failures_ = tries_ = 0;
   if (!no_room) ++failures_;
   log::write(log::Level::info, "listen.ended",
              {{"upstream", hub_.name()},
@@ -115,12 +138,11 @@ void SharedListen::open_again(std::string_view why, bool no_room) {
     failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
     return give_up(failure);
   }
-  ++tries_;
-  stands_ = false;
+  fell();
   // The call is on the stack.
   loop_.retire(std::move(call_));
-  milliseconds wait = hub_.server().restart.backoff * (1ll << std::min(tries_ - 1, 20u));
-  again_.start(std::min<milliseconds>(wait, hub_.server().restart.max_backoff), [this] { again(); });
+  const config::Restart& restart = hub_.server().restart;
+  again_.start(backoff_.pause(loop_.now(), {restart.backoff, restart.max_backoff}), [this] { again(); });
   on_call_phase(CallPhase::starting);  // for those who come meanwhile
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/backoff.h"
 #include "config/config.h"
 #include "core/passing_upstream.h"
 #include "layers/shared_call.h"
@@ -42,6 +43,8 @@ class SharedListen final : public SharedCall {
   const mcp::Message* acknowledgement() const override { return stands_ ? &*acknowledgement_ : nullptr; }
   std::shared_ptr<const mcp::ListenFilter> granted() const override { return granted_; }
   void stood(mcp::Message acknowledgement);
+  void fell();
+  void is_good();
   void open_again(std::string_view why, bool no_room);
   void give_up(const core::Failure& failure);
   void again();
@@ -53,9 +56,11 @@ class SharedListen final : public SharedCall {
   std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
   bool stands_ = false;                               // acknowledged, and not lost since
   uint32_t failures_ = 0;  // in a row: it was ended soon after it stood, or could not be opened again
-  uint32_t tries_ = 0;     // in a row, for the pauses
-  std::chrono::milliseconds stands_since_{0};
+  Backoff backoff_;
+  bool same_loss_ = false;  // it was lost, its clients were told, and it was not good since
+  bool untold_ = false;     // acknowledged in the same loss once more: told when it is good
   net::Timer again_;
+  net::Timer good_;
 };
 
 class ListenHub final : public core::PassingUpstream {

@@ -161,6 +161,12 @@ void SharedCall::tell_acknowledged(const mcp::Message& acknowledgement) {
   each([&](SharedCallHandle& lease) { acknowledge(lease, acknowledgement); });
 }
 
+void SharedCall::acknowledge_later_ones(const mcp::Message& acknowledgement) {
+  each([&](SharedCallHandle& lease) {
+    if (!lease.acknowledged_) acknowledge(lease, acknowledgement);
+  });
+}
+
 void SharedCall::tell(const mcp::Message& notification) {
   // Mostly all were granted the same.
   const mcp::ListenFilter* judged = nullptr;

@@ -82,6 +82,8 @@ class SharedCall : public core::CallOwner {
   // From here on they hear what tell() says, as far as they were granted it, and of phases only that it is
   // opened again.
   void tell_acknowledged(const mcp::Message& acknowledgement);
+  // Only those who came later, and have not heard of any.
+  void acknowledge_later_ones(const mcp::Message& acknowledgement);
   void tell(const mcp::Message& notification);
 
   size_t living() const { return living_; }

@@ -10,7 +10,7 @@
 namespace lineward::mcp {
 std::string input_request(const Message& question) {
   std::string params;
-  if (question.has(Field::params))
+  if (question.is_object(Field::params))
     params = R"(,"params":)" + json::without_member(question.raw(Field::params), "elicitationId");
   return fmt::format(R"({{"method":{}{}}})", question.raw(Field::method), params);
 }

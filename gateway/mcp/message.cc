@@ -181,6 +181,23 @@ struct MessageParser {
     return {};
   }
 
+  // `"error":null` beside a result, or `"result":null` beside an error, as JSON-RPC 1.0 wrote them: which of
+  // the two it is leaves no doubt, and strict clients would refuse both in one message.
+  Field spare_member() const {
+    if (!duplicate.empty() || !message.has(Field::result) || !message.has(Field::error)) return Field::count_;
+    if (message.raw(Field::error) == "null") return Field::error;
+    const bool error = message.raw(Field::result) == "null" && message.is_object(Field::error);
+    return error ? Field::result : Field::count_;
+  }
+  // The object that is the message, which was read as far as `behind`.
+  json::Span whole(const char* behind) const {
+    const char* first = std::find(begin, end, '{');
+    const char* last = behind;
+    while (last > first && last[-1] != '}')
+      --last;
+    return {offset(first), offset(last)};
+  }
+
   // What breaks the JSON-RPC shape, or empty. Sets the kind and the method.
   std::string judge() {
     if (!duplicate.empty()) return "the key \"" + duplicate + "\" stands twice in one object";
@@ -211,7 +228,9 @@ struct MessageParser {
     if (id && method && raw_id.size() > kMaxIdBytes)
       return "\"id\" must not have more than " + std::to_string(kMaxIdBytes) + " bytes";
     if (method && !message.is_string(Field::method)) return "\"method\" must be a string";
-    if (message.has(Field::params) && !message.is_object(Field::params))
+    // Libraries write null for none, and servers read it so.
+    if (message.has(Field::params) && !message.is_object(Field::params) &&
+        message.raw(Field::params) != "null")
       return "\"params\" must be an object";
     if (error && !message.is_object(Field::error)) return "\"error\" must be an object";
     if (method) message.method_ = message.text(Field::method);
@@ -250,6 +269,10 @@ Result<Message, MessageFault> Message::parse(json::Text given, int max_depth) {
     refuse(Kind::batch, "batches are not supported");
   } else if (first != '{') {
     refuse(Kind::invalid_request, "a message must be an object");
+  } else if (const Field spare = parser.spare_member(); spare != Field::count_) {
+    json::Splice splice(out->bytes_);
+    splice.remove_member(parser.whole(end.at), out->key_at(spare), out->at(spare));
+    return parse(json::Text{splice.apply(), nullptr}, max_depth);
   } else if (std::string wrong = parser.judge(); !wrong.empty()) {
     const bool id_known = !parser.id_twice && !parser.likened.test(kRowOfId);
     const std::string_view id = !id_known ? std::string_view() : out->raw(Field::id);

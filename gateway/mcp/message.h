@@ -121,8 +121,8 @@ class Message {
  public:
   Message() { near_[0] = {}; }
   // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an
-  // integer (1.0 counts; null, 1.5, objects do not) of at most kMaxIdBytes, params an object, exactly one of
-  // method | result | error.
+  // integer (1.0 counts; null, 1.5, objects do not) of at most kMaxIdBytes, params an object or null, exactly
+  // one of method | result | error. A null in the place of the other one of result and error is taken out.
   static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth) {
     return parse(json::Text{std::move(bytes), nullptr}, max_depth);
   }

@@ -139,7 +139,12 @@ std::string legacy_message_for_modern(const Message& message, const LegacyClient
   json::Splice splice = message.splice();
   std::string members = envelope(client, method_of(message.method()));
   if (!message.is_object(Field::params)) {
-    splice.insert(message.at(Field::method).end, fmt::format(R"(,"params":{{"_meta":{{{}}}}})", members));
+    std::string params = fmt::format(R"({{"_meta":{{{}}}}})", members);
+    if (message.has(Field::params)) {  // null
+      splice.replace(message.at(Field::params), std::move(params));
+    } else {
+      splice.insert(message.at(Field::method).end, R"(,"params":)" + params);
+    }
     return splice.apply();
   }
   json::Span params = message.at(Field::params);

@@ -64,7 +64,10 @@ std::string subscription_for_client(const Message& message, std::string_view cli
     splice.replace(message.at(Field::params_meta), subscription_meta(client_raw_id));
   } else if (message.is_object(Field::params)) {
     splice.add_member(message.at(Field::params), "_meta", subscription_meta(client_raw_id));
-  } else if (!message.has(Field::params)) {
+  } else if (message.has(Field::params)) {  // null
+    splice.replace(message.at(Field::params),
+                   fmt::format(R"({{"_meta":{}}})", subscription_meta(client_raw_id)));
+  } else {
     splice.insert(message.at(Field::method).end,
                   fmt::format(R"(,"params":{{"_meta":{}}})", subscription_meta(client_raw_id)));
   }
@@ -149,6 +152,8 @@ std::string with_envelope(const Message& notification) {
     splice.replace(notification.at(Field::params_meta), fmt::format("{{{}}}", own_envelope()));
   } else if (notification.is_object(Field::params)) {
     splice.add_member(notification.at(Field::params), "_meta", fmt::format("{{{}}}", own_envelope()));
+  } else if (notification.has(Field::params)) {  // null
+    splice.replace(notification.at(Field::params), fmt::format(R"({{"_meta":{{{}}}}})", own_envelope()));
   } else {
     json::Span method = notification.at(Field::method);
     splice.insert(method.end, fmt::format(R"(,"params":{{"_meta":{{{}}}}})", own_envelope()));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 
 namespace lineward::net {
 namespace {
+
+constexpr milliseconds kLookEvery{200};
 
 // Files and some devices are always ready, says the kernel, and refuses to be asked.
 bool can_wait(int fd) {
@@ -24,7 +27,8 @@ bool can_wait(int fd) {
 
 }  // namespace
 
-StdStreams::StdStreams(Loop& loop, StreamOwner& owner) : loop_(loop), owner_(owner), next_read_(loop) {
+StdStreams::StdStreams(Loop& loop, StreamOwner& owner)
+    : loop_(loop), owner_(owner), next_read_(loop), next_look_(loop) {
   in_.streams = out_.streams = this;
 }
 
@@ -90,6 +94,15 @@ void StdStreams::write(std::string bytes) {
     if (sent < 0) return end_later(-errno);
     rest.remove_prefix(static_cast<size_t>(sent));
   }
+}
+
+// Pipes without a reader say ERR, sockets whose other end is closed HUP; one that has only ended its writing
+// says neither.
+void StdStreams::watch_output() {
+  if (!out_.stream || broken_) return;
+  pollfd look{out_.fd, 0, 0};
+  if (::poll(&look, 1, 0) > 0 && (look.revents & (POLLERR | POLLHUP)) != 0) return end_later(-EPIPE);
+  next_look_.start(kLookEvery, [this] { watch_output(); });
 }
 
 void StdStreams::end_later(int error) {

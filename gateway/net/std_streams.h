@@ -5,7 +5,8 @@
 // The descriptors stay open; non-blocking mode, which other processes may share, is taken back when this is
 // destroyed. Callbacks as in net/byte_stream.h, none from inside write(). on_end(0) is the end of the input;
 // what is written still goes out. on_end with an error says that either of the two is broken, and is the
-// last.
+// last: from the end of the input on also that the output has no reader any more, without a write that shows
+// it.
 #pragma once
 
 #include <memory>
@@ -26,13 +27,17 @@ class StdStreams {
   void start_reading();
   void pause_reading();
   void write(std::string bytes);
+  // The input is a file, of which each turn brings one piece: put_back() is not for it.
+  bool reads_file() const { return !in_.stream; }
+  // As in net/byte_stream.h.
+  void put_back(std::string_view rest) {
+    if (in_.stream) in_.stream->put_back(rest);
+  }
   void flush_now() {
     if (out_.stream) out_.stream->flush_now();
   }
   // Bytes not yet taken by the kernel.
   size_t backlog() const { return out_.stream ? out_.stream->backlog() : 0; }
-  // The input is a file: its end says that there are no more requests, not that nobody waits for the answers.
-  bool reads_file() const { return !in_.stream; }
 
  private:
   struct Side final : StreamOwner {
@@ -53,13 +58,16 @@ class StdStreams {
     if (broken_ || (error == 0 && input_ended_)) return;
     (error == 0 ? input_ended_ : broken_) = true;
     pause_reading();
+    if (error == 0) watch_output();
     owner_.on_end(error);
   }
+  void watch_output();
 
   Loop& loop_;
   StreamOwner& owner_;
   Side in_, out_;
   Timer next_read_;
+  Timer next_look_;  // at the output
   bool reading_ = false;
   bool input_ended_ = false;
   bool broken_ = false;

@@ -154,7 +154,9 @@ void Tracing::pass_on(plugin::ExchangeView& view, mcp::Message& message) {
     std::string meta = fmt::format(R"({{"traceparent":{}}})", parent);
     if (message.is_object(Field::params)) {
       splice.add_member(message.at(Field::params), "_meta", meta);
-    } else if (!message.has(Field::params)) {
+    } else if (message.has(Field::params)) {  // null
+      splice.replace(message.at(Field::params), fmt::format(R"({{"_meta":{}}})", meta));
+    } else {
       splice.add_member({0, static_cast<uint32_t>(message.bytes().size())}, "params",
                         fmt::format(R"({{"_meta":{}}})", meta));
     }

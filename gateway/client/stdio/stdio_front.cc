@@ -24,6 +24,10 @@ using mcp::Method;
 
 constexpr std::string_view kPrincipal = "anonymous";
 constexpr size_t kMaxHeld = 1024;
+constexpr size_t kMaxQuestions = 256;  // of one session, as in exchange/session_link.cc
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+// Lines that are taken in one turn of the loop; the rest comes in the next one.
+constexpr size_t kLinesPerTurn = 256;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -66,16 +70,17 @@ Status<net::ListenFailure> StdioFront::listen() {
 
 void StdioFront::close_all() {
   left_ = nullptr;
-  input_ended_ = false;
   leave(EndReason::cancelled_client);
 }
 
 // ---- what comes in ----
 
 void StdioFront::on_data(std::string_view bytes) {
-  lines_.feed(
+  const std::string_view rest = lines_.feed(
       bytes, [this](std::string text) { take_line(std::move(text)); },
-      [this](std::string_view beginning) { too_long(beginning); });
+      [this](std::string_view beginning) { too_long(beginning); },
+      streams_->reads_file() ? SIZE_MAX : kLinesPerTurn);
+  if (!rest.empty() && !gone_) streams_->put_back(rest);
   if (writer_.far_behind()) streams_->pause_reading();
 }
 
@@ -84,17 +89,39 @@ void StdioFront::on_drained() {
   if (!gone_ && !input_ended_) streams_->start_reading();
 }
 
-// A file has no client that could be gone: what was asked in it is answered first.
+// The end of the input, of a pipe as of a file: what was asked in it is answered first.
 void StdioFront::on_end(int error) {
-  if (error == 0 && streams_->reads_file()) {
-    take_line(lines_.take_partial());
-    input_ended_ = true;
-    return leave_when_done();
-  }
-  leave_soon(EndReason::cancelled_client);
+  if (error != 0) return leave_soon(EndReason::cancelled_client);
+  take_line(lines_.take_partial());
+  input_ended_ = true;
+  for (const std::string& raw_id : std::exchange(questions_, {}))
+    refuse_question(raw_id);
+  leave_when_done();
+}
+
+void StdioFront::line(std::string message, Kind kind) {
+  if (kind == Kind::unasked_for && message.find("\"id\"") != std::string::npos) note_question(message);
+  writer_.write(std::move(message), kind);
+}
+
+// Whether it is a request of the server: then its id is kept, or, where no answer can come, it is answered.
+void StdioFront::note_question(const std::string& message) {
+  auto parsed = mcp::Message::parse(message, json::kDepthCeiling);
+  if (!parsed || parsed->kind() != mcp::MessageKind::request) return;
+  std::string raw_id(parsed->raw(Field::id));
+  if (!input_ended_ && questions_.size() < kMaxQuestions) return questions_.push_back(std::move(raw_id));
+  // Not now: who asks is on the stack.
+  if (input_ended_) loop_.defer(lifetime_, [this, raw_id] { refuse_question(raw_id); });
+}
+
+void StdioFront::refuse_question(const std::string& raw_id) {
+  auto refusal = mcp::Message::parse(
+      mcp::error_message(raw_id, mcp::kInternalError, "the client has ended its input, and answers nothing"));
+  if (refusal && !gone_) answer_in_place(std::move(*refusal));
 }
 
 void StdioFront::take_line(std::string text) {
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());  // it means nothing
   if (gone_ || is_blank(text)) return;
   auto parsed = mcp::Message::parse(std::move(text), static_cast<int>(config_.max_depth));
   if (!parsed) return take_fault(parsed.error());
@@ -203,6 +230,8 @@ void StdioFront::request(mcp::Message message) {
   by_id_[running.canonical_id] = serial;
   const bool listens =
       arrival->from->method == Method::subscriptions_listen && arrival->from->era == Era::modern;
+  running.listens = listens;
+  listens_ += listens ? 1 : 0;
   arrival->message = std::move(message);
   auto reply = std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id),
                                             listens ? StdioReply::Of::listen : StdioReply::Of::call);
@@ -256,6 +285,10 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
 }
 
 void StdioFront::answer(mcp::Message message) {
+  if (!questions_.empty() && message.has(Field::id)) {
+    const std::string id = mcp::canonical_id(message.raw(Field::id));
+    std::erase_if(questions_, [&](const std::string& raw) { return mcp::canonical_id(raw) == id; });
+  }
   core::Arrival arrival = arrival_of(message, Era::legacy);
   arrival.message = std::move(message);
   if (exchanges_.judge(arrival)) return;
@@ -342,6 +375,7 @@ void StdioFront::reply_over(uint64_t serial) {
   writer_.forget(serial);
   auto named = by_id_.find(found->second.canonical_id);
   if (named != by_id_.end() && named->second == serial) by_id_.erase(named);
+  listens_ -= found->second.listens ? 1 : 0;
   running_.erase(found);
   if (opening_ == serial) {
     opening_ = 0;
@@ -352,9 +386,12 @@ void StdioFront::reply_over(uint64_t serial) {
   leave_when_done();
 }
 
-// All that a file had has been taken, and what was asked in it is answered.
+// Not now: an exchange may be on the stack.
 void StdioFront::leave_when_done() {
-  if (input_ended_ && running_.empty() && held_.empty()) leave_soon(EndReason::cancelled_client);
+  if (!is_done()) return;
+  loop_.defer(lifetime_, [this] {
+    if (is_done()) leave(EndReason::cancelled_client);
+  });
 }
 
 // Not now: an exchange may be on the stack.
@@ -363,7 +400,7 @@ void StdioFront::leave_soon(EndReason why) {
 }
 
 void StdioFront::leave(EndReason why) {
-  if (gone_ || (input_ended_ && why == EndReason::cancelled_client && !running_.empty())) return;
+  if (gone_) return;
   gone_ = true;
   streams_->pause_reading();
   writer_.stop();

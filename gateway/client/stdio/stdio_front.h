@@ -2,8 +2,8 @@
 // one pipe (behaviour.md 1 by the body alone; 2026-07-28 and 2024-11-05 … 2025-11-25 stdio transports).
 //
 // A legacy client is one session, from its `initialize` to its end. Requests of many ids run at once; answers
-// go out as they come. The end of stdin, or an stdout that nobody reads, ends everything that the client has
-// begun.
+// go out as they come. The end of stdin says that there are no more requests: those that were read are
+// answered first. An stdout without a reader ends everything that the client has begun.
 #pragma once
 
 #include <deque>
@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/held_bytes.h"
 #include "client/endpoint/front.h"
@@ -48,6 +49,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   struct Running {
     std::string canonical_id;
     core::ExchangeId exchange;
+    bool listens = false;  // until its client ends it
   };
 
   // net::StreamOwner
@@ -55,7 +57,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void on_end(int error) override;
   void on_drained() override;
   // StdioLines
-  void line(std::string message, Kind kind) override { writer_.write(std::move(message), kind); }
+  void line(std::string message, Kind kind) override;
   bool gone() const override { return gone_; }
   void reply_over(uint64_t serial) override;
   bool above_high_watermark() override { return writer_.above_high_watermark(); }
@@ -87,6 +89,11 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
   core::Arrival arrival_of(const mcp::Message& message, mcp::Era era);
+  // A client whose input has ended answers nothing.
+  void note_question(const std::string& message);
+  void refuse_question(const std::string& raw_id);
+  // All that the input had has been taken, and what was asked in it is answered.
+  bool is_done() const { return input_ended_ && !holds() && held_.empty() && running_.size() == listens_; }
   void leave_when_done();
   void leave_soon(mcp::EndReason why);
   void leave(mcp::EndReason why);
@@ -108,7 +115,10 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   HeldCount held_bytes_{Held::queues};
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
+  size_t listens_ = 0;                               // of these
   std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
+  std::vector<std::string>
+      questions_;             // ids, as JSON text, of what the client was asked and has not answered
   bool release_due_ = false;  // it was answered; what is held goes on at the end of this turn
   bool draining_ = false;
   bool input_ended_ = false;

@@ -46,8 +46,10 @@ void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // who takes over holds nothing back yet
   owner_ = &owner;
-  place.parked(how == core::Handover::parked);
-  how == core::Handover::parked ? host_.park(*this) : host_.unpark(*this);
+  const bool parks = how == core::Handover::parked;
+  parked_since = parks ? std::optional(host_.loop().now()) : std::nullopt;
+  place.parked(parks);
+  parks ? host_.park(*this) : host_.unpark(*this);
 }
 
 void HttpCall::retried(mcp::Message message) {
@@ -77,6 +79,13 @@ void HttpCall::fail(const core::Failure& failure) {
   pass_failure(failure);
 }
 
+void HttpCall::end_parked(const core::Failure& failure) {
+  if (!live()) return;
+  timer.stop();
+  host_.withdraw(*this, failure.text);
+  pass_failure(failure);
+}
+
 void HttpCall::on_messages_sent(HttpMessages&) {
   if (!std::exchange(sent, true)) written_at = host_.loop().now();
   // Until its handshake is answered a server is being started, whoever's handshake it is.
@@ -95,10 +104,15 @@ void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& faul
   host_.call_malformed(*this, fault);
 }
 
+void HttpCall::on_no_message(HttpMessages&, const mcp::MessageFault& fault) {
+  host_.call_no_message(*this, fault);
+}
+
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id = from.last_event_id();
   if (from.retry()) retry = std::max(*from.retry(), kLeastRetry);
-  if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !from.receipt_only())
+  const bool accepted = end.status == kAccepted || from.receipt_only();
+  if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !accepted)
     from.distrust();  // it should have held the answer
   host_.loop().retire(std::move(messages));
   host_.call_ended(*this, end);

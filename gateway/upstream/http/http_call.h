@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/backoff.h"
 #include "base/intrusive_list.h"
 #include "base/pooled.h"
 #include "http_client/stream_places.h"
@@ -41,6 +42,7 @@ class HttpCallHost {
   virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
   virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
   virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
+  virtual void call_no_message(HttpCall& call, const mcp::MessageFault& fault) = 0;
   virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
 
  protected:
@@ -68,6 +70,13 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   std::chrono::milliseconds written_at{0};
   uint64_t in_session = 0;  // the session of its group that it was sent in, where that has an id
   bool repeated = false;    // was sent again after its session was lost
+  // What the server said to it, while a ping shows whether the session is lost (lost_calls.h).
+  struct Doubt {
+    core::Failure failure;
+    std::optional<mcp::Message> answer;  // in place of the failure
+    bool accepted = false;               // it may have been carried out
+  };
+  std::optional<Doubt> doubt;
   // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
   // fails too.
   std::optional<core::Failure> refused;
@@ -76,6 +85,7 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   bool parked = false;                      // takes no place in flight
   bool health_probe = false;                // shows whether the server is back (http_health.h)
   uint32_t failures = 0;                    // in a row: of resuming, or of listening again
+  Backoff backoff;                          // before listening again
   std::string last_event_id;                // of a legacy stream
   std::chrono::milliseconds retry{1000};
   net::Timer timer;                         // before resuming or listening again
@@ -87,12 +97,15 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
+  // It is parked, and another caller needs its session: its server is told, and so is its owner.
+  void end_parked(const core::Failure& failure);
 
  private:
   void on_messages_sent(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
   HttpCallHost& host_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/spare_texts.h"
-#include "log/log.h"
+#include "log/printable.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "metrics/limits.h"
@@ -30,6 +30,7 @@ using std::chrono::milliseconds;
 constexpr uint32_t kResumes = 3;
 constexpr uint32_t kListens = 6;
 constexpr int kRefused = 400;
+constexpr size_t kMaxShownMethod = 100;
 
 // An error that answers a POST without naming its request, as servers do that could not read it: there is
 // only one it can mean.
@@ -75,7 +76,8 @@ HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
       owner_(owner),
       stats_(core::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      cancels_(parts.loop, parts.server, *this) {}
+      cancels_(parts.loop, parts.server, *this),
+      lost_calls_(parts, *this) {}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
@@ -93,7 +95,7 @@ void HttpCallTable::stop() {
 
 void HttpCallTable::drop(std::string_view kind) {
   if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
-  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+  parts_.pool.log_dropped(kind);
 }
 
 // ---- sending ----
@@ -150,7 +152,8 @@ HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& f
 HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
   HttpSession& session = *group.session();
   const bool is_handshake = call.request.method == Method::initialize;
-  if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
+  if (is_handshake && session.state() == HttpSession::State::fresh)
+    session.opening(lasting_headers(forwarded));
   if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.has_id() || !group.sees_status()) group.remember(call);
@@ -168,7 +171,10 @@ void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session() && info.status < kRefused)
-    group->session()->remember(lasting_of(server_, call));
+    group->session()->credentials().remember(lasting_of(server_, call));
+  const bool of_other = group == nullptr || !group->session() ||
+                        (call.in_session != 0 && call.in_session != group->session_number());
+  if (!of_other) group->session()->credentials().take_cookies(info);
   bool own = group != nullptr && group->session() && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session()->opened(info);
@@ -183,14 +189,16 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   // A trial of whether the server is back need not wait for its answer: a listen has none for hours.
   if (says_more && std::exchange(call.health_probe, false)) parts_.health.answered();
   if (message.kind() == mcp::MessageKind::request) {
-    if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
+    if (!legacy) return forbidden_request(call, message);
     return group->session()->hear(std::move(message), &call);
   }
   if (message.kind() == mcp::MessageKind::notification)
     return call_notification(call, group, std::move(message));
   int status = from.status();
   // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
-  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0)) return;
+  const bool no_such_method =
+      message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
+  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
   if (parts_.sse.may_try(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
@@ -202,15 +210,40 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     if (legacy) return group->session()->hear(std::move(message), &call);
     return drop("unknown_id");
   }
+  give_some_id(message);
+  if (group != nullptr && lost_calls_.takes(call, *group, message, status)) {
+    from.finish_quietly();
+    return loop_.retire(std::move(call.messages));
+  }
   from.finish_quietly();
   loop_.retire(std::move(call.messages));
-  give_some_id(message);
   finish(call, std::move(message));
 }
 
 void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session()) group->session()->refuse_malformed(fault);
+}
+
+void HttpCallTable::call_no_message(HttpCall& call, const mcp::MessageFault& fault) {
+  if (!call.is_listen() && HttpMessages::is_broken_answer(fault, call.id))
+    return fail_broken(call, "sent a broken answer: " + fault.text);
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session()) group->session()->hear_broken(fault);
+}
+
+// 2026-07-28 forbids it, and there is no way to answer over HTTP: a server that asks waits for ever. A ping
+// asks nothing of anybody, and a listen has no end that its server could hold up.
+void HttpCallTable::forbidden_request(HttpCall& call, const mcp::Message& request) {
+  drop("server_request");
+  if (call.is_listen() || request.method() == "ping") return;
+  fail_broken(call, fmt::format("sent its client the request {} during a call, which servers of {} must not",
+                                printable(request.method(), kMaxShownMethod), mcp::kNewestModern));
+}
+
+void HttpCallTable::fail_broken(HttpCall& call, const std::string& how) {
+  if (call.messages) call.messages->close();
+  fail(call, {EndReason::upstream_protocol, fmt::format("{} {}", server_.name, how)});
 }
 
 void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
@@ -227,7 +260,7 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   }
   if (method == Method::cancelled && call.is_listen()) {
     // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
-    if (own_subscription_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
+    if (own_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
     if (call.messages) call.messages->finish_quietly();
     loop_.retire(std::move(call.messages));
     left(call);
@@ -236,9 +269,11 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   if (method == Method::subscriptions_acknowledged) {
     call.acknowledged = true;
     call.failures = 0;
+    call.backoff.stood(loop_.now());
   }
   bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
   if (of_listen && !call.is_listen()) return drop("unknown_subscription");
+  if (method != Method::subscriptions_acknowledged) call.backoff.brought();
   call.message(std::move(message));
 }
 
@@ -248,6 +283,9 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   left(call);
   if (group != nullptr) parts_.slots.note_over(*group, call);
   if (group != nullptr) group->refuse_open(call);
+  if (call.in_session != 0 && group != nullptr && group->session() &&
+      call.in_session == group->session_number() && call.request.method != Method::initialize)
+    group->session()->check().answered();
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
@@ -256,6 +294,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
           group->facade.keep_handshake(handshake_of(*group->session(), call), call.request.account());
         group->session()->initialized(answer);
         groups_.note_answer_of(*group->session());
+        parts_.era.note_initialized();
         answer = legacy_answer(*group->session(), call, std::move(answer));
       } else {
         groups_.close_session(*group);  // the client may try again
@@ -320,6 +359,10 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   bool over_sse = legacy && group->session() && group->session()->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
     return;  // a receipt: the answer comes on the session's stream
+  // So it is with some servers of Streamable HTTP.
+  const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
+  if (accepted && legacy && !call.is_listen() && group->session() && group->session()->hears_answers())
+    return;
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
@@ -327,6 +370,8 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   if (end.kind == MessagesEnd::Kind::complete) {
     failure.reason = EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
+    if (!end.dropped.empty())
+      failure.text += fmt::format("; the last of what was no message in it: {}", end.dropped);
   }
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
   if (end.kind == MessagesEnd::Kind::failed) tell_given_up(call);
@@ -358,7 +403,7 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
     left(call);
     return parts_.sse.try_again(call, *group, parts_.failures.of(end));
   }
-  if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
+  if (group != nullptr && lost_calls_.takes(call, *group, end)) return;
   // A server that does not even know how a request looks may have become another one: ask it again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
@@ -371,29 +416,12 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
-// The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
-// be made, the call is made again in it (behaviour.md 11).
-void HttpCallTable::session_refused(HttpCall& call, SessionGroup& group) {
-  const bool again = group.replays() && !std::exchange(call.repeated, true);
-  const bool its_own =
-      group.session() && group.session_number() == call.in_session;  // not one that was opened since
-  core::Failure over = group.session_over();
-  left(call);
-  if (again) {
-    ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
-    group.queue().put_back(call);
-    groups_.want(group);
-  }
-  if (its_own) group.session()->lost();
-  if (!again) call.fail(over);
-}
-
 // 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
 void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   bool refusal = end.kind == MessagesEnd::Kind::refused;
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
   if (refusal || lost_again) {
-    if (end.status == 404) {
+    if (end.status == 404 && !end.no_such_method) {
       if (SessionGroup* group = group_of(call);
           group != nullptr && group->session() && group->session_number() == call.in_session) {
         group->session()->lost();
@@ -431,8 +459,8 @@ void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
   if (call.failures > kListens || stopping_) return fail(call, failure);
   left(call);
   call.phase(core::CallPhase::starting);
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(call.failures, 1u) - 1, 20u));
-  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] {
+  const Backoff::Range pauses{server_.restart.backoff, server_.restart.max_backoff};
+  call.timer.start(call.backoff.pause(loop_.now(), pauses), [this, &call] {
     if (auto refusal = owner_.enqueue(call)) listen_again(call, *refusal);
   });
 }
@@ -492,7 +520,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
     group->left_unanswered(call);
     if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
   }
-  if (!call.sent || call.request.method == Method::initialize) {
+  if (!call.sent || call.doubt || call.request.method == Method::initialize) {
     if (call.messages) call.messages->close();
     loop_.retire(std::move(call.messages));
     core::CancelReport report;
@@ -531,16 +559,30 @@ void HttpCallTable::cancel_task(const std::string& key, std::string_view params)
   if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
 }
 
+// A server guesses ids, which go up by one: of a call that it was not told there is no answer.
+HttpCall* HttpCallTable::call_in(const HttpSession& session, std::optional<int64_t> id) {
+  auto found = id ? calls_.find(*id) : calls_.end();
+  const bool is_known =
+      found != calls_.end() && found->second->group == session.group() && found->second->sent;
+  return is_known ? found->second : nullptr;
+}
+
+void HttpCallTable::broken(const HttpSession& session, const mcp::MessageFault& fault) {
+  const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
+  if (!found.is_answer) return;
+  for (const std::string& raw : found.raw_ids) {
+    HttpCall* call = call_in(session, own_id(raw));
+    if (call != nullptr && !call->is_listen()) fail_broken(*call, "sent a broken answer: " + fault.text);
+  }
+}
+
 // Routed by the id, within the session only.
 void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   bool progress = message.kind() == mcp::MessageKind::notification;
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
-  auto found = id ? calls_.find(*id) : calls_.end();
-  // A server guesses ids, which go up by one: of a call that it was not told there is no answer.
-  const bool is_known =
-      found != calls_.end() && found->second->group == session.group() && found->second->sent;
-  if (!is_known) {
+  HttpCall* named = call_in(session, id);
+  if (named == nullptr) {
     SessionGroup* group = groups_.find(session.group());
     if (!progress && id && cancels_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
@@ -548,8 +590,8 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
       return group->scope()->on_scope_message(std::move(message), std::nullopt);
     return drop(progress ? "unknown_token" : "unknown_id");
   }
-  HttpCall& call = *found->second;
-  session.remember(lasting_of(server_, call));
+  HttpCall& call = *named;
+  session.credentials().remember(lasting_of(server_, call));
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
   loop_.retire(std::move(call.messages));

@@ -10,6 +10,9 @@
 #include "log/excerpt.h"
 #include "log/log.h"
 #include "log/printable.h"
+#include "mcp/rewrite.h"
+#include "upstream/shared/own_id.h"
+#include "mcp/errors.h"
 
 namespace lineward::upstream {
 namespace {
@@ -39,6 +42,9 @@ uint64_t announced_length(const http::ResponseInfo& info) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
   return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
+
+// Of one stream, before it is the turn of others.
+constexpr size_t kEventsPerTurn = 256;
 
 // Where a redirect points, without what may be secret: user, query and fragment.
 std::string shown_location(std::string_view value) {
@@ -151,8 +157,8 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   std::string_view type = info.headers.get("Content-Type");
   if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
   std::string_view coding = info.headers.get("Content-Encoding");
-  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
-    return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
+  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates()) {
+    return fail(EndReason::upstream_protocol, "sent a response in a coding that nobody asked for");
   }
   json_ = media_type_is(type, "application/json");
   html_ = media_type_is(type, "text/html");
@@ -201,7 +207,9 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
 }
 
 void HttpMessages::read_events() {
-  while (owner_ != nullptr) {
+  for (size_t events = 1; owner_ != nullptr; ++events) {
+    // What one read has brought is taken whole, and then it is the others' turn.
+    if (events == kEventsPerTurn && transfer_) transfer_->leave_to_others();
     switch (sse_->next()) {
       case http::SseParser::Next::need_more: return;
       case http::SseParser::Next::failed:
@@ -217,22 +225,44 @@ void HttpMessages::read_events() {
       owner_->on_other_event(*this, event);
       continue;
     }
-    auto message = mcp::Message::parse(json::Text{std::move(event.data), std::move(event.outline)});
-    if (!message) {
-      pool_.count(message.error());
-      if (!message.error().names_method())
-        return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
-      drop_malformed(message.error());
-      continue;
-    }
-    owner_->on_message(*this, std::move(*message));
+    // Heartbeats and the like: what else the stream carries goes on.
+    if (auto fault = read(json::Text{std::move(event.data), std::move(event.outline)})) drop(*fault);
   }
 }
 
-// It names a method, so nobody waits for it: what else the stream carries goes on.
-void HttpMessages::drop_malformed(const mcp::MessageFault& fault) {
-  log::write(log::Level::info, "upstream.dropped", {{"upstream", pool_.server()}, {"kind", "malformed"}});
+// A batch of 2025-03-26, or an array of one, which some servers write in any revision: each element is judged
+// by itself.
+std::optional<mcp::MessageFault> HttpMessages::read(json::Text text) {
+  auto message = mcp::Message::parse(std::move(text));
+  if (message) {
+    owner_->on_message(*this, std::move(*message));
+    return std::nullopt;
+  }
+  mcp::MessageFault& fault = message.error();
+  if (fault.kind != mcp::MessageFault::Kind::batch) return std::move(fault);
+  auto elements = mcp::batch_elements(fault.bytes);
+  if (elements.size() > mcp::kMaxInBatch) fault.text = mcp::too_many_in_batch();
+  if (elements.empty() || elements.size() > mcp::kMaxInBatch) return std::move(fault);
+  for (std::string& element : elements) {
+    if (owner_ == nullptr) break;
+    if (auto wrong = read(json::Text{std::move(element), nullptr})) drop(*wrong);
+  }
+  return std::nullopt;
+}
+
+// Nobody waits for it, but for the call whose answer it was to be.
+void HttpMessages::drop(const mcp::MessageFault& fault) {
+  pool_.count(fault);
+  pool_.log_dropped(fault.names_method() ? "malformed" : "no_message");
+  dropped_ = fault.text;
+  if (!fault.names_method()) return owner_->on_no_message(*this, fault);
   if (!fault.raw_id.empty()) owner_->on_malformed_request(*this, fault);
+}
+
+bool HttpMessages::is_broken_answer(const mcp::MessageFault& fault, int64_t id) {
+  const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
+  return found.is_answer && std::any_of(found.raw_ids.begin(), found.raw_ids.end(),
+                                        [id](const std::string& raw) { return own_id(raw) == id; });
 }
 
 void HttpMessages::on_transfer_complete() {
@@ -244,13 +274,14 @@ void HttpMessages::on_transfer_complete() {
   }
   if (!is_success(status_)) return refused();
   if (json_ && !body_.empty()) {
-    auto message = mcp::Message::parse(json::Text{std::move(body_), outline_.take()});
-    if (!message) {
-      pool_.count(message.error());
-      return fail(EndReason::upstream_protocol, "sent a broken answer: " + message.error().text);
-    }
-    owner_->on_message(*this, std::move(*message));
+    auto fault = read(json::Text{std::move(body_), outline_.take()});
     if (owner_ == nullptr) return;
+    if (fault && status_ == kAccepted) {
+      drop(*fault);  // of what was accepted the answer comes elsewhere
+    } else if (fault) {
+      pool_.count(*fault);
+      return fail(EndReason::upstream_protocol, "sent a broken answer: " + fault->text);
+    }
   }
   MessagesEnd done;
   done.status = status_;
@@ -272,10 +303,13 @@ std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer
 void HttpMessages::refused() {
   std::optional<mcp::Message> answer;
   if (json_) {
-    auto message = mcp::Message::parse(std::string(body_));
+    auto elements = mcp::batch_elements(body_, 1);
+    auto message =
+        mcp::Message::parse(elements.size() == 1 ? std::move(elements.front()) : std::string(body_));
     if (message && message->kind() == mcp::MessageKind::error) answer = std::move(*message);
   }
   const std::string words = server_words(answer);
+  const bool no_such_method = answer && mcp::error_code(*answer) == mcp::kMethodNotFound;
   if (answer) {
     owner_->on_message(*this, std::move(*answer));
     if (owner_ == nullptr) return;
@@ -283,6 +317,7 @@ void HttpMessages::refused() {
   MessagesEnd refusal;
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
+  refusal.no_such_method = no_such_method;
   refusal.fault = fault_of_status(status_, location_);
   if (!words.empty()) refusal.fault.text += ": " + words;
   refusal.challenge = std::move(challenge_);
@@ -310,6 +345,7 @@ void HttpMessages::fail(EndReason reason, std::string text) {
 }
 
 void HttpMessages::end(MessagesEnd end) {
+  end.dropped = std::move(dropped_);
   if (MessagesOwner* owner = std::exchange(owner_, nullptr)) owner->on_messages_end(*this, end);
   close();
 }

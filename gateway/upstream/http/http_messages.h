@@ -22,6 +22,9 @@ namespace lineward::upstream {
 // A server that says `retry: 0` is asked again ten times a second, not as fast as it ends its streams.
 inline constexpr std::chrono::milliseconds kLeastRetry{100};
 
+// The status of a POST whose answer comes on another stream of its session.
+inline constexpr int kAccepted = 202;
+
 // A stream whose server is told of the cancel is closed so much later at most (behaviour.md 3).
 inline constexpr std::chrono::milliseconds kCancelThenClose{100};
 
@@ -36,6 +39,8 @@ struct MessagesEnd {
   int status = 0;   // 0: no response
   HttpFault fault;  // of `refused` and `failed`
   bool is_stream = false;
+  std::string dropped;  // why the last event, or element of an array, that was none of MCP was dropped
+  bool no_such_method = false;   // of `refused`: its body is a JSON-RPC error −32601
   core::HeaderFields challenge;  // of 401, 403 and 429: WWW-Authenticate, Retry-After
 };
 
@@ -49,6 +54,8 @@ class MessagesOwner {
   virtual void on_message(HttpMessages& from, mcp::Message&& message) = 0;
   // A request that is none: its params are no object, or the like. It was counted and logged.
   virtual void on_malformed_request(HttpMessages&, const mcp::MessageFault&) {}
+  // Something that is no message at all. It was counted and logged, and the stream goes on.
+  virtual void on_no_message(HttpMessages&, const mcp::MessageFault&) {}
   // An event of another type than "message".
   virtual void on_other_event(HttpMessages&, const http::SseEvent&) {}
   virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
@@ -81,6 +88,8 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }
   bool is_stream() const { return sse_ != nullptr; }
+  // What names this id and was to be its answer, though it is no message.
+  static bool is_broken_answer(const mcp::MessageFault& fault, int64_t id);
   bool receipt_only() const { return receipt_only_; }
   // What the event stream named last, for a reconnect.
   std::string last_event_id() const { return sse_ ? sse_->last_event_id() : std::string(); }
@@ -94,7 +103,9 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   void on_transfer_complete() override;
   void on_transfer_failed(const HttpFault& fault) override;
   void read_events();
-  void drop_malformed(const mcp::MessageFault& fault);
+  // Gives out the message, or those of the array, that this is. What it is instead.
+  std::optional<mcp::MessageFault> read(json::Text text);
+  void drop(const mcp::MessageFault& fault);
   void refused();
   std::string server_words(const std::optional<mcp::Message>& answer) const;
   void end(MessagesEnd end);
@@ -111,6 +122,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   std::string location_;  // of a redirect
   int status_ = 0;
   core::HeaderFields challenge_;
+  std::string dropped_;
   bool json_ = false;
   bool html_ = false;
   bool words_ = false;  // a refusal in text

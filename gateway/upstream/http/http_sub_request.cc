@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "upstream/shared/own_id.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -35,17 +37,18 @@ void HttpSubRequest::start() {
 void HttpSubRequest::ran_out() {
   MessagesEnd late;
   late.kind = MessagesEnd::Kind::failed;
-  late.status = messages_->status();
+  const bool was_sent = messages_ == nullptr || messages_->sent();
+  late.status = messages_ ? messages_->status() : kAccepted;
   std::string named = plan_.option.empty() ? std::string() : fmt::format(" (lineward {})", plan_.option);
   late.fault = {mcp::EndReason::timeout_startup,
-                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !messages_->sent()};
+                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !was_sent};
   auto tell = std::exchange(plan_.late, nullptr);
-  if (!tell || !messages_->sent()) {
-    messages_->close();
+  if (!tell || !was_sent) {
+    if (messages_) messages_->close();
     return finish(std::move(answer_), late);
   }
   limit_.start(kCancelThenClose, [this] {
-    messages_->close();
+    if (messages_) messages_->close();
     finish(std::nullopt, {});
   });
   auto done = std::exchange(plan_.done, nullptr);
@@ -78,8 +81,7 @@ void HttpSubRequest::on_message(HttpMessages& from, mcp::Message&& message) {
   if (plan_.id == 0) return from.distrust();
   if (answer_) return;
   bool named = message.has(mcp::Field::id) && message.raw(mcp::Field::id) != "null";
-  if (named && mcp::canonical_id(message.raw(mcp::Field::id)) != fmt::format("n:{}", plan_.id))
-    return from.distrust();
+  if (named && own_id(message.raw(mcp::Field::id)) != plan_.id) return from.distrust();
   answer_ = std::move(message);
   if (!from.is_stream()) return;  // its end comes at once
   MessagesEnd end;
@@ -89,7 +91,22 @@ void HttpSubRequest::on_message(HttpMessages& from, mcp::Message&& message) {
   finish(std::move(answer_), end);
 }
 
+void HttpSubRequest::on_no_message(HttpMessages& from, const mcp::MessageFault& fault) {
+  if (plan_.id == 0 || answer_ || !HttpMessages::is_broken_answer(fault, plan_.id)) return;
+  MessagesEnd end;
+  end.kind = MessagesEnd::Kind::failed;
+  end.status = from.status();
+  end.fault = {mcp::EndReason::upstream_protocol, "sent a broken answer: " + fault.text, false};
+  from.close();
+  finish(std::nullopt, end);
+}
+
 void HttpSubRequest::on_messages_end(HttpMessages&, const MessagesEnd& end) {
+  const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
+  if (accepted && plan_.answered_elsewhere && plan_.done && !answer_) {
+    owner_.pool_.loop().retire(std::move(messages_));
+    return;  // within its limit
+  }
   finish(std::move(answer_), end);
 }
 
@@ -119,6 +136,22 @@ void HttpSubRequests::run(SubRequestPlan plan) {
   });
 }
 
+bool HttpSubRequests::take_answer(uint64_t session, mcp::Message& message) {
+  const auto id = message.has(mcp::Field::id) ? own_id(message.raw(mcp::Field::id)) : std::nullopt;
+  if (!id) return false;
+  auto found = std::find_if(sub_requests_.begin(), sub_requests_.end(), [&](const auto& one) {
+    return one->plan_.session == session && one->plan_.id == *id && one->plan_.done;
+  });
+  if (found == sub_requests_.end()) return false;
+  HttpSubRequest& one = **found;
+  if (one.messages_) one.messages_->close();
+  MessagesEnd complete;
+  complete.status = 200;
+  complete.is_stream = true;
+  one.finish(std::move(message), complete);
+  return true;
+}
+
 // Whether something of its session is under way.
 bool HttpSubRequests::is_awaited(const SubRequestPlan& last) const {
   return last.is_last && std::any_of(sub_requests_.begin(), sub_requests_.end(), [&](const auto& other) {
@@ -136,7 +169,9 @@ void HttpSubRequests::over(HttpSubRequest& one) {
   sub_requests_.erase(found);
   if (session != 0) {
     for (auto& other : sub_requests_) {
-      if (other->plan_.session != session || other->messages_ || is_awaited(other->plan_)) continue;
+      if (other->plan_.session != session || !other->plan_.is_last || other->messages_ ||
+          is_awaited(other->plan_))
+        continue;
       other->start();
       break;
     }

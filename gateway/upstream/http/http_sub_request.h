@@ -24,6 +24,7 @@ struct SubRequestPlan {
   // for those before it: on connections of their own it could overtake them.
   uint64_t session = 0;
   bool is_last = false;
+  bool answered_elsewhere = false;  // where the server has accepted it and not answered: by take_answer()
   std::chrono::milliseconds limit{10000};
   std::string_view option = {};  // that the limit is, where it is one
   // All of it was given to the kernel, or it will never be; called once.
@@ -50,6 +51,7 @@ class HttpSubRequest final : public MessagesOwner {
   void on_messages_drained(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_no_message(HttpMessages& from, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void finish(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void ran_out();
@@ -59,7 +61,7 @@ class HttpSubRequest final : public MessagesOwner {
   const size_t bytes_;  // of its body
   SubRequestPlan plan_;
   net::Timer limit_;
-  std::unique_ptr<HttpMessages> messages_;  // null: it waits for others
+  std::unique_ptr<HttpMessages> messages_;  // null: it waits for others, or for its answer
   std::optional<mcp::Message> answer_;
 };
 
@@ -71,6 +73,9 @@ class HttpSubRequests {
 
   // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
   void run(SubRequestPlan plan);
+  // What came on the stream of this session: true, and it is taken, when it answers one that is under way
+  // there.
+  bool take_answer(uint64_t session, mcp::Message& message);
   uint64_t next_session() { return ++last_session_; }
   void drop_all();
   void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "upstream/http/session_credentials.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -10,14 +12,11 @@ using std::chrono::milliseconds;
 
 // A server that has not answered by then is not waited for any more: its calls go on.
 constexpr milliseconds kStreamPatience{500};
-constexpr milliseconds kFirstBackoff{1000};
-constexpr milliseconds kMaxBackoff{30000};
 // Until the replica that the client's stream was at has let go of the server's.
 constexpr milliseconds kFirstSharedBackoff{250};
 constexpr milliseconds kMaxSharedBackoff{5000};
 // Whoever hears that something may have changed reads its lists again: a server whose streams end soon after
 // they stood makes that happen less and less often.
-constexpr milliseconds kStood{10000};
 constexpr milliseconds kFirstGapPause{1000};
 constexpr milliseconds kMaxGapPause{60000};
 
@@ -30,6 +29,7 @@ ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerS
       owner_(owner),
       place_(pool.streams(), [this] { ask(); }),
       timer_(pool.loop()),
+      good_timer_(pool.loop()),
       gap_timer_(pool.loop()) {}
 
 ServerStream::~ServerStream() {
@@ -72,6 +72,7 @@ void ServerStream::close() {
 
 void ServerStream::close_messages() {
   gap_timer_.stop();
+  good_timer_.stop();
   stands_ = false;
   place_.give();
   if (messages_) messages_->close();
@@ -91,27 +92,33 @@ void ServerStream::let_go() {
   close();
   // What comes meanwhile may be told to another replica: this place in the stream means nothing any more.
   last_event_id_.clear();
-  backoff_ = milliseconds(0);
+  backoff_.reset();
   settle();
+}
+
+// Those of a shared stream are short: another replica may just have let go of it. A server that says `retry`
+// says the first one.
+Backoff::Range ServerStream::pauses(milliseconds first) const {
+  return {first, shared_ ? kMaxSharedBackoff : Backoff::kLongest};
 }
 
 void ServerStream::shared_ended(const MessagesEnd& end) {
   if (!wanted_ || owner_.check_lost(end)) return;
   const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
-  if (was_stream) return reopen(retry_);
-  if (end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // it offers none
-  backoff_ = std::clamp(backoff_ * 2, kFirstSharedBackoff, kMaxSharedBackoff);
-  reopen(backoff_);
+  if (!was_stream && end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // it offers none
+  reopen(backoff_.pause(loop_.now(), pauses(was_stream ? retry_ : kFirstSharedBackoff)));
 }
 
 // ---- what comes ----
 
-void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
+void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
+  owner_.credentials().take_cookies(info);
   if (!from.is_stream()) return;
   was_open_ = true;
   stands_ = true;
   stands_since_ = loop_.now();
-  backoff_ = milliseconds(0);
+  backoff_.stood(stands_since_);
+  if (missed_more_) good_timer_.start(Backoff::kGoodAfter, [this] { note_good(); });
   settle();
   tell_gap();
 }
@@ -119,9 +126,21 @@ void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo
 // With an event id the server goes on where it was; what other replicas hear meanwhile they tell.
 void ServerStream::note_gap() {
   if (!std::exchange(stands_, false) || shared_ || !last_event_id_.empty()) return;
-  const bool stood = loop_.now() - stands_since_ >= kStood;
+  // Streams that end as soon as they are there are one loss, not many.
+  if (same_loss_ && !backoff_.is_good(loop_.now())) {
+    missed_more_ = true;
+    return;
+  }
+  const bool stood = loop_.now() - stands_since_ >= Backoff::kGoodAfter;
   gap_pause_ = stood ? kFirstGapPause : std::clamp(gap_pause_ * 2, kFirstGapPause, kMaxGapPause);
+  missed_ = same_loss_ = true;
+}
+
+void ServerStream::note_good() {
+  good_timer_.stop();
+  if (!std::exchange(missed_more_, false)) return;
   missed_ = true;
+  tell_gap();
 }
 
 void ServerStream::tell_gap() {
@@ -134,6 +153,9 @@ void ServerStream::tell_gap() {
 }
 
 void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
+  backoff_.brought();
+  note_good();
+  if (!messages_) return;  // the session was ended by that
   owner_.hear(std::move(message), nullptr);
 }
 
@@ -147,16 +169,18 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   loop_.retire(std::move(messages_));
   place_.give();
   note_gap();
+  good_timer_.stop();
   settle();
   if (!owner_.is_ready()) return;
   if (shared_) return shared_ended(end);
   const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
-  if (was_stream) return reopen(retry_);
-  if (was_open_ && owner_.check_lost(end)) return;
+  // A server that names a place to go on from, and when, is asked as often as it says.
+  const bool polls = was_stream && from.retry() && !from.last_event_id().empty();
+  if (polls) return reopen(retry_);
+  if (!was_stream && was_open_ && owner_.check_lost(end)) return;
   // 405: it offers none. So does every other refusal before there was one.
   if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
-  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kMaxBackoff);
-  reopen(std::max(backoff_, retry_));
+  reopen(backoff_.pause(loop_.now(), pauses(retry_)));
 }
 
 }  // namespace lineward::upstream

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "base/backoff.h"
 #include "config/config.h"
 #include "http_client/http_headers.h"
 #include "http_client/stream_places.h"
@@ -21,11 +22,12 @@
 namespace lineward::upstream {
 
 class HttpCall;
+class SessionCredentials;
 
 enum class StreamNews : uint8_t {
   settled,  // it is there, or is not waited for any more
   // One stands again in the place of one that ended, and nothing says where to go on: what the server told in
-  // between is lost. Told now and then, however often they end.
+  // between is lost. Told once for each loss, and now and then, however many there are.
   missed
 };
 
@@ -33,6 +35,7 @@ class ServerStreamOwner {
  public:
   // Of the next request of this session.
   virtual Headers headers(HttpVerb verb) const = 0;
+  virtual SessionCredentials& credentials() = 0;
   virtual bool is_ready() const = 0;
   // It is ready and its server has accepted that, and speaks on a stream like this one.
   virtual bool may_stream() const = 0;
@@ -41,6 +44,7 @@ class ServerStreamOwner {
   // What the server says. `call` is null: on no call's stream.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
+  virtual void hear_broken(const mcp::MessageFault& fault) = 0;
   virtual void on_stream_news(StreamNews news) = 0;
 
  protected:
@@ -59,6 +63,8 @@ class ServerStream final : public MessagesOwner {
   void start();
   // It was asked for and is not there yet: what the server tells meanwhile would be lost.
   bool is_pending() const { return pending_; }
+  // The server has one for us, though it may just be opened again.
+  bool is_offered() const { return was_open_ && (messages_ != nullptr || timer_.running()); }
   // The session is over.
   void close();
 
@@ -74,6 +80,7 @@ class ServerStream final : public MessagesOwner {
   void on_messages_open(HttpMessages& from, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override { owner_.hear_broken(fault); }
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void open();
   void ask();
@@ -83,6 +90,8 @@ class ServerStream final : public MessagesOwner {
   void shared_ended(const MessagesEnd& end);
   void note_gap();
   void tell_gap();
+  void note_good();
+  Backoff::Range pauses(std::chrono::milliseconds first) const;
 
   net::Loop& loop_;
   HttpPool& pool_;
@@ -96,11 +105,14 @@ class ServerStream final : public MessagesOwner {
   bool wanted_ = false;  // that of a shared one
   std::string last_event_id_;
   std::chrono::milliseconds retry_{1000};
-  std::chrono::milliseconds backoff_{0};
+  Backoff backoff_;
   net::Timer timer_;  // until it is not waited for any more, or is opened again
   bool stands_ = false;
   std::chrono::milliseconds stands_since_{0};
-  bool missed_ = false;  // not told yet
+  bool missed_ = false;       // not told yet
+  bool same_loss_ = false;    // one was lost, and none that followed was good
+  bool missed_more_ = false;  // one of these stood, and was lost as well: told when one is good
+  net::Timer good_timer_;
   std::chrono::milliseconds gap_pause_{0};
   std::chrono::milliseconds next_gap_{0};  // is not told before
   net::Timer gap_timer_;

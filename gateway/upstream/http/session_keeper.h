@@ -34,7 +34,9 @@ class SessionKeeper final : public SessionOwner {
   int64_t next_id() override;
   core::Failure failure_of(const MessagesEnd& end) override;
   void on_session_ready(HttpSession& session) override;
+  void on_session_revision(std::string_view revision) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
+  void on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) override;
   void on_session_lost(HttpSession& session) override;
   void on_session_speaks_sse() override;
   void on_session_free(HttpSession& session) override;
@@ -43,9 +45,13 @@ class SessionKeeper final : public SessionOwner {
   void on_session_stray(HttpSession& session, mcp::Message message) override {
     calls_.stray(session, std::move(message));
   }
+  void on_session_broken(HttpSession& session, const mcp::MessageFault& fault) override {
+    calls_.broken(session, fault);
+  }
 
   // Why there may be no other session now.
-  std::optional<core::Failure> refusal_of_another() const;
+  std::optional<core::Failure> refusal_of_another();
+  bool reclaim();
   // Null: it is not its group's any more.
   SessionGroup* group_of(const HttpSession& session) const;
   void sse_lost(HttpSession& session, SessionGroup& group);

@@ -21,12 +21,16 @@
 namespace lineward::upstream {
 
 class HttpCall;
+class SessionCredentials;
 
 class SessionRequestsOwner {
  public:
   virtual int64_t next_id() = 0;
   virtual bool is_ready() const = 0;
   virtual bool over_sse() const = 0;
+  // Answers may come on a stream of the session, not of their request.
+  virtual bool hears_answers() const = 0;
+  virtual SessionCredentials& credentials() = 0;
   // A POST of this session, to where it wants them. `as`: what is forwarded with it; null: what it remembers.
   virtual HttpRequest request(std::string body, const Headers* as = nullptr) const = 0;
   // Whether this end says that the server knows the session no more; sees to it then.
@@ -56,13 +60,16 @@ class SessionRequests {
   // Another request, with the limit of own_limits.h; it is cancelled like any client's when it takes too
   // long.
   void ask(std::string_view method, std::string_view params, Answered answered);
-  // A POST of a message that has no answer. `drained` (may be empty): it is on its way, or never will be.
-  void post(HttpRequest request, std::function<void()> drained);
+  // A POST of a message that has no answer. `its_own`: with the credentials of the session, so that a refusal
+  // tells of it. `drained` (may be empty): it is on its way, or never will be.
+  void post(HttpRequest request, bool its_own, std::function<void()> drained);
   // Such a message, for whom it matters how its POST ended.
   void post(std::string message, std::chrono::milliseconds limit, Posted posted);
 
   // A response on the session's stream: true, and it is taken, when it answers one of these.
   bool take_answer(mcp::Message& message);
+  // What came there and is no message: what it was to be the answer to ends.
+  void broken_answer(const mcp::MessageFault& fault);
   // The last of all: it goes out when what was posted has arrived and what was asked has been answered, or a
   // moment later.
   void goodbye(HttpRequest request, std::chrono::milliseconds limit);
@@ -72,6 +79,7 @@ class SessionRequests {
   void stop();
 
  private:
+  Opened takes_cookies();
   SubRequestPlan plan_of(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
   // `late` (may be empty): the limit has run out, and the server may know of it.
   void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,

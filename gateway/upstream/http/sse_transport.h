@@ -14,13 +14,16 @@
 namespace lineward::upstream {
 
 class HttpCall;
+class SessionCredentials;
 
 class SseTransportOwner {
  public:
   virtual Headers headers(HttpVerb verb) const = 0;
+  virtual SessionCredentials& credentials() = 0;
   // As ServerStreamOwner's.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
+  virtual void hear_broken(const mcp::MessageFault& fault) = 0;
   // There is an endpoint.
   virtual void on_sse_connected() = 0;
   // There will be none: its `fault` says why.
@@ -47,8 +50,10 @@ class SseTransport final : public MessagesOwner {
   void close();
 
  private:
+  void on_messages_open(HttpMessages& from, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override { owner_.hear_broken(fault); }
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void fail(HttpFault fault);

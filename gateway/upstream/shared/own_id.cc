@@ -6,12 +6,25 @@
 #include "mcp/message.h"
 
 namespace lineward::upstream {
+namespace {
+
+constexpr size_t kMaxRaw = 128;  // a number in quotes, each digit escaped
+
+}  // namespace
 
 std::optional<int64_t> own_id(std::string_view raw) {
   // Nearly always as we wrote it.
   int64_t plain = 0;
   auto [behind, wrong] = std::from_chars(raw.data(), raw.data() + raw.size(), plain);
   if (wrong == std::errc() && behind == raw.data() + raw.size()) return plain;
+  // Some servers give numbers back as text. Digits that we did not write that way are not ours.
+  if (raw.size() > kMaxRaw) return std::nullopt;
+  if (raw.size() >= 2 && raw.front() == '"') {
+    const std::string text = json::unescape(raw.substr(1, raw.size() - 2));
+    auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), plain);
+    const bool whole = error == std::errc() && at == text.data() + text.size();
+    return whole && text == std::to_string(plain) ? std::optional(plain) : std::nullopt;
+  }
   std::string canonical = mcp::canonical_id(raw);
   if (canonical.substr(0, 2) != "n:") return std::nullopt;
   int64_t value = 0;
@@ -19,12 +32,6 @@ std::optional<int64_t> own_id(std::string_view raw) {
   const char* end = canonical.data() + canonical.size();
   auto [at, error] = std::from_chars(begin, end, value);
   return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
-}
-
-std::optional<int64_t> own_subscription_id(std::string_view raw) {
-  if (auto id = own_id(raw)) return id;
-  if (raw.size() < 3 || raw.front() != '"') return std::nullopt;
-  return own_id(json::unescape(raw.substr(1, raw.size() - 2)));
 }
 
 }  // namespace lineward::upstream

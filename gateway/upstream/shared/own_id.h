@@ -7,10 +7,8 @@
 
 namespace lineward::upstream {
 
-// Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
+// Our ids are positive integers. 1.0 means 1, and so does "1": a peer of ours has no other use for it. Any
+// other text is not ours.
 std::optional<int64_t> own_id(std::string_view raw);
-
-// A subscription id may come back in its string form: some servers follow an earlier draft.
-std::optional<int64_t> own_subscription_id(std::string_view raw);
 
 }  // namespace lineward::upstream

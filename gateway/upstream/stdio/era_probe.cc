@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/shared/own_id.h"
 
 namespace lineward::upstream {
 namespace {
@@ -54,16 +55,16 @@ void EraProbe::on_process_line(json::Text line) {
   if (!message || !decided_) return;
   if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification)
     return;
-  std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
-  if (id == "n:1") return decide(verdict_of_discover(*message));
-  if (id == "n:2" && message->kind() == mcp::MessageKind::error && first_ == First::initialize) {
+  const std::optional<int64_t> id = message->has(Field::id) ? own_id(message->raw(Field::id)) : std::nullopt;
+  if (id == kDiscoverId) return decide(verdict_of_discover(*message));
+  if (id == kInitializeId && message->kind() == mcp::MessageKind::error && first_ == First::initialize) {
     // It lives, and may be no legacy one.
     if (std::exchange(refused_initialize_, true)) return;
     knows_initialize_ = mcp::error_code(*message) != mcp::kMethodNotFound;
     process_.write_line(mcp::discover_request(kDiscoverId));
     return;
   }
-  if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
+  if (id == kInitializeId && message->kind() == mcp::MessageKind::result) {
     EraVerdict verdict;
     verdict.known = true;
     verdict.versions = {message->text(Field::result_protocol_version)};

@@ -58,17 +58,21 @@ class StdioUpstream final : public core::Upstream,
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
+  std::chrono::milliseconds now() const { return loop_.now(); }
 
   // GroupOwner
   StdioHealth& health() override { return health_; }
-  bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
+  Room room_for_instance(const InstanceGroup& asking, const Account* whose) override {
+    return room_.take(asking, whose);
+  }
   bool room_soon() const override { return groups_.leaving() > 0; }
-  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking) override {
-    return room_.take_spare(asking) ? spares_.take() : nullptr;
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) override {
+    return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
+  void served(const StdioCall& call) override { places_.shares().served(call.turn); }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }
@@ -92,6 +96,11 @@ class StdioUpstream final : public core::Upstream,
   // The era in which this request is served. A server that speaks both serves legacy sessions itself, also
   // one that is kept in front: each is tried so until one was refused.
   mcp::Era era_for(const core::CallRequest& request);
+  // Calls that may be sent beside those in flight.
+  size_t places_in_flight() const {
+    const size_t most = server_.limits.max_in_flight;
+    return most > in_flight_ ? most - in_flight_ : 0;
+  }
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
   void pump();
@@ -112,7 +121,7 @@ class StdioUpstream final : public core::Upstream,
   std::chrono::milliseconds modern_only_until_{0};
   InstanceGroups groups_;
   SparePool spares_;
-  ProcessRoom room_{server_, groups_, spares_};
+  ProcessRoom room_{loop_, server_, groups_, spares_};
   net::Timer room_timer_;
   size_t live_calls_ = 0;
   CallPlaces places_{server_};

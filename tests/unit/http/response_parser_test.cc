@@ -241,3 +241,26 @@ TEST_CASE("what may be used again") {
   CHECK(outcome(two) == "200 ok");
   CHECK(two.trailing());
 }
+
+TEST_CASE(
+    "ResponseParser: trailers are read over, up to a limit, and the next response is found behind them") {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n";
+  for (const char* trailer : {"", "A: b\r\n", "A:\r\nServer-Timing: db;dur=1\tx\r\n"}) {
+    CAPTURE(trailer);
+    CHECK(whole(head + trailer + "\r\n") == "200 ok");
+    CHECK(bytewise(head + trailer + "\r\n") == "200 ok");
+  }
+  for (const char* trailer :
+       {" folded: x\r\n", ": x\r\n", "no colon\r\n", "A: b\n", "A: \x01\r\n", "A : b\r\n", "A: b\r\r\n"}) {
+    CAPTURE(trailer);
+    CHECK(whole(head + trailer + "\r\n").substr(0, 6) == "fault:");
+  }
+  CHECK(whole(head + "A: " + std::string(8000, 'x') + "\r\n\r\n") == "200 ok");
+  CHECK(whole(head + "A: " + std::string(8192, 'x') + "\r\n\r\n").find("8192") != std::string::npos);
+  CHECK(whole(head + "A: b\r\n", true) != "200 ok");
+  ResponseParser parser(ResponseLimits{});
+  parser.begin();
+  parser.append(head + "A: b\r\n\r\n");
+  CHECK(outcome(parser) == "200 ok");
+  CHECK_FALSE(parser.trailing());
+}

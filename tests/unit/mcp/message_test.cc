@@ -239,7 +239,7 @@ TEST_CASE("Message: wrong shapes") {
                            R"({"jsonrpc":"2.0","Method":"m"})",
                            R"({"jsonrpc":"2.0","method":"m","params":[]})",
                            R"({"jsonrpc":"2.0","method":"m","params":"x"})",
-                           R"({"jsonrpc":"2.0","method":"m","params":null})",
+                           R"({"jsonrpc":"2.0","method":"m","params":5})",
                            R"({"jsonrpc":"2.0","id":1,"method":"m","result":{}})",
                            R"({"jsonrpc":"2.0","id":1,"method":"m","error":{}})",
                            R"({"jsonrpc":"2.0","id":1,"result":{},"error":{}})"}) {
@@ -285,6 +285,23 @@ TEST_CASE("Message: text that is not JSON, and where") {
   CHECK(Message::parse(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":{}}})", 3));
 }
 
+TEST_CASE("Message: null in the place of params is none, and beside a result or an error it is taken out") {
+  const Message request = parse(R"({"jsonrpc":"2.0","id":7,"method":"tools/list","params":null})");
+  CHECK(request.kind() == MessageKind::request);
+  CHECK(request.raw(Field::params) == "null");
+  CHECK_FALSE(request.is_object(Field::params));
+  const Message result = parse(R"( {"error" : null,"jsonrpc":"2.0","id":7,"result":{"a":"}"}} )");
+  CHECK(result.kind() == MessageKind::result);
+  CHECK(result.bytes() == R"( {"jsonrpc":"2.0","id":7,"result":{"a":"}"}} )");
+  CHECK(parse(R"({"jsonrpc":"2.0","id":7,"result":null,"error":null})").kind() == MessageKind::result);
+  const Message error = parse(R"({"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1,"message":"x"}})");
+  CHECK(error.kind() == MessageKind::error);
+  CHECK(error.bytes() == R"({"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}})");
+  CHECK(verdict(R"({"jsonrpc":"2.0","id":7,"result":{},"error":null,"error":null})") == "invalid_request");
+  CHECK(verdict(R"({"jsonrpc":"2.0","id":7,"method":"m","error":null})") == "invalid_request");
+  CHECK(verdict(R"({"jsonrpc":"2.0","id":7,"result":null,"error":"x"})") == "invalid_request");
+}
+
 TEST_CASE("Message: what a broken one was to be") {
   using Meant = MessageFault::Meant;
   const auto meant = [](const char* text) {
@@ -293,7 +310,7 @@ TEST_CASE("Message: what a broken one was to be") {
     return message.error().meant;
   };
   for (const char* text : {
-           R"({"jsonrpc":"2.0","method":"m","params":null})",
+           R"({"jsonrpc":"2.0","method":"m","params":5})",
            R"({"jsonrpc":"2.0","method":"m","params":[]})",
            R"({"jsonrpc":"2.0","method":"m","params":"x"})",
            R"({"jsonrpc":"1.0","method":"m"})",
@@ -303,12 +320,12 @@ TEST_CASE("Message: what a broken one was to be") {
     CAPTURE(text);
     CHECK(meant(text) == Meant::notification);
   }
-  CHECK(meant(R"({"jsonrpc":"2.0","id":7,"method":"m","params":null})") == Meant::request);
+  CHECK(meant(R"({"jsonrpc":"2.0","id":7,"method":"m","params":5})") == Meant::request);
   CHECK(meant(R"({"jsonrpc":"2.0","id":null,"method":"m"})") == Meant::request);
   for (const char* text : {
            R"({"jsonrpc":"2.0","id":7,"error":"x"})",
            R"({"jsonrpc":"2.0","result":{}})",
-           R"({"jsonrpc":"2.0","id":7,"result":{},"error":null})",
+           R"({"jsonrpc":"2.0","id":7,"result":{},"error":"x"})",
        }) {
     CAPTURE(text);
     CHECK(meant(text) == Meant::answer);
@@ -331,7 +348,7 @@ TEST_CASE("Message: an answer that is none is refused under no id, and its quest
     REQUIRE(!message);
     return message.error();
   };
-  const MessageFault broken = fault(R"({"jsonrpc":"2.0","id":"q","result":{},"error":null})");
+  const MessageFault broken = fault(R"({"jsonrpc":"2.0","id":"q","result":{},"error":"x"})");
   CHECK(broken.id_to_refuse().empty());
   auto instead = in_place_of_answer(broken);
   REQUIRE(instead);
@@ -339,7 +356,7 @@ TEST_CASE("Message: an answer that is none is refused under no id, and its quest
   CHECK(instead->raw(Field::id) == "\"q\"");
   // Of what, nobody knows.
   CHECK_FALSE(in_place_of_answer(fault(R"({"jsonrpc":"2.0","result":{}})")));
-  const MessageFault request = fault(R"({"jsonrpc":"2.0","id":7,"method":"m","params":null})");
+  const MessageFault request = fault(R"({"jsonrpc":"2.0","id":7,"method":"m","params":5})");
   CHECK(request.id_to_refuse() == "7");
   CHECK_FALSE(in_place_of_answer(request));
   CHECK(recover_ids(R"({"jsonrpc":"2.0","id":7,"result":{"a)").is_answer);

@@ -1,7 +1,6 @@
 #include "upstream/shared/attribution.h"
 
-#include <doctest/doctest.h>
-
+#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 

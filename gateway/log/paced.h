@@ -1,0 +1,37 @@
+// Lines of the log that a peer can cause as often as it likes: the first few are written as they come, then
+// one a second, which says how many were left out before it.
+//
+// No clock of its own; one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace lineward::log {
+
+class Paced {
+ public:
+  static constexpr uint32_t kWhole = 5;  // after a quiet time
+  static constexpr std::chrono::milliseconds kEvery{1000};
+
+  // Nothing: this one is left out. Else it is written, and so many before it were left out.
+  std::optional<uint64_t> next(std::chrono::milliseconds now) {
+    if (now >= again_at_ + kWhole * kEvery) written_ = 0;
+    if (written_ >= kWhole && now < again_at_) {
+      ++left_out_;
+      return std::nullopt;
+    }
+    ++written_;
+    again_at_ = now + kEvery;
+    return std::exchange(left_out_, 0);
+  }
+
+ private:
+  uint32_t written_ = 0;
+  std::chrono::milliseconds again_at_{0};
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace lineward::log
