@@ -49,7 +49,7 @@ AggregateUpstream::~AggregateUpstream() {
 void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstream& upstream,
                              std::function<std::shared_ptr<void>()> lease) {
   shown_.uris.add_server(server.name);
-  members_.push_back(std::make_shared<Member>(server, upstream, std::move(lease)));
+  members_.push_back(std::make_shared<Member>(server, upstream, member_sessions_, std::move(lease)));
   if (!listens_.empty()) watch();
 }
 
@@ -68,6 +68,7 @@ void AggregateUpstream::leave(const std::string& name, const std::string& why) {
   if (found == members_.end()) return;
   (*found)->left = true;
   members_.erase(found);
+  member_sessions_.left(name);
   if (auto look = looks_.find(name); look != looks_.end()) {
     look->second->cancel("the server is leaving");
     loop_.retire(std::move(look->second));
@@ -212,6 +213,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core
 }
 
 void AggregateUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (client_era == mcp::Era::legacy) return member_sessions_.forward(scope, message);
   for (const auto& member : members_)
     member->upstream.forward(scope, client_era, message);
 }

@@ -48,9 +48,11 @@ class AggregateUpstream final : public core::Upstream {
   const std::string& name() const override { return together_.name; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
-  // No sessions: the bridge in front keeps them.
-  void open_scope(const core::Scope&, core::ScopeOwner&) override {}
-  void close_scope(const core::Scope&) override {}
+  // The bridge in front keeps sessions: here is what they have at the members.
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
+    member_sessions_.open(scope, owner);
+  }
+  void close_scope(const core::Scope& scope) override { member_sessions_.close(scope); }
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;
@@ -108,6 +110,7 @@ class AggregateUpstream final : public core::Upstream {
   const config::Aggregate& rules_;
   const config::Server& together_;
   NameMap shown_;
+  MemberSessions member_sessions_{shown_};
   std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
   std::vector<std::string> configured_;           // likewise
   Discovery discovery_;

@@ -205,7 +205,7 @@ void FannedListen::open(SubscriptionLeg& leg) {
   request.mirrors_itself = request_.mirrors_itself;
   request.from = request_.from;
   request.bytes_in = request_.bytes_in;
-  leg.lease = leg.member->lease();
+  leg.lease = leg.member->sessions.enter(leg.member, request.scope);
   if (auto refusal = leg.member->too_large(request.bytes_in, request.on_stdio()))
     return refused(leg, refusal->text, true);
   aggregate_.loop().retire(std::move(leg.call));

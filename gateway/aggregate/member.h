@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "aggregate/member_sessions.h"
 #include "aggregate/merge.h"
 #include "config/config.h"
 #include "config/forward_rules.h"
@@ -20,10 +21,11 @@ namespace lineward::aggregate {
 // Owned by the AggregateUpstream; its calls share it, so that it stays while they do.
 struct Member {
   Member(const config::Server& its_server, plugin::GuardedUpstream& its_upstream,
-         std::function<std::shared_ptr<void>()> its_lease)
+         MemberSessions& its_sessions, std::function<std::shared_ptr<void>()> its_lease)
       : name(its_server.name),
         server(its_server),
         upstream(its_upstream),
+        sessions(its_sessions),
         lease(std::move(its_lease)),
         forward(its_server, false) {}
 
@@ -46,6 +48,7 @@ struct Member {
   // As long as it is a member, or a lease is held:
   const config::Server& server;
   plugin::GuardedUpstream& upstream;
+  MemberSessions& sessions;
   const std::function<std::shared_ptr<void>()> lease;
   const config::ForwardRules forward;
 

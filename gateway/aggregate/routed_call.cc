@@ -154,7 +154,8 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route)
     return fail_later({EndReason::internal, "this request could not be routed: " + message.error().text});
   member_ = member;
   route_ = route;
-  lease_ = member->lease();
+  core::Scope scope = request_.scope;
+  lease_ = member->sessions.enter(member, scope);
   note_routed(*message);
   if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
     return fail_later(std::move(*refusal));
@@ -163,7 +164,7 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route)
   request.message = std::move(*message);
   request.method = request_.method;
   request.client_era = mcp::Era::modern;
-  request.scope = request_.scope;
+  request.scope = std::move(scope);
   request.headers = member->headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
   request.from = request_.from;

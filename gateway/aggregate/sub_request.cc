@@ -28,7 +28,7 @@ void SubRequest::ask(core::CallRequest request, milliseconds limit, Done done, H
   done_ = std::move(done);
   heard_ = std::move(heard);
   request.headers = member_->headers_for_it(request.headers);
-  lease_ = member_->lease();
+  lease_ = member_->sessions.enter(member_, request.scope);
   method_ = request.message.method();
   own_ = config::timeouts_for(member_->server, method_);
   if (request.wait()) own_.request = std::min(*request.wait(), own_.max_duration);

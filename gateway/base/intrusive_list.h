@@ -45,6 +45,12 @@ class IntrusiveList {
     }
     return false;
   }
+  // The oldest first. No object leaves meanwhile.
+  template <class Look>
+  void each(Look&& look) const {
+    for (T* object = first_; object != nullptr; object = object->next)
+      look(*object);
+  }
   // A copy, for those whose objects leave while it is walked.
   std::vector<T*> all() const {
     std::vector<T*> out;

@@ -16,6 +16,8 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
+// Of what servers say before their client is initialised.
+constexpr size_t kMaxEarly = 64;
 constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}})";
 
 }  // namespace
@@ -29,7 +31,9 @@ BridgeSession::BridgeSession(BridgeOwner& bridge, core::Scope scope, core::Scope
       listen_(
           bridge.loop(), bridge.inner(), bridge.server(), modern_scope(),
           [this](const std::string& filter) { return mcp::listen_for_client(client_, filter); },
-          [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {}
+          [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {
+  if (is_bridged()) bridge.inner().open_scope(modern_scope(), *this);
+}
 
 BridgeSession::~BridgeSession() = default;
 
@@ -40,6 +44,7 @@ void BridgeSession::close(const core::Failure& why) {
   for (const auto& entry : calls) {
     if (BridgeCall* call = find(entry.first)) call->fail(why);
   }
+  if (is_bridged()) inner().close_scope(modern_scope());
 }
 
 BridgeCall* BridgeSession::find(uint64_t serial) const {
@@ -59,6 +64,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
         {EndReason::upstream_protocol,
          fmt::format("this session was never initialised by {}", inner().name())}};
   }
+  if (!handshake && request.method != Method::ping) client_is_there();
   auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
   std::optional<core::Failure> failure;
   if (handshake) {
@@ -186,6 +192,7 @@ void BridgeSession::left(BridgeCall& call) {
 void BridgeSession::begin_bridging() {
   if (!std::exchange(probing_, false)) return;
   inner().close_scope(scope_);
+  inner().open_scope(modern_scope(), *this);
 }
 
 // Where the process is not this session's alone, only what the server tells changes of is of interest.
@@ -229,6 +236,37 @@ void BridgeSession::to_client(mcp::Message message, std::optional<uint64_t> tag)
   if (owner_ != nullptr) owner_->on_scope_message(std::move(message), tag);
 }
 
+// A log line from outside of a call has the level that holds for the session.
+void BridgeSession::on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) {
+  const bool asks = message.kind() == mcp::MessageKind::request;
+  const auto needed = asks ? mcp::capability_for(message) : std::nullopt;
+  if (needed && !json::member(client_.capabilities, needed->name))
+    return refuse_question(message, needed->name);
+  if (mcp::method_of(message.method()) == Method::message) {
+    const auto level = mcp::log_level(message.text(Field::params_level));
+    if (level && *level < mcp::log_level(client_.log_level).value_or(*level)) return;
+  }
+  if (is_initialized_) return to_client(std::move(message), only_call);
+  // Lineward has initialised that server, which may speak before this client may be spoken to.
+  if (early_.size() < kMaxEarly) {
+    early_bytes_.add(message.bytes().size());
+    early_.push_back({std::move(message), only_call});
+  } else if (asks) {
+    auto refusal = mcp::Message::parse(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                                          "too much waits for this client's initialized"));
+    if (refusal) forward(*refusal);
+  }
+}
+
+void BridgeSession::client_is_there() {
+  if (std::exchange(is_initialized_, true)) return;
+  std::vector<Early> early;
+  early.swap(early_);
+  early_bytes_.set(0);
+  for (Early& one : early)
+    to_client(std::move(one.message), one.only_call);
+}
+
 void BridgeSession::refuse_question(const mcp::Message& question, const std::string& capability) {
   auto refusal = mcp::Message::parse(
       mcp::error_message(question.raw(Field::id), mcp::kMethodNotFound,
@@ -257,7 +295,8 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
   if (!is_bridged()) return inner().notify(scope_, mcp::Era::legacy, message, headers);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
-    auto found = id ? questions_.find(*id) : questions_.end();
+    if (!id) return inner().forward(modern_scope(), mcp::Era::legacy, message);
+    auto found = questions_.find(*id);
     if (found == questions_.end()) return;
     BridgeCall* call = found->second;
     questions_.erase(found);
@@ -266,10 +305,10 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
   switch (mcp::method_of(message.method())) {
     case Method::initialized:
       if (server_) want_lists();
-      return;
-    // The next `roots/list` asks anew; progress of an answer has no modern form.
-    case Method::roots_list_changed:
-    case Method::progress: return;
+      return client_is_there();
+    // A modern server's next question asks anew; legacy ones behind several are told.
+    case Method::roots_list_changed: return inner().forward(modern_scope(), mcp::Era::legacy, message);
+    case Method::progress: return;  // of an answer: it has no modern form
     default: break;
   }
   auto modern = mcp::Message::parse(mcp::legacy_message_for_modern(message, client_));

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bridge/bridge_call.h"
 #include "bridge/bridge_listen.h"
@@ -39,12 +40,14 @@ class BridgeOwner {
   ~BridgeOwner() = default;
 };
 
-class BridgeSession {
+class BridgeSession final : public core::ScopeOwner {
  public:
   // `half_open_probe`: the server gets the client's own `initialize` first, since it may speak the old
   // revisions itself. No circuit is meant.
   BridgeSession(BridgeOwner& bridge, core::Scope scope, core::ScopeOwner& owner, bool half_open_probe);
   ~BridgeSession();
+  BridgeSession(const BridgeSession&) = delete;
+  BridgeSession& operator=(const BridgeSession&) = delete;
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner);
@@ -87,6 +90,12 @@ class BridgeSession {
   void withdraw(int64_t question, std::string_view why, uint64_t tag);
 
  private:
+  // core::ScopeOwner, where several servers are behind that have processes of this session's own.
+  void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
+  void client_is_there();
+  void on_scope_reset() override {}  // of one among several: what it asked is taken back by name
+  bool is_lived_in() const override { return owner_ != nullptr && owner_->is_lived_in(); }
+
   Result<std::unique_ptr<core::Call>, core::Failure> start_as_it_is(core::CallRequest&& request,
                                                                     core::CallOwner& owner);
   void want_lists();
@@ -101,6 +110,14 @@ class BridgeSession {
   BridgeOwner& bridge_;
   core::Scope scope_;
   core::ScopeOwner* owner_;  // null once closed
+  // What servers behind say before the client has said that it is initialised.
+  struct Early {
+    mcp::Message message;
+    std::optional<uint64_t> only_call;
+  };
+  std::vector<Early> early_;
+  HeldBytes early_bytes_{Held::sessions};
+  bool is_initialized_ = false;
   bool probing_;
   bool shares_ = false;  // a legacy server's process, with others
   mcp::LegacyClient client_;

@@ -43,6 +43,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::Cal
 }
 
 void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  if (scope.session.empty()) return inner_->open_scope(scope, owner);  // it is kept by another bridge
   bool fixed_legacy = server_.protocol_era == config::Era::legacy;
   bool bridged = loop_.now() < modern_only_until_ && inner_->era() == mcp::Era::modern;
   if (!bridged) inner_->open_scope(scope, owner);

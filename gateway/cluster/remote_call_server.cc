@@ -28,6 +28,8 @@ RemoteCallServer::~RemoteCallServer() {
     if (one->call && one->call->live()) one->call->cancel("the gateway is stopping");
     fail(number, {EndReason::cancelled_drain, "the gateway is stopping"});
   }
+  for (auto& [id, one] : scopes_)
+    server_.close_scope(one->scope);
 }
 
 void RemoteCallServer::tell_state() {
@@ -115,11 +117,43 @@ void RemoteCallServer::taken(uint64_t number, size_t bytes) {
   one->hold();
 }
 
+void RemoteCallServer::open_scope(const core::Scope& scope) {
+  auto& one = scopes_[scope.bridged_session];
+  one = std::make_unique<InboundScope>(*this, scope);
+  server_.open_scope(scope, *one);
+}
+
+void RemoteCallServer::close_scope(const core::Scope& scope) {
+  auto found = scopes_.find(scope.bridged_session);
+  if (found == scopes_.end()) return;
+  server_.close_scope(scope);
+  loop_.retire(std::move(found->second));
+  scopes_.erase(found);
+}
+
 void RemoteCallServer::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   server_.forward(scope, client_era, message);
 }
 
 // ---- from the server ----
+
+// The call is known on the other worker by the name that it gave it.
+void RemoteCallServer::InboundScope::on_scope_message(mcp::Message message,
+                                                      std::optional<uint64_t> only_call) {
+  RemoteMessage told;
+  told.held = std::make_unique<HeldBytes>(Held::calls);
+  told.held->set(message.bytes().size());
+  told.message = std::move(message);
+  if (only_call) only_call = core::own_tag(*only_call);
+  call_server.table_.tell(
+      [id = scope.bridged_session, told = std::move(told), only_call](RemoteCallTable& table) mutable {
+        table.on_scope_message(id, std::move(told), only_call);
+      });
+}
+
+void RemoteCallServer::InboundScope::on_scope_reset() {
+  call_server.table_.tell([id = scope.bridged_session](RemoteCallTable& table) { table.on_scope_reset(id); });
+}
 
 void RemoteCallServer::InboundCall::on_call_phase(core::CallPhase phase) {
   call_server.table_.tell([at = number, phase](RemoteCallTable& table) { table.on_phase(at, phase); });

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,9 @@ class RemoteCallServer {
   void retried(uint64_t number, mcp::Message request);
   // So many bytes of its messages are with its owner.
   void taken(uint64_t number, size_t bytes);
+  // A session that is kept on the other worker.
+  void open_scope(const core::Scope& scope);
+  void close_scope(const core::Scope& scope);
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message);
   void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) {
@@ -73,6 +77,15 @@ class RemoteCallServer {
     bool can_pause = false;  // as it said the last time
     size_t under_way = 0;    // bytes that the other worker has not taken yet
   };
+  struct InboundScope final : core::ScopeOwner {
+    InboundScope(RemoteCallServer& its_server, core::Scope its_scope)
+        : call_server(its_server), scope(std::move(its_scope)) {}
+    void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
+    void on_scope_reset() override;
+
+    RemoteCallServer& call_server;
+    const core::Scope scope;
+  };
   InboundCall* find(uint64_t number);
   // It may be on the stack.
   void over(uint64_t number);
@@ -83,6 +96,7 @@ class RemoteCallServer {
   std::shared_ptr<void> lease_;
   RemoteHandle<RemoteCallTable> table_;
   std::unordered_map<uint64_t, std::unique_ptr<InboundCall>> calls_;
+  std::unordered_map<std::string, std::unique_ptr<InboundScope>> scopes_;
 };
 
 }  // namespace lineward::upstream

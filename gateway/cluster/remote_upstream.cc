@@ -173,6 +173,18 @@ void RemoteCallTable::on_failed(uint64_t number, const core::Failure& failure, s
   if (RemoteCall* call = find(number)) call->on_failed(failure);
 }
 
+void RemoteCallTable::on_scope_message(const std::string& session, RemoteMessage told,
+                                       std::optional<uint64_t> only_call) {
+  told.held.reset();
+  auto open = scopes_.find(session);
+  if (open != scopes_.end()) open->second->on_scope_message(std::move(told.message), only_call);
+}
+
+void RemoteCallTable::on_scope_reset(const std::string& session) {
+  auto open = scopes_.find(session);
+  if (open != scopes_.end()) open->second->on_scope_reset();
+}
+
 // ---- the upstream ----
 
 RemoteUpstream::RemoteUpstream(net::Loop& loop, std::shared_ptr<net::Mailbox> here, std::string name,
@@ -203,6 +215,17 @@ Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::C
   };
   call_server.mailbox->post(std::move(begin));
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+void RemoteUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  if (scope.bridged_session.empty()) return;
+  table_->scopes_[scope.bridged_session] = &owner;
+  table_->call_server().tell([scope](RemoteCallServer& call_server) { call_server.open_scope(scope); });
+}
+
+void RemoteUpstream::close_scope(const core::Scope& scope) {
+  if (table_->scopes_.erase(scope.bridged_session) == 0) return;
+  table_->call_server().tell([scope](RemoteCallServer& call_server) { call_server.close_scope(scope); });
 }
 
 void RemoteUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {

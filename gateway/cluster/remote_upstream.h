@@ -2,8 +2,8 @@
 // server's RemoteCallServer as messages, and come back so. What it says of the server is what it was told
 // last.
 //
-// Only what the aggregate wants of its members is here: calls, notifications, how the server is. Sessions are
-// kept by the bridge in front of the aggregate.
+// Only what the aggregate wants of its members is here: calls, notifications, how the server is, and the
+// sessions that the bridge in front of the aggregate keeps.
 //
 // Lives, with its calls, on one thread. Messages name calls by numbers that are never used again, so what
 // comes for one that has ended finds nobody.
@@ -37,6 +37,9 @@ class RemoteCallTable {
   void on_request(uint64_t number, core::Whose whose);
   void on_message(uint64_t number, RemoteMessage told);
   void on_failed(uint64_t number, const core::Failure& failure, std::optional<mcp::Era> era);
+  // Of a session that is open there (core::Scope::bridged_session).
+  void on_scope_message(const std::string& session, RemoteMessage told, std::optional<uint64_t> only_call);
+  void on_scope_reset(const std::string& session);
   void on_state(RemoteState state) { state_ = std::move(state); }
 
   const std::string& server() const { return server_; }
@@ -45,6 +48,7 @@ class RemoteCallTable {
 
  private:
   friend class RemoteCall;
+  friend class RemoteUpstream;
   RemoteCall* find(uint64_t number);
 
   const std::string server_;
@@ -52,6 +56,7 @@ class RemoteCallTable {
   RemoteState state_;
   std::unordered_map<uint64_t, RemoteCall*> calls_;  // that live
   uint64_t numbers_ = 0;
+  std::unordered_map<std::string, core::ScopeOwner*> scopes_;
 };
 
 class RemoteUpstream final : public core::Upstream {
@@ -67,8 +72,8 @@ class RemoteUpstream final : public core::Upstream {
   const std::string& name() const override { return table_->server(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
-  void open_scope(const core::Scope&, core::ScopeOwner&) override {}
-  void close_scope(const core::Scope&) override {}
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;

@@ -27,6 +27,7 @@ struct ClientRequest {
   std::string principal;
   std::string affinity;                           // as in Scope
   std::string peer;                               // "127.0.0.1:51234"
+  bool own_connection = false;                    // `peer` is one client's, as far as its head says
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N or its message
   uint64_t bytes_in = 0;
   mcp::Wire wire = mcp::Wire::http;

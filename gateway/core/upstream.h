@@ -150,6 +150,9 @@ struct Scope {
   std::string affinity;  // what a modern client calls its state, where the server keeps it by that
   // Of one message: who says it, where policies of one server among many may ask for it.
   ClientRequestPtr by = {};
+  // The id of a legacy session that is kept in front of several servers, of which this is one. A legacy
+  // server has a process, or a session, for it alone, from open_scope() to close_scope().
+  std::string bridged_session = {};
 };
 
 // From which level on a legacy session hears of what its server logs, where others use the same process. It

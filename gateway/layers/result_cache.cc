@@ -180,6 +180,7 @@ std::string ResultCache::key_of(const core::CallRequest& request, bool everybody
 std::string ResultCache::asker_of(const core::CallRequest& request) const {
   std::string asker = request.scope.principal + '\n' + request.scope.session + '\n';
   if (server_.isolation == config::Isolation::session) asker += request.scope.affinity;
+  if (inner_->era() != mcp::Era::modern) asker += request.scope.bridged_session;
   return asker + '\n' + identity_of(forwarded_headers(server_, request.headers));
 }
 

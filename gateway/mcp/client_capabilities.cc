@@ -43,7 +43,7 @@ std::string crossing(std::string_view extensions) {
 
 }  // namespace
 
-LegacyCapabilities legacy_capabilities(std::string_view declared) {
+LegacyCapabilities legacy_capabilities(std::string_view declared, RootsChanges roots) {
   struct Row {
     std::string_view name;
     bool asks;
@@ -65,9 +65,8 @@ LegacyCapabilities legacy_capabilities(std::string_view declared) {
       object = only(*value, {"context", "tools"});
     } else {
       // A modern client has no way to tell that its roots changed.
-      object = row.name == "roots"        ? "{}"
-               : row.name == "extensions" ? crossing(*value)
-                                          : json::compact(*value);
+      const bool without_members = row.name == "roots" && roots == RootsChanges::untold;
+      object = without_members ? "{}" : row.name == "extensions" ? crossing(*value) : json::compact(*value);
     }
     members += members.empty() ? "\"" : ",\"";
     members += row.name;

@@ -20,7 +20,9 @@ struct LegacyCapabilities {
 
 // `declared` is the object of `_meta["io.modelcontextprotocol/clientCapabilities"]`. What the old revisions
 // do not have, or what a modern client cannot keep (roots.listChanged, tasks), is left out.
-LegacyCapabilities legacy_capabilities(std::string_view declared);
+// `told`: the client is a legacy one, which does say when its roots change.
+enum class RootsChanges : bool { untold, told };
+LegacyCapabilities legacy_capabilities(std::string_view declared, RootsChanges roots = RootsChanges::untold);
 
 // Whether those capabilities (of either era) cover this question of a server.
 bool declares(std::string_view capabilities, const Message& question);

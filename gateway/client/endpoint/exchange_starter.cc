@@ -77,6 +77,8 @@ core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::
   core::Arrival arrival = of_client(connection, server);
   arrival.from->wait = connection.facts().wait;
   arrival.from->account = connection.account();
+  arrival.from->own_connection = !connection.sharing().shared() && !connection.facts().passed_by_peer &&
+                                 !connection.facts().through_proxy;
   arrival.from->seen = seen_by_plugins(connection);
   arrival.mirrors_itself = mirrored == Mirrored::yes;
   arrival.headers = router_.forwarded(connection, server, mirrored);

@@ -16,7 +16,7 @@ using Kind = Replicas::Read::Kind;
 // asks.
 UnnamedSessions::Connection key_of(ClientConnection& connection) {
   const bool is_shared = connection.sharing().shared() || connection.facts().passed_by_peer ||
-                         through_proxy(connection.head().headers);
+                         connection.facts().through_proxy;
   return is_shared ? nullptr : &connection;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/own_host.h"
@@ -132,6 +134,11 @@ std::optional<HttpRefusal> check_accept(const http::HeaderList& headers) {
 }
 
 }  // namespace
+
+bool came_through_proxy(const http::HeaderList& headers) {
+  static constexpr std::array<std::string_view, 3> kNames{"Via", "Forwarded", "X-Forwarded-For"};
+  return std::any_of(kNames.begin(), kNames.end(), [&](auto name) { return headers.count(name) > 0; });
+}
 
 bool names_session(const http::HeaderList& headers) {
   return headers.count("Mcp-Session-Id") > 0 && !mcp::looks_modern(headers.get("MCP-Protocol-Version"));

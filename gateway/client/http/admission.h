@@ -28,6 +28,9 @@ std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const con
 // Content-Type, Content-Encoding and Accept of a POST.
 std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers);
 
+// The connection is a proxy's, which may bring any client's requests on it: it says nothing of who asks.
+bool came_through_proxy(const http::HeaderList& headers);
+
 // Is it said to belong to a legacy session?
 bool names_session(const http::HeaderList& headers);
 

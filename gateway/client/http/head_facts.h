@@ -22,11 +22,13 @@ struct HeadFacts {
       : number(head.number),
         fit_to_post(!check_post_headers(head.headers)),
         takes(accepts(head.headers)),
+        through_proxy(came_through_proxy(head.headers)),
         wait(preferred_wait(head.headers)) {}
 
   uint64_t number = 0;       // of the head
   bool fit_to_post = false;  // check_post_headers() has nothing to say against it
   Accepts takes;
+  bool through_proxy = false;  // its connection says nothing of who asks
   std::optional<std::chrono::milliseconds> wait;
 
   // PeerRouter's: another replica passed this request. Its connection is no client's then. Of each request

@@ -28,6 +28,9 @@ class HttpCallTableOwner {
  public:
   // Into its group's queue; or why it goes nowhere.
   virtual std::optional<core::Failure> enqueue(HttpCall& call) = 0;
+  // A modern server does not serve a session that is kept in front of several servers in the old era: that
+  // session's calls go on as those of modern clients, and its group is closed.
+  virtual void serve_as_modern(SessionGroup& group) = 0;
 
  protected:
   ~HttpCallTableOwner() = default;
@@ -44,6 +47,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   // Nothing, or why this listen stands beside no others: it would take the connections of calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
+  void serve_as_modern(SessionGroup& group) { owner_.serve_as_modern(group); }
   // Calls that may be sent beside those.
   size_t places() const {
     const size_t most = server_.limits.max_in_flight;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "log/log.h"
 #include "mcp/rewrite.h"
 #include "metrics/limits.h"
 #include "upstream/http/question_slots.h"
@@ -19,6 +20,8 @@ using State = core::UpstreamStatus::State;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStopLimit{3000};
+// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+constexpr milliseconds kDoubt{10ll * 60 * 1000};
 
 core::Failure stopping() {
   return {EndReason::cancelled_drain, "the gateway is stopping"};
@@ -123,13 +126,19 @@ uint64_t HttpUpstream::calls_here() const {
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   if (auto other = era_->refusal(call.request)) return other;
-  if (SessionPlanner::is_stateless(call.request, era_->era())) {
+  const mcp::Era era = era_for(call.request);
+  if (SessionPlanner::is_stateless(call.request, era)) {
     groups_->join(groups_->get(planner_.stateless()), call);
     schedule_pump();
     return std::nullopt;
   }
-  auto plan = planner_.plan(call.request, era_->era());
+  auto plan = planner_.plan(call.request, era);
   if (!plan) return plan.error();
+  if (plan->bridged) {
+    auto open = bridged_.find(call.request.scope.bridged_session);
+    if (open == bridged_.end()) return core::Failure{EndReason::cancelled_drain, "its session ended"};
+    groups_->get(*plan).set_scope(open->second.owner);
+  }
   if (!groups_->has_room(*plan)) {
     core::limit_reached(core::Limit::own_sessions);
     return core::Failure{mcp::EndReason::queue_full,
@@ -140,6 +149,32 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   slots_->place(call, std::move(*plan));
   schedule_pump();
   return std::nullopt;
+}
+
+mcp::Era HttpUpstream::era_for(const core::CallRequest& request) {
+  const bool may_be_both = era_->is_modern() && server_.protocol_era == config::Era::automatic;
+  if (!may_be_both || !planner_.is_bridged(request)) return era_->era();
+  auto open = bridged_.find(request.scope.bridged_session);
+  if (open == bridged_.end()) return era_->era();
+  const bool begins = groups_->of_client(request.scope) == nullptr;
+  if (begins && loop_.now() < modern_only_until_) open->second.is_modern = true;
+  return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
+}
+
+// As where the client's own `initialize` was refused, or a server takes old clients one request at a time
+// (ModernBridge).
+void HttpUpstream::serve_as_modern(SessionGroup& group) {
+  modern_only_until_ = loop_.now() + kDoubt;
+  const std::deque<HttpCall*> waiting = group.queue().take_all();
+  for (auto& [session, open] : bridged_) {
+    if (groups_->find(CallerGrouping::key_of_session({{}, {}, {}, {}, session})) == &group)
+      open.is_modern = true;
+  }
+  log::write(log::Level::debug, "session.bridged", {{"upstream", server_.name}});
+  close_group(group, "its server refused the old revisions");
+  for (HttpCall* call : waiting) {
+    if (auto refused = enqueue(*call)) call->fail(*refused);
+  }
 }
 
 void HttpUpstream::pump() {
@@ -233,7 +268,11 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   groups_->let_go(std::move(kept));
 }
 
+// A session that is kept in front has no group before its first request says what its client declares; nor
+// has one of a modern server, which keeps nothing for it.
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
+  if (scope.session.empty()) return;
   SessionPlan plan = planner_.plan(scope);
   if (plan.initialize_params.empty()) groups_->get(plan).set_scope(&owner);
 }
@@ -245,6 +284,7 @@ core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
+  bridged_.erase(scope.bridged_session);
   SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
   if (group->session()) group->session()->stream().unshare();  // it ends everywhere
@@ -269,7 +309,8 @@ void HttpUpstream::notify(const core::Scope& scope, mcp::Era client_era, const m
 void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (client_era == mcp::Era::modern) return notify(scope, client_era, message, {});
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  SessionGroup* group = groups_->find(planner_.plan(scope).key);
+  SessionGroup* group =
+      scope.bridged_session.empty() ? groups_->find(planner_.plan(scope).key) : groups_->of_client(scope);
   if (group == nullptr || !group->is_ready()) return;
   if (group->own_handshake && group->scope() == nullptr) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)

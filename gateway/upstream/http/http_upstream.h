@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "core/document_source.h"
 #include "core/upstream.h"
@@ -86,7 +87,11 @@ class HttpUpstream final : public core::Upstream,
   void on_era_known(TransportCall& call) override;
   // HttpCallTableOwner
   std::optional<core::Failure> enqueue(HttpCall& call) override;
+  void serve_as_modern(SessionGroup& group) override;
 
+  // The era in which this request is served. A server that speaks both serves legacy sessions itself, also
+  // one that is kept in front: each is tried so until one was refused.
+  mcp::Era era_for(const core::CallRequest& request);
   uint64_t calls_here() const;  // limits.maxInFlight and limits.maxQueue are for them
   void note_hop();
   void schedule_pump() { pump_later_.schedule(); }
@@ -118,6 +123,13 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<SessionKeeper> sessions_;
   CallPlaces places_{server_};
   SessionPlanner planner_{server_};
+  // Of sessions that are kept in front of several servers, by core::Scope::bridged_session.
+  struct Bridged {
+    core::ScopeOwner* owner;
+    bool is_modern = false;  // its server refused it in the old era
+  };
+  std::unordered_map<std::string, Bridged> bridged_;
+  std::chrono::milliseconds modern_only_until_{0};
   RequestIds ids_;
   std::function<void()> stopped_;
   net::Timer stop_limit_;

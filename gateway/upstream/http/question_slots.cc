@@ -31,7 +31,7 @@ bool may_be_asking(const SessionGroup& group) {
 void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   const bool asks = mcp::may_ask(call.request.method);
   const bool behind_others = asks && !waiting_.empty() && takes_turns(plan);
-  SessionGroup* group = behind_others ? nullptr : free_group(std::move(plan), asks);
+  SessionGroup* group = behind_others ? nullptr : free_group(std::move(plan), call);
   if (group == nullptr) {
     join_by_turn(waiting_, call);
   } else {
@@ -47,7 +47,8 @@ bool QuestionSlots::takes_turns(const SessionPlan& plan) {
 }
 
 // The group for a call; where calls take turns the first free one, or none. Other methods share the first.
-SessionGroup* QuestionSlots::free_group(SessionPlan plan, bool asks) {
+SessionGroup* QuestionSlots::free_group(SessionPlan plan, const HttpCall& call) {
+  const bool asks = mcp::may_ask(call.request.method);
   if (plan.slots() == 0) {
     const SessionGroup* group = groups_.find(plan.key);
     const bool taken = group != nullptr && group->exclusive && asks && !group->takes_question();
@@ -55,20 +56,30 @@ SessionGroup* QuestionSlots::free_group(SessionPlan plan, bool asks) {
   }
   std::string name = plan.key;
   plan.family = name;
+  SessionGroup* anothers = nullptr;  // free, and another caller may be meant there
   for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
     plan.listens_here = slot == 1;
     SessionGroup* group = groups_.find(plan.key);
-    if (group == nullptr || !asks || group->takes_question()) return &groups_.get(plan);
+    const bool is_free = group == nullptr || !asks || group->takes_question();
+    if (!is_free) continue;
+    if (group == nullptr || !asks || !may_mean_another(*group, call)) return &groups_.get(plan);
+    if (anothers == nullptr) anothers = group;
   }
-  return nullptr;
+  return anothers;
+}
+
+// On a call's stream its server asks that call.
+bool QuestionSlots::may_mean_another(const SessionGroup& group, const HttpCall& call) const {
+  const bool names_none = asks_aside_ || (group.session() != nullptr && group.session()->over_sse());
+  return names_none && !group.asked_by_none_but(call);
 }
 
 void QuestionSlots::fill(mcp::Era era) {
   if (waiting_.empty()) return;
   std::erase_if(waiting_, [&](HttpCall* call) {
     auto plan = planner_.plan(call->request, era);
-    SessionGroup* group = plan ? free_group(std::move(*plan), true) : nullptr;
+    SessionGroup* group = plan ? free_group(std::move(*plan), *call) : nullptr;
     if (group == nullptr) return false;
     groups_.join(*group, *call);
     return true;
@@ -156,7 +167,9 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
                method == Method::roots_list;
   HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
   const bool answered_lately = group.answered_lately();
+  asks_aside_ = asks_aside_ || call == nullptr;
   if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : group.asking_call();
+  if (call == nullptr && owner != nullptr && !group.asked_by_none_but(*owner)) owner = nullptr;
   const bool late_one = call == nullptr && !may_be_asking(group) && group.exclusive && answered_lately &&
                         !group.is_apart() && known && method != Method::roots_list;
   if (late_one && !std::exchange(asks_late_, true)) {

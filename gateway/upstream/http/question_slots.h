@@ -46,7 +46,9 @@ class QuestionSlots {
 
  private:
   bool takes_turns(const SessionPlan& plan);
-  SessionGroup* free_group(SessionPlan plan, bool asks);
+  SessionGroup* free_group(SessionPlan plan, const HttpCall& call);
+  // A question of its server may be meant for another caller.
+  bool may_mean_another(const SessionGroup& group, const HttpCall& call) const;
   // Ends the call that has been parked longest, of another caller that has more of these than it may keep,
   // and the session that it had; false where there is none.
   bool make_room(const SessionPlan& plan, const HttpCall& asking);
@@ -59,7 +61,8 @@ class QuestionSlots {
   net::Deferred& pump_;
   std::deque<HttpCall*> waiting_;
   net::Timer apart_timer_;
-  bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
+  bool asks_aside_ = false;  // it asked something on the GET stream
+  bool asks_late_ = false;   // it asked something, on no call's stream, after it had answered the call
 };
 
 }  // namespace lineward::upstream

@@ -22,6 +22,7 @@ SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const 
       listens_here(plan.listens_here),
       own_handshake(!plan.initialize_params.empty()),
       per_call(plan.per_call),
+      bridged(plan.bridged),
       plain(plan.plain),
       exclusive(plan.exclusive),
       listens(its_listens),
@@ -96,9 +97,11 @@ core::Failure SessionGroup::session_over() const {
 // A server may have more to say about a call than its answer, and say it afterwards (behaviour.md 13).
 bool SessionGroup::note_over(const HttpCall& call) {
   if (call.is_listen() || call.request.of_gateway) return false;
-  doubt_until_ = loop_.now() + server_.timeouts.cancel_grace;
+  const milliseconds now = loop_.now();
+  const CallerId who(call.request);
+  late_.ended(who, now + server_.timeouts.cancel_grace, now);
   if (!mcp::may_ask(call.request.method)) return false;
-  asked_until_ = doubt_until_;
+  late_askers_.ended(who, late_.until(), now);
   if (exclusive) unsettled_ = true;
   return exclusive;
 }
@@ -136,9 +139,12 @@ HttpCall* SessionGroup::asked_by(const mcp::Message& notification) const {
   return calls_.only([&](const HttpCall& call) { return call.asked_what_is_named(notification); });
 }
 
-HttpCall* SessionGroup::only_call() const {
-  if (loop_.now() < doubt_until_) return nullptr;
-  return calls_.only([](const HttpCall& call) { return !call.is_listen(); });
+HttpCall* SessionGroup::owner_of_line() const {
+  LineOwner<HttpCall> lines;
+  calls_.each([&](HttpCall& call) {
+    if (!call.is_listen()) lines.saw(call.request.of_gateway ? nullptr : &call, CallerId(call.request));
+  });
+  return lines.owner(late_, loop_.now());
 }
 
 void SessionGroup::refuse_open(HttpCall& call) {

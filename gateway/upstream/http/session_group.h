@@ -18,6 +18,7 @@
 #include "upstream/http/http_session.h"
 #include "upstream/http/reopen_pause.h"
 #include "upstream/http/session_plan.h"
+#include "upstream/shared/attribution.h"
 #include "upstream/shared/legacy_facade.h"
 #include "upstream/shared/wait_line.h"
 
@@ -37,6 +38,7 @@ class SessionGroup {
   const bool listens_here;   // of the family's listens: it has a session while somebody listens
   const bool own_handshake;  // Lineward initialises it
   const bool per_call;       // ends with its one call
+  const bool bridged;        // of one session, which is kept in front of several servers
   // The server keeps no sessions: its session has neither id nor handshake, and each call is its own.
   const bool plain;
   // Its callers can be asked: one call that may ask at a time, so that every question has an owner; none
@@ -98,7 +100,11 @@ class SessionGroup {
   // A call is over: for a while the server may still speak of it, and ask if it was one that may ask. True
   // when it may ask, and there are callers here who can be asked.
   bool note_over(const HttpCall& call);
-  bool answered_lately() const { return loop_.now() < asked_until_; }
+  bool answered_lately() const { return late_askers_.any(loop_.now()); }
+  // All of those that may ask and are over were this call's caller's.
+  bool asked_by_none_but(const HttpCall& call) const {
+    return late_askers_.none_but(CallerId(call.request), loop_.now());
+  }
   // A cancelled call may be at work for a while, and ask.
   void keep_apart();
   // So long no call that may ask is sent.
@@ -116,8 +122,9 @@ class SessionGroup {
   void left_unanswered(const HttpCall& call);
   // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
   HttpCall* asked_by(const mcp::Message& notification) const;
-  // The one call that an unscoped message can belong to; a cancelled one may still be at work.
-  HttpCall* only_call() const;
+  // The call that a log line is for which names none: all that may be meant are its caller's. A cancelled
+  // one may still be at work.
+  HttpCall* owner_of_line() const;
   // What the server asked during a call that is over is refused.
   void refuse_open(HttpCall& call);
 
@@ -127,8 +134,9 @@ class SessionGroup {
   HeldBytes key_bytes_{Held::servers};
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds apart_until_{0};
-  std::chrono::milliseconds doubt_until_{0};
-  std::chrono::milliseconds asked_until_{0};
+  // Whose calls are over, and whose of those that may ask.
+  LateCallers late_;
+  LateCallers late_askers_;
   // So long one that may not ask, and was cancelled, may be at work.
   std::chrono::milliseconds others_until_{0};
   bool unsettled_ = false;  // one that may ask is over, and no ping was answered since

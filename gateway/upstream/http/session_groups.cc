@@ -72,12 +72,13 @@ SessionGroup& SessionGroups::get(const SessionPlan& plan) {
 // there is for each credentials of clients; the idle one that was used longest ago makes room. Those of
 // clients are bounded by `listen.maxSessions`.
 bool SessionGroups::has_room(const SessionPlan& plan) {
-  if (plan.initialize_params.empty() && !plan.plain) return true;
+  const bool of_session = plan.bridged || (plan.initialize_params.empty() && !plan.plain);
+  if (of_session) return true;
   if (find(plan.slots() == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
   size_t sessions = 0;
   SessionGroup* oldest = nullptr;
   for (auto& [key, group] : groups_) {
-    if (!group->own_handshake && !group->plain) continue;
+    if (group->bridged || (!group->own_handshake && !group->plain)) continue;
     ++sessions;
     if (may_make_room(*group) && (oldest == nullptr || group->last_used() < oldest->last_used()))
       oldest = group.get();

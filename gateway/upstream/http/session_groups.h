@@ -43,7 +43,7 @@ class SessionGroups {
   // Made if it is not there.
   SessionGroup& get(const SessionPlan& plan);
   // A legacy client's own.
-  SessionGroup* of_client(const core::Scope& scope) { return find("session:" + scope.session); }
+  SessionGroup* of_client(const core::Scope& scope) { return find(CallerGrouping::key_of_session(scope)); }
   // Whether the group of this plan is there or may be made; closes the one that was idle longest when that
   // makes room.
   bool has_room(const SessionPlan& plan);

@@ -50,7 +50,8 @@ bool SessionKeeper::open(SessionGroup& group) {
   group.session()->credentials().remember(group.lasting());
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
-    const bool automatic = server_.type == config::ServerType::automatic;
+    const bool is_trial = group.bridged && parts_.era.is_modern();
+    const bool automatic = server_.type == config::ServerType::automatic && !is_trial;
     const std::string params =
         with_handshake_revision(group.facade.handshake(), parts_.era.handshake_revision());
     group.session()->initialize(
@@ -146,10 +147,14 @@ bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
 void SessionKeeper::on_session_ready(HttpSession& session) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
+  // One that keeps no session for old clients gives them less than translation does.
+  const bool is_less = group->bridged && parts_.era.is_modern() && !session.has_id();
+  if (is_less) return calls_.serve_as_modern(*group);
   groups_.note_answer_of(session);
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
   if (!group->own_handshake) group->replay();
+  if (group->bridged && group->session_number() > 1) group->facade.tell_restarted(group->scope());
   groups_.note_served(*group);  // whoever it was opened for may have left
   parts_.pump.schedule();
 }
@@ -163,6 +168,8 @@ void SessionKeeper::on_session_revision(std::string_view revision) {
 void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure& failure) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
+  const bool is_refused = failure.reason == EndReason::upstream_protocol && group->session_number() == 1;
+  if (is_refused && group->bridged && parts_.era.is_modern()) return calls_.serve_as_modern(*group);
   groups_.close_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   // A modern server that refuses a handshake is what the verdict says: forgotten, nobody would translate for
@@ -250,13 +257,15 @@ void SessionKeeper::on_session_missed(HttpSession& session) {
   if (group == nullptr) return;
   log::write(log::Level::info, "upstream.stream_missed",
              {{"upstream", server_.name}, {"group", log::Excerpt(group->key, 64)}});
-  if (group->scope() != nullptr) return group->facade.tell_changes(session.legacy_server(), group->scope());
+  if (group->scope() != nullptr && !group->bridged)
+    return group->facade.tell_changes(session.legacy_server(), group->scope());
   if (group->listens.served_by(&session)) group->listens.tell_changes();
 }
 
 void SessionKeeper::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
   SessionGroup* group = groups_.find(session.group());
   if (group == nullptr) return;
+  if (group->bridged) return to_bridged(session, *group, std::move(message), call);
   if (group->scope() != nullptr) {
     return group->scope()->on_scope_message(std::move(message),
                                             call ? std::optional(call->request.tag) : std::nullopt);
@@ -266,6 +275,26 @@ void SessionKeeper::on_session_message(HttpSession& session, mcp::Message messag
   notification(session, *group, std::move(message), call);
 }
 
+// Lists and URIs are listened to; the rest is the session's.
+void SessionKeeper::to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message,
+                               HttpCall* call) {
+  const Method method = mcp::method_of(message.method());
+  const bool asks = message.kind() == mcp::MessageKind::request;
+  if (!asks && group.listens.notify(session, message, parts_.loop.now())) return;
+  HttpCall* only = call != nullptr || asks ? call : group.owner_of_line();
+  if (method == Method::message && only != nullptr) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+  } else if (group.scope() != nullptr && method != Method::progress) {
+    const bool is_clients = only != nullptr && only->request.tag != 0;
+    group.scope()->on_scope_message(std::move(message),
+                                    is_clients ? std::optional(only->request.tag) : std::nullopt);
+  } else if (asks) {
+    session.post(LegacyFacade::nobody_to_ask(message, "session"));
+  } else {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  }
+}
+
 void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp::Message message,
                                  HttpCall* call) {
   const Method method = mcp::method_of(message.method());
@@ -273,7 +302,7 @@ void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp:
     if (HttpCall* asked = group.asked_by(message)) return asked->message(std::move(message));
   }
   if (group.listens.notify(session, message, parts_.loop.now())) return;
-  if (call == nullptr) call = group.only_call();
+  if (call == nullptr) call = group.owner_of_line();
   if (call != nullptr && method == Method::message) {
     if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
     return;

@@ -55,6 +55,7 @@ class SessionKeeper final : public SessionOwner {
   // Null: it is not its group's any more.
   SessionGroup* group_of(const HttpSession& session) const;
   void sse_lost(HttpSession& session, SessionGroup& group);
+  void to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
   void notification(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
 
   const HttpParts parts_;

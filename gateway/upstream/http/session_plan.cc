@@ -11,6 +11,7 @@ Result<SessionPlan, core::Failure> SessionPlanner::plan(const core::CallRequest&
   auto group = grouping_.of(request, era);
   if (!group) return Unexpected<core::Failure>{group.error()};
   SessionPlan plan(std::move(*group));
+  if (plan.bridged) return plan;  // whoever speaks in the session, as where its client initialises it
   const bool clients_own = plan.initialize_params.empty();
   plan.plain = clients_own && request.scope.session.empty();
   if (plan.plain) plan.key = "plain";

@@ -37,6 +37,7 @@ class SessionPlanner {
   static bool is_stateless(const core::CallRequest& request, mcp::Era era) {
     return !request.of_session() && era == mcp::Era::modern;
   }
+  bool is_bridged(const core::CallRequest& request) const { return grouping_.is_bridged(request); }
   const SessionPlan& stateless() const { return stateless_; }
 
  private:

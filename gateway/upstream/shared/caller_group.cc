@@ -32,7 +32,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
   CallerGroup group;
   group.era = mcp::Era::legacy;
   if (config::is_of_one_session(server_.isolation)) {
-    group.key = "session:" + scope.session;
+    group.key = key_of_session(scope);
     return group;  // initialised by its own client
   }
   group.per_call = server_.isolation == Isolation::call;
@@ -45,6 +45,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
 Result<CallerGroup, core::Failure> CallerGrouping::of(const core::CallRequest& request, mcp::Era era) {
   if (request.of_session()) return of_legacy(request.scope);
   if (era == mcp::Era::modern) return of_modern(request.scope);
+  if (is_bridged(request)) return of_bridged(request);
   return translated(request);
 }
 
@@ -61,6 +62,27 @@ CallerGroup CallerGrouping::of_modern(const core::Scope& scope) {
   return group;
 }
 
+std::optional<core::Failure> CallerGrouping::too_large(size_t declared) {
+  if (declared <= mcp::kMaxCapabilityBytes) return std::nullopt;
+  return core::Failure{EndReason::invalid_request,
+                       fmt::format("the client declares {} bytes of capabilities, more than {}", declared,
+                                   mcp::kMaxCapabilityBytes)};
+}
+
+// All its calls are one client's, so that none of them waits for another, and a question that names no call
+// is that client's whichever call it belongs to.
+Result<CallerGroup, core::Failure> CallerGrouping::of_bridged(const core::CallRequest& request) {
+  CallerGroup group;
+  group.key = key_of_session(request.scope);
+  group.era = mcp::Era::legacy;
+  group.bridged = true;
+  auto declared =
+      mcp::legacy_capabilities(request.message.raw(Field::meta_client_capabilities), mcp::RootsChanges::told);
+  if (auto refusal = too_large(declared.object.size())) return Unexpected<core::Failure>{std::move(*refusal)};
+  group.initialize_params = mcp::initialize_params(declared.object);
+  return group;
+}
+
 // A modern client's on a legacy server.
 Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRequest& request) {
   using Refused = Unexpected<core::Failure>;
@@ -73,11 +95,7 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRe
   group.key = "translated";
   group.era = mcp::Era::legacy;
   auto declared = mcp::legacy_capabilities(request.message.raw(Field::meta_client_capabilities));
-  if (declared.object.size() > mcp::kMaxCapabilityBytes) {
-    return Refused{
-        {EndReason::invalid_request, fmt::format("the client declares {} bytes of capabilities, more than {}",
-                                                 declared.object.size(), mcp::kMaxCapabilityBytes)}};
-  }
+  if (auto refusal = too_large(declared.object.size())) return Refused{std::move(*refusal)};
   group.initialize_params = mcp::initialize_params(declared.object);
   group.exclusive = declared.may_be_asked;
   group.per_call = server_.isolation == Isolation::call;

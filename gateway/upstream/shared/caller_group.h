@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -25,6 +26,9 @@ struct CallerGroup {
   // The callers can be asked: one call that may ask at a time, so that every question has an owner.
   bool exclusive = false;
   uint32_t most = 1;  // processes or sessions
+  // Of one legacy session that is kept in front of several servers (core::Scope::bridged_session): Lineward
+  // initialises it with what that session's client declares, and its scope's owner gets the questions.
+  bool bridged = false;
 };
 
 class CallerGrouping {
@@ -35,6 +39,14 @@ class CallerGrouping {
   CallerGroup of_legacy(const core::Scope& scope);
   // Of a call to a server of this era. Fails where the server would have to be told more than is allowed.
   Result<CallerGroup, core::Failure> of(const core::CallRequest& request, mcp::Era era);
+  // The key of a session's own group, whether its client initialises it or Lineward.
+  static std::string key_of_session(const core::Scope& scope) {
+    return "session:" + (scope.bridged_session.empty() ? scope.session : scope.bridged_session);
+  }
+  // Has this request's session a process, or a session, of its own before a legacy server?
+  bool is_bridged(const core::CallRequest& request) const {
+    return !request.scope.bridged_session.empty() && config::is_of_one_session(server_.isolation);
+  }
   // The key of a modern client's group on a modern server, where it is not made for each call.
   std::string key_of_modern(const core::Scope& scope) const;
 
@@ -42,6 +54,8 @@ class CallerGrouping {
   static CallerGroup of_all();
   CallerGroup of_modern(const core::Scope& scope);
   Result<CallerGroup, core::Failure> translated(const core::CallRequest& request);
+  static std::optional<core::Failure> too_large(size_t declared);
+  static Result<CallerGroup, core::Failure> of_bridged(const core::CallRequest& request);
   std::string key_of_next_call();
 
   const config::Server& server_;

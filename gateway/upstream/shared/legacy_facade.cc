@@ -95,6 +95,10 @@ void LegacyFacade::tell_state_is_gone(const mcp::LegacyServer& server, core::Sco
   tell(mcp::notices_of_lost_state(server, server_.name, level_params_), scope);
 }
 
+void LegacyFacade::tell_restarted(core::ScopeOwner* const& scope) const {
+  tell(mcp::notices_of_lost_state(mcp::LegacyServer(), server_.name, {}), scope);
+}
+
 void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
   std::vector<std::string> notices = mcp::notices_of_changed_lists(server);
   for (const std::string& uri : subscriptions_) {

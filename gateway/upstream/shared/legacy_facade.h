@@ -57,6 +57,8 @@ class LegacyFacade {
   // Tells the client of a session that whatever the last process kept for it, the new one does not have.
   // `scope` may become null meanwhile.
   void tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const;
+  // Likewise, without the lists: whoever listens to them is told by what listens.
+  void tell_restarted(core::ScopeOwner* const& scope) const;
   // Likewise that every list, and all that it has subscribed to, may have changed.
   void tell_changes(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const;
 

@@ -34,6 +34,7 @@ void GroupQuestions::take(mcp::Message question, const InstanceCalls& calls, Ins
   StdioCall* owner = may_own ? calls.asking_call() : nullptr;
   if (group_.exclusive) {
     if (answered_lately && calls.asking() == 0) note_late(method);
+    if (owner != nullptr && !calls.asked_by_none_but(*owner)) owner = nullptr;
   } else if (answered_lately) {
     owner = nullptr;  // that one may be meant
   }

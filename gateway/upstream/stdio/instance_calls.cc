@@ -134,14 +134,31 @@ StdioCall* InstanceCalls::only_call() const {
 }
 
 StdioCall* InstanceCalls::owner_of_unnamed() const {
-  return loop_.now() < answered_until_ ? nullptr : only_call();
+  return late_.any(loop_.now()) ? nullptr : only_call();
+}
+
+StdioCall* InstanceCalls::owner_of_line() const {
+  LineOwner<StdioCall> lines;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen || entry.own) continue;
+    StdioCall* call = entry.of_gateway ? nullptr : entry.call;
+    lines.saw(call, caller_of(entry));
+  }
+  return lines.owner(late_, loop_.now());
+}
+
+CallerId InstanceCalls::caller_of(const PendingCall& entry) {
+  if (entry.call != nullptr) return CallerId(entry.call->request);
+  return entry.caller ? entry.caller->id() : CallerId();
 }
 
 void InstanceCalls::note_over(const PendingCall& entry) {
   if (entry.own || entry.listen || entry.of_gateway) return;
-  answered_until_ = loop_.now() + server_.timeouts.cancel_grace;
+  const std::chrono::milliseconds now = loop_.now();
+  const CallerId who = caller_of(entry);
+  late_.ended(who, now + server_.timeouts.cancel_grace, now);
   if (!entry.asks) return;
-  asked_until_ = answered_until_;
+  late_askers_.ended(who, late_.until(), now);
   unsettled_ = true;
 }
 

@@ -9,12 +9,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string_view>
 
 #include "base/node_slabs.h"
 #include "config/config.h"
 #include "metrics/stats.h"
 #include "net/loop.h"
+#include "upstream/shared/attribution.h"
 #include "upstream/stdio/stdio_call.h"
 
 namespace lineward::upstream {
@@ -37,6 +39,7 @@ struct PendingCall {
   std::chrono::milliseconds cancelled_at{0};
   core::CancelTold told = core::CancelTold::nothing;
   bool cancelled = false;
+  std::unique_ptr<KeptCallerId> caller;
 };
 
 class InFlightOwner {
@@ -99,17 +102,24 @@ class InstanceCalls {
   StdioCall* only_call() const;
   // The call that a message without a name belongs to: only one that no other can be meant beside.
   StdioCall* owner_of_unnamed() const;
+  // The call that a log line without a name is for: all that may be meant are its caller's.
+  StdioCall* owner_of_line() const;
 
   // It was answered: for a while the server may have more to say about it.
   void note_over(const PendingCall& entry);
   // Until when a call that may ask and was answered may be meant by a question all the same.
-  std::chrono::milliseconds asked_until() const { return asked_until_; }
+  std::chrono::milliseconds asked_until() const { return late_askers_.until(); }
+  // All of those were this call's caller's.
+  bool asked_by_none_but(const StdioCall& call) const {
+    return late_askers_.none_but(CallerId(call.request), loop_.now());
+  }
   // Such a one was answered, and the server was not heard to be done with it.
-  bool is_unsettled() const { return unsettled_ && loop_.now() < asked_until_; }
+  bool is_unsettled() const { return unsettled_ && late_askers_.any(loop_.now()); }
   void settled() { unsettled_ = false; }
 
  private:
   void count(int64_t change);
+  static CallerId caller_of(const PendingCall& entry);
 
   net::Loop& loop_;
   const config::Server& server_;
@@ -118,9 +128,9 @@ class InstanceCalls {
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
-  // Of all calls that were answered, and of those that may ask.
-  std::chrono::milliseconds answered_until_{0};
-  std::chrono::milliseconds asked_until_{0};
+  // Whose calls were answered, and whose of those that may ask.
+  LateCallers late_;
+  LateCallers late_askers_;
   bool unsettled_ = false;
 };
 

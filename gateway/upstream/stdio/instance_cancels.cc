@@ -34,6 +34,8 @@ void InstanceCancels::cancel(StdioCall& call, std::string_view why) {
   PendingCall* entry = calls_.find(call.id);
   if (entry == nullptr) return;
   entry->call = nullptr;
+  entry->caller = std::make_unique<KeptCallerId>();
+  entry->caller->keep(CallerId(call.request));
   // Its place in flight is free; only the id is remembered, to swallow a late answer.
   calls_.free_place(*entry);
   entry->cancelled = true;

@@ -56,7 +56,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
   // What Lineward asks by itself brings nobody back.
   if (call.request.from && calls_ < kept_from_) ++calls_;
-  const bool of_one = session_ || plan_.per_call || kept_from_ > 0 ||
+  const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
   join_by_turn(queue_, call);
@@ -164,11 +164,17 @@ StdioInstance* InstanceGroup::ready_instance() const {
 
 StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
   StdioInstance* shared = nullptr;
+  StdioInstance* anothers = nullptr;
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
     if (instance->expiry().retires) continue;
     if (asks(call) && (instance->calls().asking() > 0 || questions_.keeps_apart(instance->calls()))) {
       full = true;
+      continue;
+    }
+    // What is asked there may be meant for another caller: rather where nobody else was lately.
+    if (asks(call) && instance->takes(call) && !instance->calls().asked_by_none_but(call)) {
+      if (anothers == nullptr) anothers = instance.get();
       continue;
     }
     if (asks(call) && !instance->settle_turn()) {
@@ -202,6 +208,10 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   if (asks(call) && coming_up > claimed) {
     ++claimed;
     full = false;
+  } else if (anothers != nullptr) {
+    without_room_since_ = milliseconds::max();
+    full = false;
+    return anothers->settle_turn() ? anothers : nullptr;
   }
   if (more) full = false;
   return nullptr;  // not before it is up
@@ -233,7 +243,7 @@ void InstanceGroup::forward(const mcp::Message& message) {
   if (instance == nullptr) return;
   // A shared process hears no single client: legacy ones would take its session's state apart, and modern
   // ones have no notification that an old server knows.
-  if (own_handshake()) {
+  if (own_handshake() && !plan_.bridged) {
     log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
     return;
   }
@@ -355,6 +365,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   instances_.erase(found);
   listens_.lost(&instance);
   if (scope_ != nullptr) scope_->on_scope_reset();
+  const bool refused_it = plan_.bridged && !has_served_ && end.reason != mcp::EndReason::cancelled_drain;
+  if (refused_it && owner_.serves_as_modern(*this, end)) return;
   if (end.reason != mcp::EndReason::cancelled_drain) {
     last_end_ = end.text;
     // Several that fail together failed once.
@@ -415,7 +427,7 @@ void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_vie
               {"why", why}});
   // A session's answers to its server's questions name no process: it has one at a time, which goes in a
   // moment when it has nothing to do.
-  instance.expiry() = {std::string(why), !session_};
+  instance.expiry() = {std::string(why), !of_one_session()};
   replacing_ = true;
   owner_.schedule_pump(*this);
 }
@@ -438,7 +450,7 @@ void InstanceGroup::replace_expired() {
     StdioInstance* next = ready_instance();
     if (next != nullptr && next->expiry().is_expired()) next = nullptr;
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
-    if (listened && next == nullptr && !session_) {
+    if (listened && next == nullptr && !of_one_session()) {
       // Where no second one may run the old one has to make room.
       if (active() > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
       if (start_instance(caller_.get()) != nullptr) {
@@ -460,6 +472,7 @@ void InstanceGroup::replace_expired() {
 // the one knew that it takes over from.
 void InstanceGroup::restore(StdioInstance& instance) {
   if (own_handshake()) listens_.join(instance);
+  if (plan_.bridged && std::exchange(has_served_, true)) facade_.tell_restarted(scope_);
   if (!session_ || instance.initialize_result().empty()) return;
   initialized_sent_ = true;
   facade_.replay(instance);
@@ -469,6 +482,7 @@ void InstanceGroup::restore(StdioInstance& instance) {
 // ---- what a server says that belongs to no single call by its id ----
 
 void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  if (plan_.bridged) return to_bridged(instance, std::move(message), only);
   if (scope_ != nullptr) {
     return scope_->on_scope_message(std::move(message),
                                     only ? std::optional(only->request.tag) : std::nullopt);
@@ -490,6 +504,24 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
   instance.useless_line();
+}
+
+// Lists and URIs are listened to; the rest is the session's.
+void InstanceGroup::to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  const Method method = mcp::method_of(message.method());
+  const bool asks = message.kind() == mcp::MessageKind::request;
+  if (!asks && listens_.notify(instance, message, loop_.now())) return;
+  if (method == Method::message && only != nullptr) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+  } else if (scope_ != nullptr && method != Method::progress) {
+    const bool is_clients = only != nullptr && only->request.tag != 0;
+    scope_->on_scope_message(std::move(message),
+                             is_clients ? std::optional(only->request.tag) : std::nullopt);
+  } else if (asks) {
+    instance.answer_server(LegacyFacade::nobody_to_ask(message, "process"));
+  } else {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  }
 }
 
 // ---- the end ----

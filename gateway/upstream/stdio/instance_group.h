@@ -48,6 +48,9 @@ class GroupOwner {
   // it was taken for. `refused`: the calls for which it refused Lineward's; those go out of there that wait
   // for the true era, once each.
   virtual void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) = 0;
+  // A modern server's process for a session that is kept in front of several servers did not take Lineward's
+  // `initialize`: true when that session's calls go on as those of modern clients, and its group is closed.
+  virtual bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) = 0;
   virtual bool room_in_flight() const = 0;
   // This call is on its way.
   virtual void served(const StdioCall& call) = 0;
@@ -78,6 +81,8 @@ class InstanceGroup final : public InstanceOwner {
 
   void enqueue(StdioCall& call);
   void withdraw(StdioCall& call);
+  // Its calls that wait.
+  std::deque<StdioCall*> take_queue() { return std::exchange(queue_, {}); }
   // Sends what can be sent, so many calls at most, and starts what must be started. True: it would send more.
   bool pump(size_t most = std::numeric_limits<size_t>::max());
   bool wants_pump() const;
@@ -151,6 +156,10 @@ class InstanceGroup final : public InstanceOwner {
 
  private:
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
+  // What a session's own server says that belongs to no single call by its id.
+  void to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only);
+  // One session's, whoever initialises its processes: it has one at a time.
+  bool of_one_session() const { return session_ || plan_.bridged; }
   bool own_handshake() const { return !session_ && plan_.era == mcp::Era::legacy; }
   // A process for this call: one that may take it, else one that is coming up, else a new one.
   // `claimed` counts the processes that come up for calls further ahead.
@@ -180,6 +189,7 @@ class InstanceGroup final : public InstanceOwner {
   LegacyFacade facade_{server_};
   GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { owner_.schedule_pump(*this); }};
   bool initialized_sent_ = false;
+  bool has_served_ = false;  // a process was ready before
   std::string last_end_;
   HeldBytes key_bytes_{Held::servers};
   AccountPtr caller_;

@@ -32,7 +32,9 @@ class InstanceGroups {
   // Made if it is not there.
   InstanceGroup& get(CallerGroup plan);
   // A legacy client's own.
-  InstanceGroup* of_session(const core::Scope& scope) const { return find("session:" + scope.session); }
+  InstanceGroup* of_session(const core::Scope& scope) const {
+    return find(CallerGrouping::key_of_session(scope));
+  }
   // Ends what the group has under way, and lets go of it.
   void close(InstanceGroup& group, std::string_view why);
   void close_all(std::string_view why);

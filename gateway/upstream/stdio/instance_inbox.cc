@@ -182,7 +182,7 @@ void InstanceInbox::notification(mcp::Message message) {
       return only->message(std::move(message));
     return drop("unscoped");
   }
-  StdioCall* only = calls_.owner_of_unnamed();
+  StdioCall* only = method == Method::message ? calls_.owner_of_line() : calls_.owner_of_unnamed();
   owner_.on_unclaimed(std::move(message), only);
 }
 

@@ -15,15 +15,16 @@ using State = core::UpstreamStatus::State;
 
 // While somebody waits for room: a session may have lost its client meanwhile.
 constexpr milliseconds kLookForRoom{250};
+// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+constexpr milliseconds kDoubt{10ll * 60 * 1000};
 
 core::Failure stopping_now() {
   return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
 }
 
-bool has_process_for(const core::CallRequest& request, const ServerEra& era, CallerGrouping& grouping,
+bool has_process_for(const core::CallRequest& request, mcp::Era era, CallerGrouping& grouping,
                      const InstanceGroups& groups) {
-  if (!request.of_session() && !era.is_known()) return false;
-  auto plan = grouping.of(request, era.era());
+  auto plan = grouping.of(request, era);
   const InstanceGroup* group = plan ? groups.find(plan->key) : nullptr;
   return group != nullptr && group->has_ready();
 }
@@ -116,7 +117,9 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   if (stopping_) return Refused{stopping_now()};
   if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
   // A process that is up is no reason to refuse: only starts are held back.
-  const bool needs_start = !health_.circuit_closed() && !has_process_for(request, era_, grouping_, groups_);
+  const bool is_led = request.of_session() || era_.is_known();  // to a group
+  const bool needs_start = !health_.circuit_closed() &&
+                           !(is_led && has_process_for(request, era_for(request), grouping_, groups_));
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
@@ -132,11 +135,46 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
+mcp::Era StdioUpstream::era_for(const core::CallRequest& request) {
+  const bool may_be_both = era_.is_modern() && server_.protocol_era == config::Era::automatic;
+  if (!may_be_both || !grouping_.is_bridged(request)) return era_.era();
+  auto open = bridged_.find(request.scope.bridged_session);
+  if (open == bridged_.end()) return era_.era();
+  const bool begins = groups_.of_session(request.scope) == nullptr;
+  if (begins && loop_.now() < modern_only_until_) open->second.is_modern = true;
+  return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
+}
+
+// As where the client's own `initialize` was refused (ModernBridge).
+bool StdioUpstream::serves_as_modern(InstanceGroup& group, const ProcessEnd& end) {
+  if (stopping_ || !era_.is_modern()) return false;
+  modern_only_until_ = end.knows_no_initialize ? milliseconds::max() : loop_.now() + kDoubt;
+  std::deque<StdioCall*> waiting = group.take_queue();
+  for (auto& [session, open] : bridged_) {
+    if (groups_.find(CallerGrouping::key_of_session({{}, {}, {}, {}, session})) == &group)
+      open.is_modern = true;
+  }
+  log::write(log::Level::debug, "session.bridged", {{"upstream", server_.name}});
+  groups_.close(group, "its server refused the old revisions");
+  for (StdioCall* call : waiting) {
+    if (auto refused = enqueue(*call)) call->fail(*refused);
+  }
+  return true;
+}
+
 std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
   if (auto other = era_.refusal(call.request)) return other;
-  auto plan = grouping_.of(call.request, era_.era());
+  auto plan = grouping_.of(call.request, era_for(call.request));
   if (!plan) return plan.error();
-  groups_.get(std::move(*plan)).enqueue(call);
+  core::ScopeOwner* scope = nullptr;
+  if (plan->bridged) {
+    auto open = bridged_.find(call.request.scope.bridged_session);
+    if (open == bridged_.end()) return core::Failure{mcp::EndReason::cancelled_drain, "its session ended"};
+    scope = open->second.owner;
+  }
+  InstanceGroup& group = groups_.get(std::move(*plan));
+  if (scope != nullptr) group.set_scope(scope);
+  group.enqueue(call);
   return std::nullopt;
 }
 
@@ -180,12 +218,17 @@ void StdioUpstream::instance_lost() {
 
 // ---- scopes, ends ----
 
+// A session that is kept in front has no group before its first request says what its client declares; nor
+// has one of a modern server, which keeps nothing for it.
 void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
+  if (scope.session.empty()) return;
   CallerGroup plan = grouping_.of_legacy(scope);
   if (plan.key == "session:" + scope.session) groups_.get(std::move(plan)).set_scope(&owner);
 }
 
 void StdioUpstream::close_scope(const core::Scope& scope) {
+  bridged_.erase(scope.bridged_session);
   if (InstanceGroup* group = groups_.of_session(scope)) groups_.close(*group, "its session ended");
 }
 
@@ -194,8 +237,9 @@ void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const
   // Of modern clients' notifications a legacy server would understand none.
   const bool modern = client_era == mcp::Era::modern;
   if (modern && !era_.is_modern()) return;
-  InstanceGroup* group =
-      groups_.find(modern ? grouping_.key_of_modern(scope) : grouping_.of_legacy(scope).key);
+  InstanceGroup* group = modern                          ? groups_.find(grouping_.key_of_modern(scope))
+                         : scope.bridged_session.empty() ? groups_.find(grouping_.of_legacy(scope).key)
+                                                         : groups_.of_session(scope);
   if (group != nullptr) group->forward(message);
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/upstream.h"
@@ -69,6 +70,7 @@ class StdioUpstream final : public core::Upstream,
     return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
+  bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
   void served(const StdioCall& call) override { places_.shares().served(call.turn); }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
@@ -91,6 +93,9 @@ class StdioUpstream final : public core::Upstream,
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
+  // The era in which this request is served. A server that speaks both serves legacy sessions itself, also
+  // one that is kept in front: each is tried so until one was refused.
+  mcp::Era era_for(const core::CallRequest& request);
   // Calls that may be sent beside those in flight.
   size_t places_in_flight() const {
     const size_t most = server_.limits.max_in_flight;
@@ -107,6 +112,13 @@ class StdioUpstream final : public core::Upstream,
   StdioEraProber prober_;
   ServerEra era_{loop_, server_, prober_, *this};
   CallerGrouping grouping_{server_};
+  // Of sessions that are kept in front of several servers, by core::Scope::bridged_session.
+  struct Bridged {
+    core::ScopeOwner* owner;
+    bool is_modern = false;  // its server refused it in the old era
+  };
+  std::unordered_map<std::string, Bridged> bridged_;
+  std::chrono::milliseconds modern_only_until_{0};
   InstanceGroups groups_;
   SparePool spares_;
   ProcessRoom room_{loop_, server_, groups_, spares_};

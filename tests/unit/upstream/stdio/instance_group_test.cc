@@ -76,6 +76,7 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
     return room ? Room::there : Room::none;
   }
   bool room_soon() const override { return false; }
+  bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {
     doubted.insert(doubted.end(), refused.begin(), refused.end());

@@ -33,6 +33,7 @@ struct World final : GroupOwner, StdioHealthOwner {
   bool room_soon() const override { return groups.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
+  bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   bool room_in_flight() const override { return true; }
   void served(const StdioCall&) override {}
   bool stopping() const override { return false; }
