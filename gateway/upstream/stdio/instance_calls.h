@@ -76,7 +76,7 @@ class InstanceCalls {
   // Of a cancelled one: only its id is remembered.
   void free_place(PendingCall& entry);
   // A parked call takes no place.
-  void handed_over(const StdioCall& call, core::Handover how);
+  void handed_over(StdioCall& call, core::Handover how);
 
   size_t in_flight() const { return in_flight_; }
   // Nothing that a caller waits for; Lineward's own listens keep no process.

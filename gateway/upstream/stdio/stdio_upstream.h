@@ -57,7 +57,6 @@ class StdioUpstream final : public core::Upstream,
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
-  std::chrono::milliseconds now() const { return loop_.now(); }
 
   // GroupOwner
   StdioHealth& health() override { return health_; }
@@ -70,7 +69,6 @@ class StdioUpstream final : public core::Upstream,
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
-  void served(const StdioCall& call) override { places_.shares().served(call.turn); }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }
@@ -91,11 +89,6 @@ class StdioUpstream final : public core::Upstream,
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
-  // Calls that may be sent beside those in flight.
-  size_t places_in_flight() const {
-    const size_t most = server_.limits.max_in_flight;
-    return most > in_flight_ ? most - in_flight_ : 0;
-  }
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
   void pump();

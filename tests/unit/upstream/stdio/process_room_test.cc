@@ -34,7 +34,6 @@ struct World final : GroupOwner, StdioHealthOwner {
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool room_in_flight() const override { return true; }
-  void served(const StdioCall&) override {}
   bool stopping() const override { return false; }
   void schedule_pump() override {}
   void schedule_pump(InstanceGroup&) override {}
