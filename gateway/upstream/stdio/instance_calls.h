@@ -80,7 +80,7 @@ class InstanceCalls {
   // Of a cancelled one: only its id is remembered.
   void free_place(PendingCall& entry);
   // A parked call takes no place.
-  void handed_over(const StdioCall& call, core::Handover how);
+  void handed_over(StdioCall& call, core::Handover how);
 
   // Lines of the server that were of no use to any client, since they were taken last.
   void note_useless() { ++useless_; }
