@@ -75,7 +75,9 @@ HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const co
       stream_(pool, server, *this),
       sse_(pool, server, *this),
       requests_(pool.loop(), sub_requests, server, *this),
-      waits_(pool.loop(), requests_, *this) {}
+      waits_(pool.loop(), requests_, *this) {
+  requests_.answers_come_on(stream_);
+}
 
 Headers HttpSession::headers(HttpVerb verb) const {
   return session_headers(server_, verb, forwarded_, id_, legacy_server_.revision);
@@ -266,12 +268,11 @@ void HttpSession::on_stream_news(StreamNews news) {
 }
 
 void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
+  if (!fault.names_method()) {
+    requests_.broken_answer(fault);
+    return owner_.on_session_broken(*this, fault);
+  }
   post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
-}
-
-void HttpSession::hear_broken(const mcp::MessageFault& fault) {
-  requests_.broken_answer(fault);
-  owner_.on_session_broken(*this, fault);
 }
 
 void HttpSession::hear(mcp::Message message, HttpCall* call) {
