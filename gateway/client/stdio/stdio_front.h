@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "base/held_bytes.h"
 #include "client/endpoint/front.h"
+#include "client/stdio/client_questions.h"
 #include "client/stdio/line_reader.h"
 #include "client/stdio/stdio_reply.h"
 #include "client/stdio/stdio_writer.h"
@@ -89,11 +89,6 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
   core::Arrival arrival_of(const mcp::Message& message, mcp::Era era);
-  // A client whose input has ended answers nothing.
-  void note_question(const std::string& message);
-  void refuse_question(const std::string& raw_id);
-  // All that the input had has been taken, and what was asked in it is answered.
-  bool is_done() const { return input_ended_ && !holds() && held_.empty() && running_.size() == listens_; }
   void leave_when_done();
   void leave_soon(mcp::EndReason why);
   void leave(mcp::EndReason why);

@@ -42,7 +42,6 @@ class HttpCallHost {
   virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
   virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
   virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
-  virtual void call_no_message(HttpCall& call, const mcp::MessageFault& fault) = 0;
   virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
 
  protected:

@@ -74,7 +74,9 @@ HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const co
         if (!is_ready()) return;
         owner_.on_session_checked(*this, verdict);
         if (is_ready() && settling_) settled();
-      }) {}
+      }) {
+  requests_.answers_come_on(stream_);
+}
 
 Headers HttpSession::headers(HttpVerb verb) const {
   return credentials_.headers(verb, credentials_.forwarded(), legacy_server_.revision);
@@ -293,12 +295,11 @@ void HttpSession::on_stream_news(StreamNews news) {
 }
 
 void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
+  if (!fault.names_method()) {
+    requests_.broken_answer(fault);
+    return owner_.on_session_broken(*this, fault);
+  }
   post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
-}
-
-void HttpSession::hear_broken(const mcp::MessageFault& fault) {
-  requests_.broken_answer(fault);
-  owner_.on_session_broken(*this, fault);
 }
 
 void HttpSession::hear(mcp::Message message, HttpCall* call) {
