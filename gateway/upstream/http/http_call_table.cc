@@ -376,7 +376,7 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
     return;  // a receipt: the answer comes on the session's stream
   // So it is with some servers of Streamable HTTP.
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
-  HttpSession* session = accepted && legacy && !call.is_listen() ? group->session().get() : nullptr;
+  HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
   if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
