@@ -54,7 +54,7 @@ export async function stand(folder, listen = {}) {
       listen: { address: '127.0.0.1:0', allowedHosts: ['mcp.example.com'], ...listen },
       ops: 'off',
       admin: 'off',
-      mcpServers: { up: { command: process.execPath, args: [SERVER, journal] } },
+      mcpServers: { up: { command: process.execPath, args: [SERVER, journal], timeouts: { request: '10m' } } },
     }),
   );
   const gateway = await startListener(binary(), ['run', file]);
