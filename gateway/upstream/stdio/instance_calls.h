@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "base/node_slabs.h"
 #include "config/config.h"
@@ -78,6 +79,10 @@ class InstanceCalls {
   // A parked call takes no place.
   void handed_over(const StdioCall& call, core::Handover how);
 
+  // Lines of the server that were of no use to any client, since they were taken last.
+  void note_useless() { ++useless_; }
+  uint64_t take_useless() { return std::exchange(useless_, 0); }
+
   size_t in_flight() const { return in_flight_; }
   // Nothing that a caller waits for; Lineward's own listens keep no process.
   bool is_idle() const;
@@ -118,6 +123,7 @@ class InstanceCalls {
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
+  uint64_t useless_ = 0;
   // Of all calls that were answered, and of those that may ask.
   std::chrono::milliseconds answered_until_{0};
   std::chrono::milliseconds asked_until_{0};

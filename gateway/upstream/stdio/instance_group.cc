@@ -478,7 +478,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
-    return instance.useless_line();
+    return instance.calls().note_useless();
   }
   if (method == Method::cancelled || method == Method::elicitation_complete) {
     if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
@@ -489,7 +489,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-  instance.useless_line();
+  instance.calls().note_useless();
 }
 
 // ---- the end ----
