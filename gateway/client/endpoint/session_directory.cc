@@ -15,8 +15,8 @@ using Kind = Replicas::Read::Kind;
 // Null: the connection is a proxy's, which may bring any client's requests on it, and says nothing of who
 // asks.
 UnnamedSessions::Connection key_of(ClientConnection& connection) {
-  const bool is_shared = connection.sharing().shared() || connection.facts().passed_by_peer ||
-                         connection.facts().through_proxy;
+  const bool is_shared =
+      connection.sharing().shared() || connection.facts().passed_by_peer || connection.facts().through_proxy;
   return is_shared ? nullptr : &connection;
 }
 
