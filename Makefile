@@ -5,7 +5,7 @@ ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release static dist dist-test run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install deb docs
+.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install deb docs
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,14 @@ dist:  ## What a release consists of, in build/dist
 dist-test:  ## Uses each artefact of `make dist` once, as its user would (ONLY="static npm"); root, and a network for Debian
 	@conf/scripts/deps.sh build test static arm64 dist-test
 	@JOBS=$(JOBS) tests/packages/run.sh $(ONLY)
+
+distros:  ## The README's commands and the tests in a fresh Debian 12, 13 and sid (ONLY="trixie", STEPS="build run"); root, and a network for Debian
+	@conf/scripts/deps.sh distros
+	@JOBS=$(JOBS) tests/packages/distros.sh $(ONLY)
+
+interop:  ## The official SDKs of Python, Ruby, Perl and Rust on every road, in Debian sid (ONLY="python"); root, and a network for Debian
+	@conf/scripts/deps.sh interop
+	@JOBS=$(JOBS) tests/interop/interop.sh $(ONLY)
 
 run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-server"
 	@conf/scripts/run.sh $(BUILD) "$(CMD)" $(ARGS)

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include "net/activation_sockets.h"
 #include "net/self_contained.h"
 #include "net/service_variables.h"
+#include "net/signals.h"
 #include "process/first_process.h"
 #include "process/launcher.h"
 #include "process/spawner.h"
@@ -123,6 +125,10 @@ lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::
 
 // What is thrown this far ends in an abort that names it.
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
+  // A reload that is asked for before there is a configuration waits for the gateway; commands end by it.
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "run" || command == "stdio" || command.substr(0, 1) == "-")
+    lineward::net::hold_signals({SIGHUP});
   lineward::net::serve_as_first_process();
   lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);

@@ -7,6 +7,7 @@
 #include "adapt/toml.h"
 #include "adapt/tree_text.h"
 #include "config/duration.h"
+#include "config/options/names.h"
 #include "config/options/read_value.h"
 
 namespace lineward::adapt {
@@ -70,6 +71,7 @@ class Writer {
     out_.remarks = file_.remarks;
     for (const ClientServer& server : file_.servers)
       servers_.push_back(server);
+    if (to_ == Form::yaml) name_servers();
     if (to_ != Form::yaml && to_ != Form::mcp_servers) leave_own();
     if (to_ == Form::codex) {
       write_codex();
@@ -82,6 +84,20 @@ class Writer {
  private:
   void remark(const ClientServer& server, const std::string& text) {
     out_.remarks.push_back(fmt::format("server '{}': {}", config::clip(server.name), text));
+  }
+
+  // In our own file; clients take any name.
+  void name_servers() {
+    std::vector<std::string> written;
+    for (const ClientServer& server : servers_)
+      written.push_back(server.name);
+    const std::vector<std::string> names = config::server_names(written);
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == written[i]) continue;
+      remark(servers_[i],
+             fmt::format("it is called '{}' here: names have 1 to 64 of A-Z a-z 0-9 _ -", names[i]));
+      servers_[i].name = names[i];
+    }
   }
 
   void leave_own() {

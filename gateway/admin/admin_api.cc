@@ -122,8 +122,9 @@ void AdminApi::handle(const PlainRequest& request, const Access& access, PlainSe
   const std::string_view type = request.head.headers.get("Content-Type");
   if (http::trim_white_space(type.substr(0, type.find(';'))) != "application/json")
     return answer(refused(415, "Content-Type must be application/json"));
-  json body = request.body.empty() ? json::object() : json::parse(request.body, nullptr, false);
-  if (!body.is_object()) return answer(refused(400, "the body must be a JSON object"));
+  const json body = request.body.empty() ? json::object() : parse_body(request.body);
+  if (!body.is_object())
+    return answer(refused(400, "the body must be a JSON object, with each of its members once"));
   if (std::string fault = body_fault(route, body); !fault.empty()) return answer(refused(400, fault));
   if (route.call == ApiCall::call_cancel) return cancel(asked, body, std::move(answer));
   answer(route.call == ApiCall::reload ? reload(asked, body) : act_on_server(asked, body));

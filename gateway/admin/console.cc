@@ -180,11 +180,22 @@ PlainResponse Console::page(const PlainRequest& request, const Access& access) {
 
 PlainResponse Console::log_in(const PlainRequest& request, const Access& access) {
   if (access.role) return see_other("../console");
+  if (const auto pause = logins_.pauses().left(request.peer, logins_.now()); pause.count() > 0) {
+    tell_denied(request, request.peer, 429);
+    const int64_t seconds = (pause.count() + 999) / 1000;
+    PlainResponse out =
+        html(429, console_fault_page(fmt::format(
+                      "Too many wrong tokens came from this address. Try again in {} seconds.", seconds)));
+    out.headers.push_back({"Retry-After", std::to_string(seconds)});
+    return out;
+  }
   const std::string token = field(request, "token");
   if (!role_of_token(token, sources_.config.admin)) {
+    logins_.pauses().failed(request.peer, logins_.now());
     tell_denied(request, request.peer, 401);
     return see_other("../console?login=wrong");
   }
+  logins_.pauses().succeeded(request.peer);
   const http::HeaderList& headers = request.head.headers;
   const bool tls = headers.get("Origin").substr(0, 8) == "https://";
   PlainResponse out = see_other("../console");

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "admin/sign_in_pauses.h"
 #include "http/header_list.h"
 #include "net/loop.h"
 
@@ -35,6 +36,10 @@ class ConsoleLogins {
   std::optional<std::string> digest_of(const std::string& login) const;
   static std::string digest(std::string_view token);
 
+  // Of addresses that brought wrong tokens.
+  SignInPauses& pauses() { return pauses_; }
+  std::chrono::milliseconds now() const { return loop_.now(); }
+
   // `login` is empty where nobody has to log in.
   std::string form_token(std::string_view login) const;
   bool takes(std::string_view form_token, std::string_view login) const;
@@ -52,6 +57,7 @@ class ConsoleLogins {
   const std::string key_;
   std::map<std::string, Login> logins_;
   uint64_t next_ = 0;
+  SignInPauses pauses_;
 };
 
 inline constexpr std::string_view kConsoleCookie = "lineward_console";

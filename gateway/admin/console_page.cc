@@ -41,7 +41,7 @@ std::string word(const json& object, const char* key) {
                                                      : std::string();
 }
 
-int64_t count(const json& object, const char* key) {
+int64_t number(const json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
 }
@@ -84,7 +84,7 @@ std::string server_buttons(const ConsoleView& view, const json& server) {
   if (word(server, "kind") == "together") return {};
   const std::string name = word(server, "name");
   const bool held = server.value("held", false);
-  const int64_t calls = count(server, "in_flight");
+  const int64_t calls = number(server, "in_flight");
   std::string buttons;
   if (held) {
     buttons = button("start", "Start", "Start " + name);
@@ -103,23 +103,24 @@ std::string server_rows(const ConsoleView& view) {
     std::string why = word(one, "why");
     const json& breaker = one.contains("breaker") ? one["breaker"] : one;
     if (breaker.contains("left_ms"))
-      why += fmt::format(" circuit open, {} left", time_text(count(breaker, "left_ms")));
+      why += fmt::format(" circuit open, {} left", time_text(number(breaker, "left_ms")));
     std::string pids;
     for (const json& process : list(one, "processes"))
-      pids += fmt::format("{}{}", pids.empty() ? "" : ", ", count(process, "pid"));
+      pids += fmt::format("{}{}", pids.empty() ? "" : ", ", number(process, "pid"));
     const json& said = list(one, "stderr");
     const json& counts = one.contains("counts") ? one["counts"] : one;
-    out += "<tr>" +
-           head_cell(fmt::format("{} <small>{} {} {}</small>", word(one, "name"), word(one, "kind"),
-                                 word(one, "era"), word(one, "server"))) +
-           cell(fmt::format("<span class=\"dot\" data-state=\"{0}\"></span>{0} <small>{1}</small>", state,
-                            why)) +
-           cell(fmt::format("{}/{}", count(one, "in_flight"), count(one, "max_in_flight")), "n") +
-           cell(fmt::format("{}/{}", count(one, "waiting"), count(one, "max_queue")), "n") + cell(pids, "n") +
-           cell(fmt::format("{} calls, {} timeouts, {} cancelled, {} exits", count(counts, "calls"),
-                            count(counts, "timeouts"), count(counts, "cancelled"), count(counts, "exits"))) +
-           cell(said.empty() ? std::string() : word(said.back(), "line"), "mono") +
-           cell(server_buttons(view, one), "acts") + "</tr>\n";
+    out +=
+        "<tr>" +
+        head_cell(fmt::format("{} <small>{} {} {}</small>", word(one, "name"), word(one, "kind"),
+                              word(one, "era"), word(one, "server"))) +
+        cell(
+            fmt::format("<span class=\"dot\" data-state=\"{0}\"></span>{0} <small>{1}</small>", state, why)) +
+        cell(fmt::format("{}/{}", number(one, "in_flight"), number(one, "max_in_flight")), "n") +
+        cell(fmt::format("{}/{}", number(one, "waiting"), number(one, "max_queue")), "n") + cell(pids, "n") +
+        cell(fmt::format("{} calls, {} timeouts, {} cancelled, {} exits", number(counts, "calls"),
+                         number(counts, "timeouts"), number(counts, "cancelled"), number(counts, "exits"))) +
+        cell(said.empty() ? std::string() : word(said.back(), "line"), "mono") +
+        cell(server_buttons(view, one), "acts") + "</tr>\n";
   }
   return out;
 }
@@ -138,10 +139,10 @@ std::string call_rows(const ConsoleView& view) {
   for (const json& one : list(view.calls, "calls")) {
     const std::string id = word(one, "id");
     std::string state = word(one, "state");
-    if (state == "queued") state += fmt::format(", {} ahead", count(one, "ahead"));
+    if (state == "queued") state += fmt::format(", {} ahead", number(one, "ahead"));
     out += "<tr>" + head_cell(fmt::format("<a href=\"?call={0}#call\">{0}</a>", id)) +
-           cell(time_text(count(one, "age_ms")), "n") +
-           cell(one.contains("left_ms") ? time_text(count(one, "left_ms")) : std::string(), "n") +
+           cell(time_text(number(one, "age_ms")), "n") +
+           cell(one.contains("left_ms") ? time_text(number(one, "left_ms")) : std::string(), "n") +
            cell(word(one, "upstream")) +
            cell(fmt::format("{} <b>{}</b>", word(one, "method"), word(one, "target"))) +
            cell(state + " " + progress_text(one)) + cell(word(one, "client")) +
@@ -154,8 +155,8 @@ std::string listen_rows(const ConsoleView& view) {
   std::string out;
   for (const json& one : list(view.listens, "listens")) {
     out += "<tr>" + head_cell(word(one, "upstream")) + cell(word(one, "client")) + cell(word(one, "rpc_id")) +
-           cell(word(one, "listens")) + cell(time_text(count(one, "age_ms")), "n") +
-           cell(std::to_string(count(one, "events")), "n") + "</tr>\n";
+           cell(word(one, "listens")) + cell(time_text(number(one, "age_ms")), "n") +
+           cell(std::to_string(number(one, "events")), "n") + "</tr>\n";
   }
   return out;
 }
@@ -165,8 +166,8 @@ std::string session_rows(const ConsoleView& view) {
   for (const json& one : list(view.sessions, "sessions")) {
     out += "<tr>" + head_cell(word(one, "session")) + cell(word(one, "upstream")) +
            cell(word(one, "client")) + cell(word(one, "revision")) +
-           cell(time_text(count(one, "age_ms")), "n") + cell(time_text(count(one, "idle_ms")), "n") +
-           cell(std::to_string(count(one, "calls")), "n") + "</tr>\n";
+           cell(time_text(number(one, "age_ms")), "n") + cell(time_text(number(one, "idle_ms")), "n") +
+           cell(std::to_string(number(one, "calls")), "n") + "</tr>\n";
   }
   return out;
 }
@@ -175,10 +176,10 @@ std::string ended_rows(const ConsoleView& view) {
   std::string out;
   for (const json& one : list(view.ends, "ends")) {
     out += "<tr>" + head_cell(fmt::format("<a href=\"?call={0}#call\">{0}</a>", word(one, "id"))) +
-           cell(word(one, "reason")) + cell(time_text(count(one, "age_ms")), "n") +
+           cell(word(one, "reason")) + cell(time_text(number(one, "age_ms")), "n") +
            cell(word(one, "upstream")) +
            cell(fmt::format("{} <b>{}</b>", word(one, "method"), word(one, "target"))) +
-           cell(time_text(count(one, "ended_ago_ms")), "n") + "</tr>\n";
+           cell(time_text(number(one, "ended_ago_ms")), "n") + "</tr>\n";
   }
   return out;
 }
@@ -201,9 +202,9 @@ std::string operation_rows(const ConsoleView& view) {
   for (const json& one : list(view.operations, "operations")) {
     const std::string name = word(one, "name");
     out += "<tr>" + head_cell(name.empty() ? word(one, "method") : name) + cell(word(one, "upstream")) +
-           cell(std::to_string(count(one, "calls")), "n") + cell(std::to_string(count(one, "failed")), "n") +
-           cell(shown(one, "p50_ms"), "n") + cell(shown(one, "p95_ms"), "n") +
-           cell(shown(one, "p99_ms"), "n") + "</tr>\n";
+           cell(std::to_string(number(one, "calls")), "n") +
+           cell(std::to_string(number(one, "failed")), "n") + cell(shown(one, "p50_ms"), "n") +
+           cell(shown(one, "p95_ms"), "n") + cell(shown(one, "p99_ms"), "n") + "</tr>\n";
   }
   return out;
 }
@@ -238,8 +239,8 @@ std::string story_section(const ConsoleView& view) {
       word(one, "id"), word(one, "method"), word(one, "target"), word(one, "upstream"), word(one, "client"));
   for (const json& mark : list(one, "timeline"))
     out += "<tr>" + head_cell(word(mark, "step")) +
-           cell(config::format_duration(std::chrono::milliseconds(count(mark, "at_ms"))), "n") +
-           cell(std::to_string(count(mark, "times")), "n") + "</tr>";
+           cell(config::format_duration(std::chrono::milliseconds(number(mark, "at_ms"))), "n") +
+           cell(std::to_string(number(mark, "times")), "n") + "</tr>";
   return out + "</tbody></table></section>";
 }
 
@@ -282,11 +283,11 @@ std::string console_page(const ConsoleView& view) {
                  {"version", html_text(view.version)},
                  {"state", draining ? "draining" : "serving"},
                  {"url", word(view.status, "url")},
-                 {"uptime", time_text(count(view.status, "uptime_ms"))},
-                 {"in_flight", std::to_string(count(view.status, "in_flight"))},
-                 {"waiting", std::to_string(count(view.status, "waiting"))},
-                 {"listens_count", std::to_string(count(view.status, "listens"))},
-                 {"sessions_count", std::to_string(count(view.status, "sessions"))},
+                 {"uptime", time_text(number(view.status, "uptime_ms"))},
+                 {"in_flight", std::to_string(number(view.status, "in_flight"))},
+                 {"waiting", std::to_string(number(view.status, "waiting"))},
+                 {"listens_count", std::to_string(number(view.status, "listens"))},
+                 {"sessions_count", std::to_string(number(view.status, "sessions"))},
                  {"note", html_text(view.note)},
                  {"logout", log_out(view)},
                  {"servers", server_rows(view)},

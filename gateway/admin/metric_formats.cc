@@ -68,19 +68,23 @@ prometheus::ClientMetric classic(const MetricPoint& point, MetricType type) {
   return out;
 }
 
-std::string classic_text(const core::MetricSnapshot& metrics) {
-  std::vector<prometheus::MetricFamily> all;
-  for (const MetricFamily& family : metrics.families) {
-    prometheus::MetricFamily& out = all.emplace_back();
-    out.name = family.name;
-    out.help = family.help;
-    out.type = family.type == MetricType::counter ? prometheus::MetricType::Counter
-               : family.type == MetricType::gauge ? prometheus::MetricType::Gauge
-                                                  : prometheus::MetricType::Histogram;
-    for (const MetricPoint& point : family.points)
-      out.metric.push_back(classic(point, family.type));
-  }
-  return prometheus::TextSerializer().Serialize(all);
+// Of a family these points; its head stands before the first ones alone.
+void add_classic(std::string& text, const MetricFamily& family, size_t from, size_t to) {
+  std::vector<prometheus::MetricFamily> all(1);
+  prometheus::MetricFamily& out = all.front();
+  out.name = family.name;
+  out.help = family.help;
+  out.type = family.type == MetricType::counter ? prometheus::MetricType::Counter
+             : family.type == MetricType::gauge ? prometheus::MetricType::Gauge
+                                                : prometheus::MetricType::Histogram;
+  for (size_t at = from; at < to; ++at)
+    out.metric.push_back(classic(family.points[at], family.type));
+  std::string_view piece;
+  const std::string written = prometheus::TextSerializer().Serialize(all);
+  piece = written;
+  while (from > 0 && !piece.empty() && piece.front() == '#')
+    piece.remove_prefix(std::min(piece.size(), piece.find('\n') + 1));
+  text += piece;
 }
 
 // ---- OpenMetrics ----
@@ -104,25 +108,26 @@ std::string bound_text(double bound) {
 
 class OpenMetrics {
  public:
-  std::string take() {
-    out_ += "# EOF\n";
-    return std::move(out_);
-  }
+  explicit OpenMetrics(std::string& out) : out_(out) {}
 
-  void add(const MetricFamily& family) {
+  // Of a family these points; its head stands before the first ones alone.
+  void add(const MetricFamily& family, size_t from, size_t to) {
     // A counter is named without what its samples end with.
     std::string_view name = family.name;
     const bool counts = family.type == MetricType::counter && ends_total(name);
     if (counts) name.remove_suffix(kTotal.size());
     const bool histogram = family.type == MetricType::histogram;
-    out_ += fmt::format("# HELP {} ", name);
-    append_escaped(out_, family.help);
-    out_ += fmt::format("\n# TYPE {} {}\n", name,
-                        histogram                          ? "histogram"
-                        : counts                           ? "counter"
-                        : family.type == MetricType::gauge ? "gauge"
-                                                           : "unknown");
-    for (const MetricPoint& point : family.points) {
+    if (from == 0) {
+      out_ += fmt::format("# HELP {} ", name);
+      append_escaped(out_, family.help);
+      out_ += fmt::format("\n# TYPE {} {}\n", name,
+                          histogram                          ? "histogram"
+                          : counts                           ? "counter"
+                          : family.type == MetricType::gauge ? "gauge"
+                                                             : "unknown");
+    }
+    for (size_t at = from; at < to; ++at) {
+      const MetricPoint& point = family.points[at];
       if (point.histogram) {
         add(name, point);
       } else {
@@ -179,8 +184,11 @@ class OpenMetrics {
     out_ += value;
   }
 
-  std::string out_;
+  std::string& out_;
 };
+
+// Of one piece.
+constexpr size_t kPoints = 200;
 
 }  // namespace
 
@@ -202,11 +210,26 @@ std::string_view content_type(MetricFormat format) {
 }
 
 std::string metrics_text(const core::MetricSnapshot& metrics, MetricFormat format) {
-  if (format == MetricFormat::classic) return classic_text(metrics);
-  OpenMetrics out;
-  for (const MetricFamily& family : metrics.families)
-    out.add(family);
-  return out.take();
+  MetricsWriter writer(metrics, format);
+  while (writer.write_more()) {
+  }
+  return writer.take();
+}
+
+bool MetricsWriter::write_more() {
+  if (family_ < metrics_.families.size()) {
+    const MetricFamily& family = metrics_.families[family_];
+    const size_t from = point_;
+    point_ = std::min(family.points.size(), from + kPoints);
+    format_ == MetricFormat::classic ? add_classic(text_, family, from, point_)
+                                     : OpenMetrics(text_).add(family, from, point_);
+    if (point_ < family.points.size()) return true;
+    ++family_;
+    point_ = 0;
+    return true;
+  }
+  if (format_ == MetricFormat::open_metrics && !std::exchange(ended_, true)) text_ += "# EOF\n";
+  return false;
 }
 
 }  // namespace lineward::admin

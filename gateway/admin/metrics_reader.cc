@@ -11,6 +11,7 @@
 #include "admin/process_info.h"
 #include "audit/audit.h"
 #include "base/held_bytes.h"
+#include "log/log.h"
 #include "metrics/stats.h"
 
 namespace lineward::admin {
@@ -325,10 +326,13 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     out.add(M::limits, {{"limit", core::label(static_cast<core::Limit>(i))}}, all.limits[i]);
   for (size_t i = 0; i < all.overload.size(); ++i)
     out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
+  out.add(M::log_left_out, {}, log::counts().left_out);
+  out.add(M::log_lost, {}, log::counts().lost);
   if (audit::active()) {
     const audit::Counts records = audit::counts();
     out.add(M::audit_records, {}, records.records);
     out.add(M::audit_lost, {}, records.lost);
+    out.add(M::audit_counted, {}, records.counted);
     out.add(M::audit_writable, {}, records.writable ? 1.0 : 0.0);
   }
   if (!sources.config.replicas.key_file.empty()) {
@@ -397,40 +401,91 @@ void plugin_numbers(Families& out, const Sources& sources) {
 
 }  // namespace
 
-core::MetricSnapshot read_metrics(const Sources& sources) {
+struct MetricsReading::State {
   Families out;
+  bool begun = false;
+  std::string_view client_transport;
+  std::map<std::string, size_t> sessions;
+  std::map<std::string, std::array<Histogram, 8>> client_sessions;
+  std::vector<std::string> servers;  // by name: what they stand for may go between two pieces
+  size_t next = 0;
+  double started = 0;
+
+  void begin(const Sources& sources);
+  void read_server(const Sources& sources, const config::Server& server);
+  void read_gateway(const Sources& sources);
+};
+
+MetricsReading::MetricsReading(const Sources& sources)
+    : sources_(sources), state_(std::make_unique<State>()) {}
+
+MetricsReading::~MetricsReading() = default;
+
+void MetricsReading::State::begin(const Sources& sources) {
+  begun = true;
   bool unix_socket = sources.front().address().rfind("unix:", 0) == 0;
   bool pipe = sources.front().address() == "stdio";
-  std::string_view client_transport = pipe ? "pipe" : unix_socket ? "unix" : "tcp";
-  std::map<std::string, size_t> sessions = sources.sessions();
-  std::map<std::string, std::array<Histogram, 8>> client_sessions;
-  for (const config::Server* shown : sources.servers()) {
-    const config::Server& server = *shown;
-    const UpstreamStats& stats = core::upstream_stats(sources.host(server.name).stats, server.name);
-    const UpstreamStats& first = core::upstream_stats(sources.workers.view(0).stats, server.name);
-    operations(out, stats, stats, {}, client_transport);
-    ends(out, stats, {});
-    waits_and_cancels(out, stats, {});
-    if (first.routed) {
-      const std::string& route = sources.config.together.name;
-      operations(out, *first.routed, stats, route, client_transport);
-      ends(out, *first.routed, route);
-      waits_and_cancels(out, *first.routed, route);
-    }
-    counters(out, stats, first);
-    upstream_now(out, sources, server, sessions[server.name]);
-    for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
-      client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);
+  client_transport = pipe ? "pipe" : unix_socket ? "unix" : "tcp";
+  sessions = sources.sessions();
+  for (const config::Server* shown : sources.servers())
+    servers.push_back(shown->name);
+}
+
+void MetricsReading::State::read_server(const Sources& sources, const config::Server& server) {
+  const UpstreamStats& stats = core::upstream_stats(sources.host(server.name).stats, server.name);
+  const UpstreamStats& first = core::upstream_stats(sources.workers.view(0).stats, server.name);
+  operations(out, stats, stats, {}, client_transport);
+  ends(out, stats, {});
+  waits_and_cancels(out, stats, {});
+  if (first.routed) {
+    const std::string& route = sources.config.together.name;
+    operations(out, *first.routed, stats, route, client_transport);
+    ends(out, *first.routed, route);
+    waits_and_cancels(out, *first.routed, route);
   }
+  counters(out, stats, first);
+  upstream_now(out, sources, server, sessions[server.name]);
+  for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
+    client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);
+}
+
+void MetricsReading::State::read_gateway(const Sources& sources) {
   for (const auto& [transport, histograms] : client_sessions)
     session_durations(out, M::client_session, histograms, transport);
   gateway_now(out, sources, client_transport);
   process_now(out, sources);
   plugin_numbers(out, sources);
+  started = started_at(sources);
+}
+
+bool MetricsReading::read_for(std::chrono::nanoseconds time) {
+  const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(time.count());
+  State& state = *state_;
+  if (!state.begun) state.begin(sources_);
+  std::map<std::string_view, const config::Server*> shown;
+  for (const config::Server* server : sources_.servers())
+    shown.emplace(server->name, server);
+  while (state.next < state.servers.size()) {
+    auto server = shown.find(state.servers[state.next++]);
+    if (server != shown.end()) state.read_server(sources_, *server->second);
+    if (net::Loop::nanoseconds() >= until) return false;
+  }
+  state.read_gateway(sources_);
+  return true;
+}
+
+core::MetricSnapshot MetricsReading::take() {
   core::MetricSnapshot snapshot;
-  snapshot.started = started_at(sources);
-  snapshot.families = out.take();
+  snapshot.started = state_->started;
+  snapshot.families = state_->out.take();
   return snapshot;
+}
+
+core::MetricSnapshot read_metrics(const Sources& sources) {
+  MetricsReading reading(sources);
+  while (!reading.read_for(std::chrono::hours(1))) {
+  }
+  return reading.take();
 }
 
 }  // namespace lineward::admin

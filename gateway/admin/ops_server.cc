@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "admin/metric_formats.h"
-#include "admin/metrics_reader.h"
+#include <utility>
+
 #include "client/http/admission.h"
 #include "log/printable.h"
 
 namespace lineward::admin {
 
 namespace {
+
+// What one piece of a scrape may take of the loop.
+constexpr std::chrono::nanoseconds kPiece{2'000'000};
 
 PlainResponse worker_is_stuck() {
   return plain_text(503, "a worker does not answer: its event loop stands still\n");
@@ -20,9 +23,71 @@ PlainResponse worker_is_stuck() {
 OpsServer::OpsServer(const Sources& sources, const Readiness& readiness)
     : sources_(sources),
       readiness_(readiness),
+      next_piece_(sources.loop),
       server_(sources.loop, [this](const PlainRequest& request, const PlainServer::Answer& answer) {
+        if (may_scrape(request)) return scrape(format_for(request.head.headers.get("Accept")), answer);
         answer(handle(request));
       }) {}
+
+bool OpsServer::may_scrape(const PlainRequest& request) const {
+  return request.path == "/metrics" && request.head.method == "GET" &&
+         !client::check_addresses(request.head.headers, host_rules_, server_.is_loopback());
+}
+
+// ---- metrics ----
+
+void OpsServer::scrape(MetricFormat format, PlainServer::Answer answer) {
+  waiting_.push_back({format, std::move(answer)});
+  if (served_.empty()) go_on();
+}
+
+void OpsServer::go_on() {
+  if (served_.empty()) {
+    if (waiting_.empty()) return;
+    served_ = std::exchange(waiting_, {});
+    reading_ = std::make_unique<MetricsReading>(sources_);
+  }
+  if (!read_and_write()) return next_piece_.start(std::chrono::milliseconds(0), [this] { go_on(); });
+  answer_all([this](MetricFormat format) {
+    PlainResponse page = plain_text(200, pages_[format]);
+    page.content_type = content_type(format);
+    return page;
+  });
+}
+
+// True: each who is served has a page.
+bool OpsServer::read_and_write() {
+  const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(kPiece.count());
+  if (reading_) {
+    bool all = false;
+    if (!sources_.workers.paused([&] { all = reading_->read_for(kPiece); })) {
+      reading_.reset();
+      answer_all([](MetricFormat) { return worker_is_stuck(); });
+      return false;
+    }
+    if (!all) return false;
+    read_ = reading_->take();
+    reading_.reset();
+  }
+  for (const Scraper& one : served_) {
+    if (pages_.count(one.format) > 0) continue;
+    if (!writer_) writer_ = std::make_unique<MetricsWriter>(read_, one.format);
+    do {
+      if (net::Loop::nanoseconds() >= until) return false;
+    } while (writer_->write_more());
+    pages_[one.format] = writer_->take();
+    writer_.reset();
+  }
+  return true;
+}
+
+void OpsServer::answer_all(const std::function<PlainResponse(MetricFormat)>& page) {
+  for (Scraper& one : std::exchange(served_, {}))
+    one.answer(page(one.format));
+  pages_.clear();
+  read_ = {};
+  if (!waiting_.empty()) next_piece_.start(std::chrono::milliseconds(0), [this] { go_on(); });
+}
 
 PlainResponse OpsServer::handle(const PlainRequest& request) const {
   const std::string& path = request.path;
@@ -32,15 +97,6 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
   // A web page must not read this through a name that it points here.
   if (auto refusal = client::check_addresses(request.head.headers, host_rules_, server_.is_loopback()))
     return plain_text(refusal->status, refusal->text + "\n");
-  if (path == "/metrics") {
-    core::MetricSnapshot metrics;
-    bool read = sources_.workers.paused([&] { metrics = read_metrics(sources_); });
-    if (!read) return worker_is_stuck();
-    const MetricFormat format = format_for(request.head.headers.get("Accept"));
-    PlainResponse page = plain_text(200, metrics_text(metrics, format));
-    page.content_type = content_type(format);
-    return page;
-  }
   if (path == "/readyz") return ready(request);
   bool live = readiness_.live();
   return live ? plain_text(200, "ok\n") : plain_text(503, "the event loop stands still\n");

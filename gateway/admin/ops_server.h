@@ -1,8 +1,15 @@
-// The ops listener: probes and metrics, read-only, on an address of its own.
+// The ops listener: probes and metrics, read-only, on an address of its own. Metrics are read and written in
+// pieces, so that hundreds of servers do not hold the loop; those who ask meanwhile share the next scrape.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "admin/metric_formats.h"
+#include "admin/metrics_reader.h"
 #include "admin/plain_http.h"
 #include "admin/readiness.h"
 
@@ -17,11 +24,28 @@ class OpsServer {
 
  private:
   PlainResponse handle(const PlainRequest& request) const;
+  bool may_scrape(const PlainRequest& request) const;
+  void scrape(MetricFormat format, PlainServer::Answer answer);
+  // One piece of what is scraped, a moment's work; the next one comes in another turn of the loop.
+  void go_on();
+  bool read_and_write();
+  void answer_all(const std::function<PlainResponse(MetricFormat)>& page);
   PlainResponse ready(const PlainRequest& request) const;
 
   const Sources& sources_;
   const Readiness& readiness_;
   const config::Listen host_rules_;  // which Host names are ours
+  // Who waits for the scrape that is under way, and for the next one.
+  struct Scraper {
+    MetricFormat format;
+    PlainServer::Answer answer;
+  };
+  std::vector<Scraper> served_, waiting_;
+  std::unique_ptr<MetricsReading> reading_;
+  core::MetricSnapshot read_;
+  std::unique_ptr<MetricsWriter> writer_;
+  std::map<MetricFormat, std::string> pages_;
+  net::Timer next_piece_;
   PlainServer server_;
 };
 

@@ -40,7 +40,7 @@ class PlainSink {
   virtual void write(std::string bytes) = 0;
   // What its reader has not taken yet, in the kernel's buffers not counted.
   virtual size_t backlog() const = 0;
-  // Its reader's machine has acknowledged nothing for three times `quiet` (net/peer_silence.h).
+  // Its reader's machine has acknowledged nothing for nine times `quiet` (net/peer_silence.h).
   virtual bool reader_is_silent(std::chrono::milliseconds quiet) = 0;
   // Nothing more comes; what was written still goes out.
   virtual void end() = 0;

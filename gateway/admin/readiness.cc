@@ -92,6 +92,20 @@ std::vector<Check> Readiness::checks() const {
     }
     out.push_back(std::move(check));
   }
+  size_t servers = 0, starting = 0, away = 0;
+  for (const auto& server : sources_.config.servers) {
+    if (server.disabled) continue;
+    ++servers;
+    const State state = sources_.status(server).state;
+    (state == State::starting ? starting : away) += state == State::ready ? 0 : 1;
+  }
+  // Those that are not required keep nobody waiting.
+  if (starting + away > 0) {
+    out.push_back(
+        {"servers", true,
+         fmt::format("{} of {} are not there yet ({} starting, {} failed or waiting to be tried again)",
+                     starting + away, servers, starting, away)});
+  }
   return out;
 }
 

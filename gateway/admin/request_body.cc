@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
+#include <set>
 #include <string_view>
 #include <vector>
 
 #include "admin/api_schemas.h"
 #include "config/options/names.h"
+#include "json/json_scan.h"
 #include "log/printable.h"
 
 namespace lineward::admin {
@@ -23,6 +26,20 @@ const json& body_schemas() {
 }
 
 }  // namespace
+
+json parse_body(const std::string& text) {
+  std::set<std::string, std::less<>> seen;
+  bool doubled = false;
+  const auto look = [&](int depth, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::key && depth == 1)
+      doubled = !seen.insert(value.get<std::string>()).second || doubled;
+    return true;
+  };
+  if (lineward::json::validate(text, lineward::json::kDepthCeiling) != lineward::json::Fault::none)
+    return json(json::value_t::discarded);
+  json body = json::parse(text, look, false);
+  return doubled ? json(json::value_t::discarded) : body;
+}
 
 std::string body_fault(const ApiRoute& route, const json& body) {
   const json& members = body_schemas().at(std::string(route.body)).at("properties");

@@ -10,6 +10,9 @@
 
 namespace lineward::admin {
 
+// Discarded where it is no JSON, is nested deeply, or says a member of the object twice: who looks over the
+// request might read the one, and we the other.
+nlohmann::json parse_body(const std::string& text);
 // Empty, or what is wrong with the body of a request to this route, which is an object.
 std::string body_fault(const ApiRoute& route, const nlohmann::json& body);
 

@@ -1,6 +1,7 @@
 #include "aggregate/fanned_listen.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -87,6 +87,7 @@ void SubRequest::set_clock() {
            "limits.queueTimeout");
       break;
     case CallPhase::no_room:
+    case CallPhase::no_share:
       also(phase_since_ - queued_for_, member_->server.limits.queue_timeout, EndReason::queue_full,
            "limits.queueTimeout");
       break;
@@ -110,11 +111,16 @@ void SubRequest::late(EndReason reason, milliseconds limit, std::string_view opt
   }
   if (call_ && call_->live()) call_->cancel({"its part did not come in time", reason});
   if (option == "aggregate.partTimeout") core::limit_reached(core::Limit::part_timeout);
-  if (reason == EndReason::queue_full) core::limit_reached(core::Limit::instances);
-  std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
-                          : reason == EndReason::queue_full      ? "had no free process (instances) for"
-                          : reason == EndReason::timeout_startup ? "was not ready for"
-                                                                 : "did not answer";
+  const bool of_share = phase_ == CallPhase::no_share;
+  if (reason == EndReason::queue_full)
+    core::limit_reached(of_share ? core::Limit::principal_share : core::Limit::instances);
+  std::string_view what =
+      reason == EndReason::timeout_queue ? "had no free place for"
+      : reason == EndReason::queue_full
+          ? (of_share ? "had no process beyond this caller's share (listen.principalShare) for"
+                      : "had no free process (instances) for")
+      : reason == EndReason::timeout_startup ? "was not ready for"
+                                             : "did not answer";
   finish(Unexpected<core::Failure>{{reason,
                                     fmt::format("{} {} {} within {} ms (lineward {})", member_->name, what,
                                                 log::Excerpt(method_, 100).string(), limit.count(), option),

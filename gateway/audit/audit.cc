@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "audit/entry.h"
 #include "audit/trail.h"
 #include "json/json_splice.h"
+#include "log/peer_rates.h"
 #include "log/redaction.h"
 
 namespace lineward::audit {
@@ -39,14 +43,69 @@ bool active() {
   return trail() != nullptr;
 }
 
+namespace {
+
+std::atomic<uint64_t> counted{0};
+
+constexpr log::Rate kRefusals{100, 1};
+constexpr log::Rate kRefusalsOfAll{2000, 100};
+
+std::string_view text_of(std::span<const log::Field> fields, std::string_view key) {
+  for (const log::Field& field : fields) {
+    if (field.key == key) return field.text;
+  }
+  return {};
+}
+
+// Of calls those that cost their client no more than a refusal.
+bool is_refusal(Kind kind, std::span<const log::Field> fields) {
+  if (kind != Kind::call) return kind == Kind::refusal;
+  return text_of(fields, "sent") == "no" && !text_of(fields, "code").empty();
+}
+
+void record_anyway(Trail& to, Kind kind, std::span<const log::Field> fields);
+
+// In the order of the fields of the record.
+log::PeerRates& rates() {
+  thread_local log::PeerRates mine(
+      {"from", "who", "server", "end", "status"},
+      [](log::Level, std::string_view, std::span<const std::string> peer, uint64_t count) {
+        Trail* to = trail();
+        if (to == nullptr) return;
+        const std::initializer_list<log::Field> fields{{"from", peer[0]},   {"who", peer[1]},
+                                                       {"server", peer[2]}, {"end", peer[3]},
+                                                       {"status", peer[4]}, {"unrecorded", count}};
+        record_anyway(*to, Kind::refusal, {fields.begin(), fields.size()});
+      });
+  return mine;
+}
+
+bool is_within_rate(Kind kind, std::span<const log::Field> fields) {
+  using std::chrono::milliseconds;
+  if (!is_refusal(kind, fields)) return true;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  if (rates().allows(log::Level::info, "refusal", fields, kRefusals, kRefusalsOfAll,
+                     std::chrono::duration_cast<milliseconds>(now)))
+    return true;
+  counted.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+}  // namespace
+
 void record(Kind kind, std::initializer_list<log::Field> fields) {
   Trail* to = trail();
-  if (to == nullptr) return;
+  const std::span<const log::Field> all(fields.begin(), fields.size());
+  if (to != nullptr && is_within_rate(kind, all)) record_anyway(*to, kind, all);
+}
+
+namespace {
+
+void record_anyway(Trail& to, Kind kind, std::span<const log::Field> fields) {
   const auto is_touched = [](const log::Field& field) {
     return !field.number && redaction::touches(field.text);
   };
-  if (std::none_of(fields.begin(), fields.end(), is_touched))
-    return to->take(kind, {fields.begin(), fields.size()});
+  if (std::none_of(fields.begin(), fields.end(), is_touched)) return to.take(kind, fields);
   // Here and not when it is written: then the rules may have gone. And before a text is cut: half of a secret
   // is not known as one.
   std::vector<std::string> clean;
@@ -57,8 +116,10 @@ void record(Kind kind, std::initializer_list<log::Field> fields) {
     redacted.push_back(field);
     if (!field.number) redacted.back().text = clean.emplace_back(redaction::apply(field.text));
   }
-  to->take(kind, redacted);
+  to.take(kind, redacted);
 }
+
+}  // namespace
 
 std::string recorded_arguments(std::string_view json) {
   Trail* to = trail();
@@ -75,7 +136,9 @@ std::string_view refusal() {
 
 Counts counts() {
   Trail* to = trail();
-  return to == nullptr ? Counts{} : to->counts();
+  Counts all = to == nullptr ? Counts{} : to->counts();
+  all.counted = counted.load(std::memory_order_relaxed);
+  return all;
 }
 
 }  // namespace lineward::audit

@@ -31,7 +31,9 @@ std::string_view name(Kind kind);
 
 // Is anything recorded?
 bool active();
-// Empty values are left out; texts are redacted, and cut where they are long. Keys are literals.
+// Empty values are left out; texts are redacted, and cut where they are long. Keys are literals. What was
+// refused, also as a call that reached no server, has a rate for each peer: what is beyond it is counted, and
+// once a second a record says how many (`unrecorded`).
 void record(Kind kind, std::initializer_list<log::Field> fields);
 // The JSON text of a call's arguments as it is recorded: redacted and cut; empty where they are not wanted.
 std::string recorded_arguments(std::string_view json);
@@ -42,6 +44,7 @@ std::string_view refusal();
 struct Counts {
   uint64_t records = 0;  // taken
   uint64_t lost = 0;     // not taken, for want of room
+  uint64_t counted = 0;  // refusals beyond the rate of their peer, without a record of their own
   bool writable = true;  // what is done now will be on record
 };
 Counts counts();

@@ -12,6 +12,7 @@
 #include "audit/chain.h"
 #include "base/check.h"
 #include "base/freed.h"
+#include "base/regular_file.h"
 
 namespace lineward::audit {
 namespace {
@@ -54,12 +55,15 @@ int no_password(char*, int, int, void*) {
   return -1;
 }
 
-using Reader = EVP_PKEY* (*)(FILE*);
+using Reader = EVP_PKEY* (*)(BIO*);
+constexpr size_t kMaxFile = 64 * 1024;
 
 Result<std::shared_ptr<EVP_PKEY>> read_key(const std::string& path, Reader reader, const char* what) {
-  std::unique_ptr<FILE, Freed<std::fclose>> file(std::fopen(path.c_str(), "re"));
-  if (!file) return fail(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  std::shared_ptr<EVP_PKEY> key(reader(file.get()), EVP_PKEY_free);
+  auto text = read_regular_file(path, kMaxFile);
+  if (!text) return fail(fmt::format("cannot read {}: {}", path, text.error().text));
+  std::unique_ptr<BIO, Freed<BIO_free>> file(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  std::shared_ptr<EVP_PKEY> key(file ? reader(file.get()) : nullptr, EVP_PKEY_free);
+  OPENSSL_cleanse(text->data(), text->size());
   if (!key || EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519)
     return fail(fmt::format("{} holds no {} of Ed25519 in PEM", path, what));
   return key;
@@ -76,7 +80,7 @@ SigningKey::SigningKey(std::shared_ptr<evp_pkey_st> key) : key_(std::move(key)) 
 
 Result<SigningKey> SigningKey::read_private(const std::string& path) {
   auto key = read_key(
-      path, [](FILE* file) { return PEM_read_PrivateKey(file, nullptr, no_password, nullptr); },
+      path, [](BIO* file) { return PEM_read_bio_PrivateKey(file, nullptr, no_password, nullptr); },
       "private key");
   if (!key) return Unexpected<Error>{key.error()};
   return SigningKey(std::move(*key));
@@ -84,7 +88,7 @@ Result<SigningKey> SigningKey::read_private(const std::string& path) {
 
 Result<SigningKey> SigningKey::read_public(const std::string& path) {
   auto key = read_key(
-      path, [](FILE* file) { return PEM_read_PUBKEY(file, nullptr, no_password, nullptr); }, "public key");
+      path, [](BIO* file) { return PEM_read_bio_PUBKEY(file, nullptr, no_password, nullptr); }, "public key");
   if (key) return SigningKey(std::move(*key));
   auto both = read_private(path);
   return both ? std::move(both) : Result<SigningKey>(Unexpected<Error>{key.error()});

@@ -104,6 +104,7 @@ class Verifier {
   uint64_t line_ = 0;
   // Where the chain is.
   bool begun_ = false;
+  bool begins_within_a_file_ = false;  // the only finding yet
   uint64_t seq_ = 0;
   std::string hash_;
   std::string type_;
@@ -222,6 +223,12 @@ void Verifier::record(const Record& record, std::string_view text) {
     verdict_.first = record.seq;
     if (record.seq == 1 && record.prev != kNoHash)
       find(record.seq, "record 1 is not the beginning of a chain");
+    if (record.seq > 1 && record.type != name(Kind::open) && record.type != name(Kind::torn)) {
+      find(record.seq, fmt::format("the beginning of this file was cut off in front of record {}: a file "
+                                   "begins with a record `open`",
+                                   record.seq));
+      begins_within_a_file_ = verdict_.findings.size() == 1;
+    }
     if (record.seq > 1)
       note(record.seq, fmt::format("the chain begins before these files: records 1 to {} are not looked at",
                                    record.seq - 1));
@@ -239,6 +246,12 @@ void Verifier::record(const Record& record, std::string_view text) {
                            seq_, record.seq));
   }
   if (record.type == name(Kind::open)) {
+    // What the file before could not take stands in front of it.
+    const bool moved_on = json::string_value(json::member(text, "after")) == "fault";
+    if (std::exchange(begins_within_a_file_, false) && moved_on && verdict_.found == 1) {
+      verdict_.findings.clear();
+      verdict_.found = 0;
+    }
     const std::string after = json::string_value(json::member(text, "after"));
     if (after == "crash") note(record.seq, "the process before this one did not close the log: it crashed");
     if (after == "fault") note(record.seq, "the file before this one could not be written to its end");

@@ -14,6 +14,7 @@
 #include "adapt/client_file.h"
 #include "adapt/format_yaml.h"
 #include "cli/prepare.h"
+#include "config/options/names.h"
 #include "config/options/read_value.h"
 #include "config/reader/changes.h"
 #include "config/reader/load.h"
@@ -126,6 +127,46 @@ void tell(const std::vector<std::string>& remarks, const Surroundings& around) {
     around.err << "warning: " << one << "\n";
 }
 
+bool has_variable(const adapt::ClientServer& server) {
+  const auto in = [](const std::string& text) { return text.find("${") != std::string::npos; };
+  const auto in_pairs = [&](const adapt::ClientServer::Pairs& pairs) {
+    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return in(pair.second); });
+  };
+  return in(server.command) || in(server.cwd) || in(server.url) || in_pairs(server.env) ||
+         in_pairs(server.headers) || std::any_of(server.args.begin(), server.args.end(), in);
+}
+
+// As YAML that `run` takes: a server that it would refuse is left out. Where a value is known to a running
+// gateway alone, that decides.
+adapt::Adapted as_configuration(adapt::ClientFile& file) {
+  adapt::Adapted adapted = adapt::write_client_file(file, Form::yaml);
+  config::LoadOptions options;
+  options.env = [](std::string_view) { return std::optional<std::string>("x"); };
+  options.as_client_file = true;
+  options.look_at_plugins = false;
+  options.plugins = &plugins::specs();
+  const config::LoadResult read = config::load_text(adapted.text, "lineward.yaml", options);
+  std::vector<std::string> written;
+  for (const adapt::ClientServer& server : file.servers)
+    written.push_back(server.name);
+  const std::vector<std::string> names = config::server_names(written);
+  std::vector<adapt::ClientServer> kept;
+  for (size_t i = 0; i < file.servers.size(); ++i) {
+    adapt::ClientServer& server = file.servers[i];
+    auto wrong = std::find_if(read.left_out.begin(), read.left_out.end(),
+                              [&](const config::LeftOut& one) { return one.name == names[i]; });
+    if (wrong == read.left_out.end() || !server.env_file.empty() || has_variable(server)) {
+      kept.push_back(std::move(server));
+    } else {
+      file.remarks.push_back(
+          fmt::format("server '{}': {}; it is left out", config::clip(server.name), wrong->why));
+    }
+  }
+  const bool all = kept.size() == file.servers.size();
+  file.servers = std::move(kept);
+  return all ? adapted : adapt::write_client_file(file, Form::yaml);
+}
+
 ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
   const auto to = adapt::form_named(flags.to);
   const auto from = adapt::form_named(flags.from);
@@ -137,7 +178,8 @@ ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
   ExitCode code = ExitCode::ok;
   auto file = read_form(flags.file, from, code, around);
   if (!file) return code;
-  const adapt::Adapted adapted = adapt::write_client_file(*file, *to);
+  const adapt::Adapted adapted =
+      *to == Form::yaml ? as_configuration(*file) : adapt::write_client_file(*file, *to);
   if (flags.from == "auto")
     around.err << fmt::format("note: detected as {}; use --from to override\n", adapt::name(file->form));
   tell(adapted.remarks, around);
@@ -207,7 +249,7 @@ ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
                                           file->own.size() == 1 ? "is" : "are"));
       file->own.clear();
     }
-    const adapt::Adapted adapted = adapt::write_client_file(*file, Form::yaml);
+    const adapt::Adapted adapted = as_configuration(*file);
     tell(adapted.remarks, around);
     text += adapted.text;
   }
@@ -249,7 +291,7 @@ bool mean_the_same(const std::string& before, const std::string& after, const st
 
 // Another file in its place, whole or not at all, with its owner and mode. Where `named` is a link, the file
 // that it leads to: the link stays.
-ExitCode replace(const std::string& named, const std::string& text, const Surroundings& around) {
+ExitCode replace_file(const std::string& named, const std::string& text, const Surroundings& around) {
   std::error_code lost;
   const std::string path = std::filesystem::canonical(named, lost).string();
   struct stat info {};
@@ -293,7 +335,7 @@ ExitCode format(const AdaptFlags& flags, const Surroundings& around) {
     print_file(around, *formatted);
     return ExitCode::ok;
   }
-  return *text == *formatted ? ExitCode::ok : replace(path, *formatted, around);
+  return *text == *formatted ? ExitCode::ok : replace_file(path, *formatted, around);
 }
 
 }  // namespace

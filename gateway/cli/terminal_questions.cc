@@ -132,7 +132,7 @@ std::optional<json> TerminalQuestions::field(const std::string& name, const json
       case Heard::line: break;
     }
     if (line.empty()) {
-      if (auto fallback = property.find("default"); fallback != property.end()) return *fallback;
+      if (auto fallback = property.find("default"); fallback != property.end()) return json(*fallback);
       if (!required) return json();
       continue;
     }
@@ -186,7 +186,8 @@ std::optional<json> TerminalQuestions::answer_one(const json& request) {
 std::optional<json> TerminalQuestions::answer(const json& requests) {
   json out = json::object();
   for (auto it = requests.begin(); it != requests.end(); ++it) {
-    auto one = it->is_object() ? answer_one(*it) : said("cancel");
+    std::optional<json> one(std::in_place, said("cancel"));
+    if (it->is_object()) one = answer_one(*it);
     if (!one) return std::nullopt;
     out[it.key()] = std::move(*one);
   }

@@ -175,7 +175,7 @@ ExitCode print_result(const json& result, const CallOptions& options, const Surr
   if (options.raw) {
     around.out << result.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
   } else if (around.out_is_terminal()) {
-    around.out << parts.text;
+    around.out << terminal_text(parts.text);  // a colour of the server's could hide, or imitate us
   } else {
     around.out.verbatim(parts.text);  // into a file or a pipe: nothing of it is changed
   }
@@ -184,7 +184,7 @@ ExitCode print_result(const json& result, const CallOptions& options, const Surr
   if (!options.raw || !options.output.empty()) kept = keep_attachments(parts, options, around);
   if (!options.raw) {
     for (const std::string& note : parts.notes)
-      around.err << "note: " << note << "\n";
+      around.err << "note: " << terminal_text(note) << "\n";
   }
   if (parts.is_error) {
     around.err << "the tool says that it failed\n";
@@ -203,7 +203,7 @@ ExitCode cancel_call(ServerTalk& talk, const Surroundings& around) {
   around.err << "cancelling (Ctrl-C again ends now)\n";
   around.err.flush();
   const std::string became = talk.became_of_cancel();
-  if (!became.empty()) around.err << became;
+  if (!became.empty()) around.err << terminal_text(became);
   return code_of_signal(signal);
 }
 
@@ -234,8 +234,8 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
   // Where not all of them were looked at, the server knows whether there is one of that name.
   if (tool == nullptr && !list.cut) {
     talk.add_held(list.missing);
-    around.err << "error: " << no_such_tool(list.tools, options.tool) << "\n  where  " << talk.where()
-               << "\n  fix    lineward tools lists what there is\n"
+    around.err << "error: " << terminal_text(no_such_tool(list.tools, options.tool)) << "\n  where  "
+               << talk.where() << "\n  fix    lineward tools lists what there is\n"
                << missing_notes(list.missing);
     return ExitCode::failure;
   }
@@ -248,11 +248,11 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
   const std::vector<std::string> lacking = mcp_client::missing(*arguments, schema);
   if (lacking.empty()) return *arguments;
   if (lacking.size() == 1) {
-    around.err << "error: missing argument: " << lacking[0] << "\n";
+    around.err << "error: missing argument: " << terminal_text(lacking[0]) << "\n";
   } else {
     around.err << fmt::format("error: missing arguments of {}\n", config::clip(options.tool));
     for (const std::string& line : lacking)
-      around.err << "  " << line << "\n";
+      around.err << "  " << terminal_text(line) << "\n";
   }
   around.err << "  help: lineward tools --schema " << config::clip(options.tool) << "\n";
   return ExitCode::usage;
@@ -295,7 +295,7 @@ Status<> usable_folder(const std::string& folder) {
 ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surroundings& around) {
   if (answer.kind == Answer::Kind::interrupted) return code_of_signal(talk.interrupts().next());
   if (answer.kind == Answer::Kind::lost) {
-    around.err << "error: " << answer.why << "\n  where  " << talk.where()
+    around.err << "error: " << terminal_text(answer.why) << "\n  where  " << talk.where()
                << "\n  fix    -v shows what happened\n";
     return ExitCode::failure;
   }

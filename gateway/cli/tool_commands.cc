@@ -69,12 +69,12 @@ ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, cons
                  << missing_notes(list.missing);
       return ExitCode::failure;
     }
-    around.out << pretty(tool->value("inputSchema", json::object()));
+    around.out << terminal_text(pretty(tool->value("inputSchema", json::object())));
     return ExitCode::ok;
   }
   const size_t shown = list.tools.size();
   if (flags.format == "json") {
-    around.out << pretty(json{{"tools", std::move(list.tools)}});
+    around.out << terminal_text(pretty(json{{"tools", std::move(list.tools)}}));
   } else if (list.tools.empty()) {
     around.err << "the server has no tools\n";
   } else {

@@ -5,7 +5,8 @@
 namespace lineward::config {
 namespace {
 
-void apply(Timeouts& timeouts, const std::vector<TimeoutOverride>& overrides, std::string_view name) {
+void apply_overrides(Timeouts& timeouts, const std::vector<TimeoutOverride>& overrides,
+                     std::string_view name) {
   for (const auto& o : overrides) {
     if (!glob_match(o.pattern, name)) continue;
     timeouts.request = o.request.value_or(timeouts.request);
@@ -19,8 +20,8 @@ void apply(Timeouts& timeouts, const std::vector<TimeoutOverride>& overrides, st
 
 Timeouts timeouts_for(const Server& server, std::string_view method, std::string_view tool) {
   Timeouts timeouts = server.timeouts;
-  apply(timeouts, server.method_timeouts, method);
-  if (!tool.empty()) apply(timeouts, server.tool_timeouts, tool);
+  apply_overrides(timeouts, server.method_timeouts, method);
+  if (!tool.empty()) apply_overrides(timeouts, server.tool_timeouts, tool);
   return timeouts;
 }
 

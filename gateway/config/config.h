@@ -48,7 +48,8 @@ struct Limits {
   uint32_t max_in_flight = 64;  // per server; listens and parked calls are not counted
   uint32_t max_queue = 256;
   milliseconds queue_timeout = 10s;
-  uint32_t max_parked = 256;                 // calls that wait for their client's retry
+  uint32_t max_parked = 256;           // calls that wait for their client's retry
+  uint32_t max_parked_per_caller = 8;  // of them, those that keep their places when another caller wants one
   uint64_t max_parked_bytes = 16ull << 20;   // what was asked meanwhile, and results that came too early
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
   uint64_t max_list_bytes = 4ull << 20;      // of one answer, that have to be gone through item by item
@@ -158,7 +159,8 @@ struct Server {
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
   MissingSession missing_session = MissingSession::adopt;
-  uint32_t instances = 64;  // at most that many processes
+  milliseconds reclaim_after = 1min;  // from then on an idle session gives up its process for another
+  uint32_t instances = 64;            // at most that many processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts
@@ -197,11 +199,11 @@ struct Listen {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
-  milliseconds head_timeout = 10s;   // a whole request head, from its first byte
-  milliseconds read_timeout = 30s;   // a whole request body
-  milliseconds write_timeout = 30s;  // a client that takes nothing of its answer
-  milliseconds idle_timeout = 75s;   // a keep-alive connection with nothing in flight
-  milliseconds keep_alive = 15s;     // SSE comment on a quiet stream
+  milliseconds head_timeout = 10s;    // a whole request head, from its first byte
+  milliseconds read_timeout = 30s;    // a whole request body
+  milliseconds write_timeout = 30s;   // a client that takes nothing of its answer
+  milliseconds idle_timeout = 11min;  // a keep-alive connection with nothing in flight
+  milliseconds keep_alive = 5s;       // SSE comment on a quiet stream
   uint64_t max_body_bytes = 8ull << 20;
   uint32_t max_head_bytes = 32 * 1024;
   uint32_t max_fields = 100;
@@ -320,7 +322,9 @@ struct Config {
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
   std::vector<Server> servers;       // in the order of the file
-  Server together;                   // what `defaults` say of a call at the aggregate; its name is the path
+  // What ${env:} and ${file:} gave, wherever it stands, and what therefore no text shows (config/secrets.h).
+  std::vector<std::string> given_secrets;
+  Server together;  // what `defaults` say of a call at the aggregate; its name is the path
 };
 
 }  // namespace lineward::config

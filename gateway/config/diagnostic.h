@@ -20,6 +20,12 @@ struct Diagnostic {
   std::string origin;  // a flag or an environment variable when the value came from there
 };
 
+// A server of a client's own file in which something is wrong.
+struct LeftOut {
+  std::string name;  // as it is written
+  std::string why;
+};
+
 // A stretch of the file that is never shown: values of env and headers. The end is one past the last
 // character.
 struct SecretSpan {

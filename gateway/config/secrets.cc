@@ -93,6 +93,7 @@ class Secrets {
     add(server.credentials.private_key);
     add_userinfo(server.proxy);
   }
+  void add_given(const std::string& value) { add(value); }
   std::vector<std::string> take() { return std::move(out_); }
 
  private:
@@ -167,6 +168,8 @@ bool is_harmless(std::string_view name, std::string_view value) {
 
 std::vector<std::string> secrets_of(const Config& config) {
   Secrets out(&config);
+  for (const std::string& value : config.given_secrets)
+    out.add_given(value);
   for (const Server& server : config.servers)
     out.add(server);
   return out.take();

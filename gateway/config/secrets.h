@@ -11,10 +11,10 @@
 
 namespace lineward::config {
 
-// Values of `env` and `headers` but for those that is_harmless() knows, those of a header without its scheme
-// and of each cookie, of the query of a `url`, of `clientCredentials`, the credentials of a `proxy`; each in
-// the forms in which texts have it: without blanks at its ends, escaped as in JSON, line by line. Never what
-// is the name of a server.
+// What variables gave (Config::given_secrets); values of `env` and `headers` but for those that is_harmless()
+// knows, those of a header without its scheme and of each cookie, of the query of a `url`, of
+// `clientCredentials`, the credentials of a `proxy`; each in the forms in which texts have it: without blanks
+// at its ends, escaped as in JSON, line by line. Never what is the name of a server.
 std::vector<std::string> secrets_of(const Config& config);
 
 // Likewise of one server, and harmless values too: of an environment and of headers nothing is told to those

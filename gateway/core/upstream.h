@@ -56,6 +56,7 @@ Failure not_in_service(const std::string& server);
 enum class CallPhase : uint8_t {
   queued,    // waits for a free place
   no_room,   // likewise, for a process: as many run as may, and none of them is free to go (instances)
+  no_share,  // likewise, where places are left for other callers only (listen.principalShare)
   starting,  // waits for its server to be up
   written    // the server has it (or its bytes are on their way and cannot be taken back)
 };
@@ -207,8 +208,11 @@ class ScopeOwner {
   virtual void on_scope_reset() = 0;
   // The server has ended the session behind this one: the client has to initialise anew. Told once.
   virtual void on_scope_ended() {}
-  // Does a client stand behind it that may come back? Its process is never taken for a newcomer then.
+  // Does a client stand behind it that may come back? Its process is not taken for a newcomer then, unless
+  // the session is idle for long (unused_for), or its caller has more than its share.
   virtual bool is_lived_in() const { return true; }
+  // For how long its client has neither called nor sent anything, nor had a stream; nothing: it has one now.
+  virtual std::optional<std::chrono::milliseconds> unused_for() const { return std::nullopt; }
 
  protected:
   ~ScopeOwner() = default;
@@ -230,7 +234,7 @@ struct UpstreamStatus {
 
 // Before any process or place is anybody's.
 constexpr bool waits_in_line(CallPhase phase) {
-  return phase == CallPhase::queued || phase == CallPhase::no_room;
+  return phase == CallPhase::queued || phase == CallPhase::no_room || phase == CallPhase::no_share;
 }
 
 constexpr std::string_view name(UpstreamStatus::State state) {

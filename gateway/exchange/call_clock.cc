@@ -14,7 +14,8 @@ namespace {
 constexpr CallStep step_of(CallPhase phase) {
   switch (phase) {
     case CallPhase::queued: return CallStep::queued;
-    case CallPhase::no_room: return CallStep::no_room;
+    case CallPhase::no_room:
+    case CallPhase::no_share: return CallStep::no_room;
     case CallPhase::starting: return CallStep::starting;
     case CallPhase::written: break;
   }
@@ -166,8 +167,9 @@ void CallClock::rearm() {
       return arm(left(queued_for_, queue_timeout),
                  {EndReason::timeout_queue, queue_timeout, "limits.queueTimeout"});
     case CallPhase::no_room:
+    case CallPhase::no_share:
       return arm(left(queued_for_, queue_timeout),
-                 {EndReason::queue_full, queue_timeout, "limits.queueTimeout"});
+                 {EndReason::queue_full, queue_timeout, "limits.queueTimeout", phase_});
     case CallPhase::starting:
       return arm(left(starting_for_, limits_.startup),
                  {EndReason::timeout_startup, limits_.startup, "timeouts.startup"});
@@ -219,6 +221,7 @@ void CallClock::show(CallView& view) const {
   switch (phase_) {
     case CallPhase::queued:
     case CallPhase::no_room:
+    case CallPhase::no_share:
       view.state = CallState::queued;
       view.queued_for += loop_.now() - phase_since_;
       break;

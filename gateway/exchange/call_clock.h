@@ -31,7 +31,8 @@ class CallClock {
   struct Due {
     mcp::EndReason reason{};
     milliseconds limit{0};
-    std::string_view option;  // the name of the limit
+    std::string_view option;                          // the name of the limit
+    core::CallPhase phase = core::CallPhase::queued;  // of queue_full: for what it waited
   };
   using Rings = std::function<void(const Due& due)>;
   // A part of a merged answer ends itself, and cannot take longer: the most that a configuration may give to

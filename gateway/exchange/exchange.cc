@@ -399,11 +399,20 @@ void Exchange::deadline(const CallClock::Due& due) {
                          due.limit.count(), due.option);
       break;
     case EndReason::queue_full:
-      core::limit_reached(core::Limit::instances);
-      text = fmt::format(
-          "{} runs as many processes as it may (instances: {}), and none of them was free within {} ms "
-          "(lineward {})",
-          server_->name, server_->instances, due.limit.count(), due.option);
+      if (due.phase == core::CallPhase::no_share) {
+        core::limit_reached(core::Limit::principal_share);
+        text = fmt::format(
+            "this caller has its share of the processes of {} ({} of instances: {}, listen.principalShare), "
+            "another caller waits for the rest, and none of its own was free within {} ms (lineward {})",
+            server_->name, Account::share_of(server_->instances), server_->instances, due.limit.count(),
+            due.option);
+      } else {
+        core::limit_reached(core::Limit::instances);
+        text = fmt::format(
+            "{} runs as many processes as it may (instances: {}), and none of them was free within {} ms "
+            "(lineward {})",
+            server_->name, server_->instances, due.limit.count(), due.option);
+      }
       retry_after_ms_ = std::max<int64_t>(due.limit.count(), 1000);
       reply_->add_headers({{"Retry-After", std::to_string((retry_after_ms_ + 999) / 1000)}});
       break;

@@ -67,7 +67,9 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
                     {"principal", from.caller ? std::string_view(from.caller->name) : std::string_view()},
                     {"remote", from.peer},
                     {"trace_id", exchange_.plugins_ ? exchange_.plugins_->trace_id() : std::string_view()},
-                    {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}});
+                    {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}},
+                   // What reached no server costs its client next to nothing.
+                   failed && !exchange_.clock_.was_written() ? log::Rated::yes : log::Rated::no);
 }
 
 void ExchangeReport::record_end(EndReason reason, int code) const {

@@ -73,6 +73,12 @@ class ParkTable::Parked final : public core::CallOwner {
  private:
   void on_call_phase(core::CallPhase) override {}
   void on_call_failed(const core::Failure& failure) override {
+    // Its server's transport has ended it as its own limit would have (limits.maxParkedPerCaller).
+    if (failure.reason == EndReason::timeout_park) {
+      ++call.stats->park_timeouts;
+      table_.cancelling_(call, core::initiator_of(failure.reason));
+      return table_.end(*this, failure.reason, StateFault::expired, failure.text);
+    }
     table_.end(*this, failure.reason, StateFault::lost, "the call is gone: " + failure.text);
   }
   void on_call_message(mcp::Message&& message) override {

@@ -283,6 +283,11 @@ bool SessionLink::is_lived_in() const {
   return session != nullptr && !session->forsaken;
 }
 
+std::optional<std::chrono::milliseconds> SessionLink::unused_for() const {
+  const client::Session* session = finder_.session(scope_.session);
+  return session == nullptr || !questions_.empty() ? std::nullopt : session->unused_for();
+}
+
 void SessionLink::on_scope_reset() {
   task_tokens_.clear();  // another process gives them to other calls
   auto lost = std::move(questions_);

@@ -46,6 +46,7 @@ class SessionLink final : public core::ScopeOwner {
   void on_scope_reset() override;
   void on_scope_ended() override { finder_.session_lost(scope_.session); }
   bool is_lived_in() const override;
+  std::optional<std::chrono::milliseconds> unused_for() const override;
   // 2025-11-25 tasks: progress under this token of ours goes on, to the client under its own.
   void task_started(std::string_view token, const std::string& client_token);
   // The client answers a question; unknown ones are dropped. True: it was asked by way of another replica,

@@ -137,7 +137,12 @@ void SessionLinks::end(const std::string& id) {
 
 // Not from here: the call that learnt of it may be on the stack, and is to be told first.
 void SessionLinks::session_lost(const std::string& id) {
-  loop_.defer(lifetime_, [this, id] { end(id); });
+  loop_.defer(lifetime_, [this, id] {
+    if (session(id) == nullptr) return;
+    for (Exchange* exchange : exchanges_.of_session(id))
+      exchange->tell(EndReason::upstream_protocol, "the server has ended this session; initialize again");
+    end(id);
+  });
 }
 
 void SessionLinks::end_idle_of(const UpstreamLease& retired, Retirement how) {

@@ -68,6 +68,10 @@ class HttpConnection final : public net::StreamOwner {
   // Back-pressure: stops reading, or goes on. What was read already is still given out.
   void pause();
   void resume();
+  // Nothing more is read in this turn of the loop.
+  void leave_to_others() {
+    if (stream_ && !closed_) stream_->put_back({});
+  }
   // Ends it at once, whatever is on its way.
   void close();
 

@@ -50,7 +50,7 @@ class HttpDocument final : public HttpTransferOwner {
     if (info.status != 200) return fail(502, fmt::format("was answered with HTTP {}", info.status));
     if (!is_json(info.headers.get("Content-Type"))) return fail(502, "is no application/json");
     std::string_view coding = info.headers.get("Content-Encoding");
-    if (!coding.empty() && !http::equals_ignoring_case(coding, "identity"))
+    if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates())
       return fail(502, "came compressed");
   }
   void on_transfer_body(std::string&& bytes) override {
@@ -62,7 +62,7 @@ class HttpDocument final : public HttpTransferOwner {
   void on_transfer_failed(const HttpFault&) override { fail(502, "could not be fetched"); }
 
   void fail(int status, const std::string& why) {
-    finish(Unexpected<core::NoDocument>{{status, "the server's protected-resource metadata " + why}});
+    finish(Unexpected<core::NoDocument>{{status, "the server's metadata " + why}});
   }
   void finish(Result<std::string, core::NoDocument> result) {
     limit_.stop();

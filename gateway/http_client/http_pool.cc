@@ -1,9 +1,12 @@
 #include "http_client/http_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/spare_texts.h"
 #include "http/header_list.h"
+#include "http_client/body_inflater.h"
 #include "http_client/http_headers.h"
 #include "http_client/request_secrets.h"
 #include "log/log.h"
@@ -17,7 +20,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kQuietTime{1000};
 constexpr size_t kQuietBytes = 64 * 1024;
 constexpr size_t kMaxFinishing = 64;
-constexpr uint32_t kMaxRefusals = 2;  // of credentials, for one request
+constexpr uint32_t kMaxRefusals = 2;   // of credentials, for one request
+constexpr uint32_t kMaxRedirects = 3;  // likewise
+// A longer request that went out on a new connection is not kept until its response comes.
+constexpr size_t kRepeatable = 64 * 1024;
 constexpr milliseconds kSweepEvery{1000};
 
 }  // namespace
@@ -70,15 +76,61 @@ void HttpTransfer::await_credentials() {
 bool HttpTransfer::ask_again(const http::ResponseInfo& info) {
   if (refusals_ >= kMaxRefusals || !pool_.credentials_->refused(authorization_, info)) return false;
   ++refusals_;
+  say_again();
+  return true;
+}
+
+void HttpTransfer::say_again() {
   connection_->close();
   pool_.loop().retire(std::move(connection_));
   sent_ = false;
-  if (pool_.credentials_->state() == RequestCredentials::State::missing) {
-    await_credentials();
-  } else {
-    begin(false);
-  }
+  const bool missing =
+      pool_.credentials_ != nullptr && pool_.credentials_->state() == RequestCredentials::State::missing;
+  missing ? await_credentials() : begin(false);
+}
+
+// The server wants the same request at another path of its own, and accepted nothing (RFC 9110 15.4.8 and
+// 15.4.9). True: it is on its way there.
+bool HttpTransfer::follow(const http::ResponseInfo& info) {
+  const bool says_where = info.status == 307 || info.status == 308;
+  if (!pool_.liberal_ || !says_where || is_given_away_ || redirects_ >= kMaxRedirects ||
+      !request_.host.empty())
+    return false;
+  if (info.headers.count("Location") != 1) return false;
+  HttpUrl from = pool_.url_;
+  from.target = request_.target.empty() ? pool_.target() : request_.target;
+  auto target = resolve_target(from, info.headers.get("Location"));
+  if (!target || *target == from.target) return false;
+  if (redirects_++ == 0) is_servers_own_ = request_.target.empty();
+  if (is_servers_own_) pool_.moved_to(*target);
+  request_.target = std::move(*target);
+  say_again();
   return true;
+}
+
+void HttpTransfer::fail(HttpFault fault) {
+  close();
+  owner_->on_transfer_failed(fault);
+}
+
+// What a stream says in one piece is bounded like a message, and so is any other body as a whole.
+void HttpTransfer::inflate(const std::string& bytes) {
+  const uint64_t most = pool_.options_.limits.body_bytes;
+  std::string out;
+  switch (inflater_->add(bytes, most - std::min<uint64_t>(most, inflated_), out)) {
+    case BodyInflater::Result::ok: break;
+    case BodyInflater::Result::broken:
+      return fail({mcp::EndReason::upstream_protocol, "sent a compressed response that is broken"});
+    case BodyInflater::Result::too_long: {
+      HttpFault fault{
+          mcp::EndReason::upstream_protocol,
+          fmt::format("sent a compressed response of more than {} bytes (limits.maxMessageBytes)", most)};
+      fault.oversize = true;
+      return fail(std::move(fault));
+    }
+  }
+  if (!is_stream_) inflated_ += out.size();
+  if (!out.empty()) owner_->on_transfer_body(std::move(out));
 }
 
 void HttpTransfer::begin(bool fresh) {
@@ -97,7 +149,9 @@ void HttpTransfer::on_connected() {
   if (credentials != nullptr) authorization_ = credentials->authorization();
   std::string head = pool_.render_head(request_, authorization_);
   connection_->send(std::move(head), request_.body);
-  if (!reused_ && credentials == nullptr) {
+  const bool may_be_redirected = pool_.liberal_ && request_.body.size() <= kRepeatable;
+  if (!reused_ && credentials == nullptr && !may_be_redirected) {
+    is_given_away_ = true;
     SpareTexts::give(std::move(request_.body));  // nothing makes us say it again
     held_.set(0);
   }
@@ -119,16 +173,23 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
           {mcp::EndReason::upstream_unreachable, "refuses the access token that Lineward got (401)", false});
     }
   }
+  if (follow(info)) return;
+  if (redirects_ == 0 && request_.target.empty() && info.status == 404) pool_.moved_to({});
+  SpareTexts::give(std::move(request_.body));  // nothing makes us say it again
+  held_.set(0);
+  if (pool_.liberal_) inflater_ = BodyInflater::for_coding(info.headers.get("Content-Encoding"));
   owner_->on_transfer_head(info);
 }
 
 void HttpTransfer::on_response_body(std::string&& bytes) {
-  if (!quiet_) return owner_->on_transfer_body(std::move(bytes));
+  if (!quiet_) return inflater_ ? inflate(bytes) : owner_->on_transfer_body(std::move(bytes));
   quiet_bytes_ += bytes.size();
   if (quiet_bytes_ > kQuietBytes) end_quietly();
 }
 
 void HttpTransfer::on_response_complete() {
+  if (inflater_ && !quiet_ && !inflater_->finish())
+    return fail({mcp::EndReason::upstream_protocol, "sent a compressed response that was cut off"});
   auto connection = std::move(connection_);
   connection->set_owner(nullptr);
   closed_ = true;
@@ -156,10 +217,11 @@ void HttpTransfer::on_connection_failed(const HttpFault& fault) {
 }
 
 std::string HttpTransfer::without_credentials(std::string text) const {
-  return without_secrets(text, request_, pool_.url_.target, authorization_);
+  return without_secrets(text, request_, pool_.target(), authorization_);
 }
 
 void HttpTransfer::unlimited_body() {
+  is_stream_ = true;
   if (connection_) connection_->unlimited_body();
 }
 
@@ -372,6 +434,14 @@ void HttpPool::finished(HttpTransfer& transfer) {
   finishing_.erase(found);
 }
 
+// Remembered for all: a server that redirects `/mcp` to `/mcp/` does so each time.
+void HttpPool::moved_to(std::string target) {
+  if (moved_ == target) return;
+  moved_ = std::move(target);
+  post_start_.clear();
+  append_start(post_start_, "POST", {}, {});
+}
+
 // Up to the headers that a request brings along. An empty target or host is the URL's own.
 void HttpPool::append_start(std::string& head, std::string_view method, std::string_view target,
                             std::string_view host) const {
@@ -381,7 +451,7 @@ void HttpPool::append_start(std::string& head, std::string_view method, std::str
     head += "http://";
     head += url_.host_header;
   }
-  head += target.empty() ? std::string_view(url_.target) : target;
+  head += target.empty() ? std::string_view(this->target()) : target;
   head += " HTTP/1.1\r\nHost: ";
   head += host.empty() ? std::string_view(url_.host_header) : host;
   head += "\r\n";

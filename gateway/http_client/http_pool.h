@@ -79,6 +79,7 @@ class HttpTransferOwner {
   ~HttpTransferOwner() = default;
 };
 
+class BodyInflater;
 class HttpPool;
 
 // One request and its response. Its owner may close() it in any callback, and frees it at the end of the
@@ -95,10 +96,15 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   void pause() {
     if (connection_) connection_->pause();
   }
+  void leave_to_others() {
+    if (connection_) connection_->leave_to_others();
+  }
   void resume() {
     if (connection_) connection_->resume();
   }
   bool sent() const { return sent_; }
+  // The response's body is compressed, and comes as it was before.
+  bool inflates() const { return inflater_ != nullptr; }
   // `text` without what this request carried and nobody else may see: what a server says to a refused key may
   // hold the key.
   std::string without_credentials(std::string text) const;
@@ -114,6 +120,10 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   void begin(bool fresh);
   void await_credentials();
   bool ask_again(const http::ResponseInfo& info);
+  void say_again();
+  bool follow(const http::ResponseInfo& info);
+  void inflate(const std::string& bytes);
+  void fail(HttpFault fault);
   void on_connected() override;
   void on_request_drained() override;
   void on_response_head(const http::ResponseInfo& info) override;
@@ -134,6 +144,12 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   bool quiet_ = false;         // nobody wants the rest
   std::string authorization_;  // as it was sent, where it is Lineward's own
   uint32_t refusals_ = 0;
+  uint32_t redirects_ = 0;
+  std::unique_ptr<BodyInflater> inflater_;
+  bool is_given_away_ = false;   // its body cannot be said again
+  bool is_servers_own_ = false;  // it was for the server's own target before it was redirected
+  bool is_stream_ = false;
+  size_t inflated_ = 0;  // of a body that is no stream
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
   net::Deferred connected_later_;
@@ -177,6 +193,8 @@ class HttpPool {
   std::string_view server() const {
     return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
   }
+  // Redirects 307 and 308 to the same origin are followed, and gzip and deflate are read.
+  void be_liberal() { liberal_ = true; }
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
   // Limits for what begins from here on; the proxy stays.
@@ -207,6 +225,9 @@ class HttpPool {
   void look_again();
   void sweep();
   void refresh_addresses();
+  // Where requests go that name no target: the URL's, or where the server has redirected them to.
+  const std::string& target() const { return moved_.empty() ? url_.target : moved_; }
+  void moved_to(std::string target);
   void append_start(std::string& head, std::string_view method, std::string_view target,
                     std::string_view host) const;
   std::string render_head(const HttpRequest& request, const std::string& authorization) const;
@@ -215,7 +236,9 @@ class HttpPool {
   const HttpUrl& url_;
   std::shared_ptr<net::TlsContext> tls_;
   PoolOptions options_;
-  const bool by_url_;                        // through a proxy that is told the whole URL (RFC 9112 3.2.2)
+  const bool by_url_;  // through a proxy that is told the whole URL (RFC 9112 3.2.2)
+  bool liberal_ = false;
+  std::string moved_;                        // the target that a redirect named
   std::string post_start_;                   // of a usual request's head
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
   std::vector<Idle> idle_;                   // the one used last is at the end

@@ -1,6 +1,7 @@
 #include "http_client/oauth_client.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>

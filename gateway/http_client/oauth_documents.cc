@@ -1,6 +1,7 @@
 #include "http_client/oauth_documents.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/rand.h>
 
 #include <algorithm>

@@ -28,6 +28,12 @@ class Carried {
     if (is_public(name)) return;
     add(value);
     add(value.substr(value.rfind(' ') + 1));
+    if (!http::equals_ignoring_case(name, "Cookie")) return;
+    for (std::string_view rest = value; !rest.empty();) {
+      const std::string_view pair = rest.substr(0, rest.find(';'));
+      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+      add(http::trim_white_space(pair.substr(pair.find('=') + 1)));
+    }
   }
   std::string hidden_in(std::string_view text) const {
     constexpr size_t kShortestCarried = 6;  // shorter ones are words that mean something else

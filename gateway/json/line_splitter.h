@@ -1,6 +1,7 @@
 // Lines out of a byte stream, split at any byte. '\n' ends a line; one '\r' before it is cut. Pure.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -20,8 +21,13 @@ class LineSplitter {
   // long one. False when a line grew over the limit; then it is lost.
   template <class F>
   bool feed(std::string_view bytes, F&& on_line) {
+    return feed_some(bytes, SIZE_MAX, std::forward<F>(on_line));
+  }
+  // The same for at most so many lines: what is left of `bytes` comes again later.
+  template <class F>
+  bool feed_some(std::string_view& bytes, size_t lines, F&& on_line) {
     constexpr bool kOutlined = !std::is_invocable_v<F, std::string>;
-    while (!bytes.empty()) {
+    for (; !bytes.empty() && lines > 0; --lines) {
       const void* end = std::memchr(bytes.data(), '\n', bytes.size());
       size_t take = end ? static_cast<size_t>(static_cast<const char*>(end) - bytes.data()) : bytes.size();
       if (partial_.size() + take > max_bytes_) {
@@ -34,7 +40,10 @@ class LineSplitter {
       partial_.append(bytes.substr(0, take));
       held_.set(partial_.size());
       if constexpr (kOutlined) outline_.more(partial_);
-      if (end == nullptr) return true;
+      if (end == nullptr) {
+        bytes = {};
+        return true;
+      }
       bytes.remove_prefix(take + 1);
       std::string line;
       line.swap(partial_);

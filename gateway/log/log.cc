@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <climits>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "base/line_output.h"
+#include "log/peer_rates.h"
 #include "log/printable.h"
 #include "log/redaction.h"
 #include "log/tap.h"
@@ -29,6 +31,9 @@ namespace lineward::log {
 namespace {
 
 constexpr size_t kMaxLine = 4096;
+
+std::atomic<uint64_t> left_out_lines{0};
+std::atomic<uint64_t> lost_lines{0};
 
 // stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
 // rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
@@ -65,14 +70,20 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     std::lock_guard<std::mutex> lock(one_at_a_time);
     // In front: what is told last may find no room.
     const bool tells = dropped_ > 0;
-    if (tells)
-      lines_.insert(0, fmt::format("(lineward dropped {} log lines: the reader was too slow)\n", dropped_));
+    if (tells) {
+      lines_.insert(0, fmt::format("(lineward dropped {} log lines: {})\n", dropped_,
+                                   error_ == 0 ? "the reader was too slow" : std::strerror(error_)));
+    }
     // A pipe with room takes a page without blocking; more goes in pages.
-    const uint64_t lost = output.put(lines_, PIPE_BUF, [](std::string_view piece) -> ssize_t {
+    const uint64_t lost = output.put(lines_, PIPE_BUF, [this](std::string_view piece) -> ssize_t {
       pollfd out{STDERR_FILENO, POLLOUT, 0};
+      error_ = 0;
       if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return -1;
-      return ::write(STDERR_FILENO, piece.data(), piece.size());
+      const ssize_t taken = ::write(STDERR_FILENO, piece.data(), piece.size());
+      if (taken < 0) error_ = errno;
+      return taken;
     });
+    lost_lines.fetch_add(std::min(lost, count_), std::memory_order_relaxed);
     const bool told = lost < count_ + (tells ? 1 : 0);
     dropped_ = told ? lost : dropped_ + count_;
     lines_.clear();
@@ -86,6 +97,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   uint64_t count_ = 0;
   bool urgent_ = false;  // there is a warning among them
   uint64_t dropped_ = 0;
+  int error_ = 0;  // of the last write; 0: nobody reads
 };
 
 struct Settings {
@@ -134,6 +146,7 @@ void tell_taps(std::unique_lock<std::mutex> lock, Level level, std::string_view 
 }
 
 void write_line(Level level, std::string_view event, std::initializer_list<Field> fields);
+bool is_within_rate(Level level, std::string_view event, std::initializer_list<Field> fields);
 
 // Where this thread's lines gather; null until it has some. A plain pointer, for the signal handler.
 thread_local StderrSink* sink = nullptr;
@@ -385,7 +398,7 @@ std::string render(Format format, Level level, std::string_view event, std::init
 
 void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields) {
   const auto& s = settings();
-  if (!s.ready) return;
+  if (!s.ready || !enabled(level) || !is_within_rate(level, event, fields)) return;
   // Of a loop that stands still, which may stand in the tap.
   if (is_tapped(level))
     tell_taps({tapped().one_at_a_time, std::try_to_lock}, level, event, fields, Often::no);
@@ -401,17 +414,78 @@ void tell(const std::string& text) {
   if (std::fputs(terminal_text(text).c_str(), stderr) < 0) std::clearerr(stderr);
 }
 
-void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
-  if (!settings().ready) return;
-  if (is_written(level)) write_line(level, event, fields);
-  if (is_tapped(level)) tell_taps(std::unique_lock(tapped().one_at_a_time), level, event, fields, Often::no);
+namespace {
+
+constexpr Rate kOften{1000, 100};   // lines that a program writes of itself
+constexpr Rate kSessions{100, 20};  // a client opens one for each run
+constexpr Rate kDebug{500, 50};
+constexpr Rate kOthers{20, 1};
+constexpr double kAllPeers = 50;  // of what one may
+
+Rate rate_of(Level level, std::string_view event) {
+  if (event == "upstream.stderr" || event == "plugin.stderr" || event == "plugin.log") return kOften;
+  if (event == "session.open" || event == "session.close") return kSessions;
+  return level == Level::debug ? kDebug : kOthers;
 }
 
-void write_often(Level level, std::string_view event, std::initializer_list<Field> fields) {
-  if (!settings().ready) return;
+void tell_left_out_lines(Level level, std::string_view event, std::span<const std::string> peer,
+                         uint64_t lines);
+
+// In the order of the fields of tell_left_out_lines(). A `kind` may be a client's word where there is a
+// `reason` besides.
+PeerRates& peer_rates() {
+  thread_local PeerRates mine({"upstream", "remote", "peer", "plugin", "reason", "state"},
+                              tell_left_out_lines);
+  return mine;
+}
+
+bool is_within_rate(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  using std::chrono::milliseconds;
+  const Rate rate = rate_of(level, event);
+  const auto now =
+      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
+  if (peer_rates().allows(level, event, {fields.begin(), fields.size()}, rate,
+                          {rate.burst * kAllPeers, rate.per_second * kAllPeers}, now))
+    return true;
+  left_out_lines.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+void write_unlimited(Level level, std::string_view event, std::initializer_list<Field> fields, Often often) {
   if (is_written(level)) write_line(level, event, fields);
-  if (is_tapped_often(level))
-    tell_taps(std::unique_lock(tapped().one_at_a_time), level, event, fields, Often::yes);
+  if (often == Often::yes ? is_tapped_often(level) : is_tapped(level))
+    tell_taps(std::unique_lock(tapped().one_at_a_time), level, event, fields, often);
+}
+
+void tell_left_out_lines(Level level, std::string_view event, std::span<const std::string> peer,
+                         uint64_t lines) {
+  write_unlimited(level, "log.limited",
+                  {{"of", event},
+                   {"upstream", peer[0]},
+                   {"remote", peer[1]},
+                   {"peer", peer[2]},
+                   {"plugin", peer[3]},
+                   {"reason", peer[4]},
+                   {"state", peer[5]},
+                   {"lines", lines}},
+                  Often::no);
+}
+
+}  // namespace
+
+Counts counts() {
+  return {left_out_lines.load(std::memory_order_relaxed), lost_lines.load(std::memory_order_relaxed)};
+}
+
+void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  if (!settings().ready || !enabled(level) || !is_within_rate(level, event, fields)) return;
+  write_unlimited(level, event, fields, Often::no);
+}
+
+void write_often(Level level, std::string_view event, std::initializer_list<Field> fields, Rated rated) {
+  if (!settings().ready || !enabled_often(level)) return;
+  if (rated == Rated::yes && !is_within_rate(level, event, fields)) return;
+  write_unlimited(level, event, fields, Often::yes);
 }
 
 namespace {

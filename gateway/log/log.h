@@ -39,8 +39,16 @@ void set_level(Level level);
 // gathered when the process crashes is written by a signal handler.
 void gather(std::function<void(bool urgent)> wanted);
 void flush();
-// `event` is a stable name such as "call.end"; empty values are left out.
+// `event` is a stable name such as "call.end"; empty values are left out. Each event has a rate for each peer
+// that its fields name (peer_rates.h): what is beyond it is counted, and told as `log.limited`.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields);
+
+// For /metrics: lines that were not written, beyond their peer's rate, and because stderr took none.
+struct Counts {
+  uint64_t left_out = 0;
+  uint64_t lost = 0;
+};
+Counts counts();
 
 // From any thread: at once, past what has gathered.
 void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields);

@@ -80,7 +80,7 @@ void escape(std::string& out, uint32_t code) {
 }
 
 // As a JSON string. Bytes that are no text are U+FFFD, as a reader would have them.
-std::string quoted(std::string_view text, Letters letters) {
+std::string in_quotes(std::string_view text, Letters letters) {
   const std::string json = json::quote(text);
   std::string out;
   out.reserve(json.size());
@@ -177,7 +177,7 @@ std::string terminal_text(std::string_view text, Colours colours) {
 
 std::string logged(std::string_view text, bool quotes, Letters letters) {
   return redacted(text, [&](std::string_view clean) {
-    return !quotes && is_plain_word(clean) ? std::string(clean) : quoted(clean, letters);
+    return !quotes && is_plain_word(clean) ? std::string(clean) : in_quotes(clean, letters);
   });
 }
 

@@ -27,8 +27,11 @@ void add_tap(std::shared_ptr<Tap> tap, Wants wants);
 void tap_wants(const Tap& tap, Wants wants);
 void end_tap(const Tap& tap);
 
-// As enabled() and write(), for what is written once for every call.
+// As enabled() and write(), for what is written once for every call: without a rate, unless the call was
+// refused before it cost anything.
+enum class Rated : bool { no, yes };
 bool enabled_often(Level level);
-void write_often(Level level, std::string_view event, std::initializer_list<Field> fields);
+void write_often(Level level, std::string_view event, std::initializer_list<Field> fields,
+                 Rated rated = Rated::no);
 
 }  // namespace lineward::log

@@ -103,6 +103,24 @@ constexpr Method method_of(std::string_view name) {
 constexpr const MethodRow* row(Method method) {
   return method == Method::other ? nullptr : &kMethods[static_cast<size_t>(method)];
 }
+// Not of those that only look: their statuses (401, 404) open sessions and sign-ins, and doing them twice
+// does no harm. All others may do something at length.
+constexpr bool may_take_long(Method method) {
+  switch (method) {
+    case Method::initialize:
+    case Method::ping:
+    case Method::server_discover:
+    case Method::tools_list:
+    case Method::prompts_list:
+    case Method::resources_list:
+    case Method::resources_templates_list:
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
+    case Method::logging_set_level:
+    case Method::tasks_list: return false;
+    default: return true;
+  }
+}
 constexpr bool may_ask(Method method) {
   return method != Method::other && row(method)->may_ask;
 }

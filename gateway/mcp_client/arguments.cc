@@ -73,7 +73,7 @@ std::optional<json> as_type(const std::string& type, const json& parsed, std::st
                     (type == "number" && parsed.is_number()) || (type == "boolean" && parsed.is_boolean()) ||
                     (type == "null" && parsed.is_null()) || (type == "object" && parsed.is_object()) ||
                     (type == "array" && parsed.is_array());
-  if (fits) return parsed;
+  if (fits) return json(parsed);
   // 3.0 is an integer to JSON Schema.
   if (type == "integer" && parsed.is_number_float()) {
     const double number = parsed.get<double>();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,10 +28,20 @@ struct ByteStream::WriteRequest {
   Lifetime::Watch watch;  // of the stream
 };
 
+// Bytes that were put back.
+struct ByteStream::Rest {
+  explicit Rest(Loop& loop) : next_turn(loop) {}
+  std::string bytes;
+  size_t at = 0;  // where they begin
+  HeldBytes held{Held::bodies};
+  Timer next_turn;
+};
+
 namespace {
 
 constexpr size_t kMaxPieces = 64;  // per system call
 constexpr int kMaxReads = 16;      // of full buffers, before it is another stream's turn
+constexpr int kMaxPipeReads = 4;   // likewise; a pipe's own buffer fills one
 
 // One for a thread is enough: what was read is passed on before more is.
 uv_buf_t read_buffer() {
@@ -102,12 +113,23 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) 
 
 int ByteStream::detach() {
   flush_now();
-  if (writing_ || !queue_.empty() || ended_ || ending_writes_ || closed()) return -1;
+  if (writing_ || !queue_.empty() || ended_ || rest_ || ending_writes_ || closed()) return -1;
   uv_os_fd_t fd = -1;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return -1;
   const int other = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (other >= 0) close();
   return other;
+}
+
+uint16_t ByteStream::local_port() const {
+  sockaddr_storage own{};
+  int size = sizeof own;
+  if (!tcp_ || uv_tcp_getsockname(reinterpret_cast<const uv_tcp_t*>(raw()), reinterpret_cast<sockaddr*>(&own),
+                                  &size) != 0)
+    return 0;
+  if (own.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
+  if (own.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port);
+  return 0;
 }
 
 std::optional<uint32_t> ByteStream::peer_uid() const {
@@ -124,6 +146,11 @@ bool ByteStream::peer_is_silent(milliseconds quiet) {
   if (!std::exchange(asks_when_quiet_, true)) ask_when_quiet(socket(), quiet);
   return is_silent(socket(), quiet);
 }
+
+ByteStream::ByteStream(Loop& loop)
+    : loop_(loop),
+      flush_later_(
+          loop, [](void* self) { static_cast<ByteStream*>(self)->flush(); }, this) {}
 
 ByteStream::~ByteStream() {
   close();
@@ -245,6 +272,7 @@ void ByteStream::written(WriteRequest* request, int status) {
 void ByteStream::close() {
   owner_ = nullptr;
   reading_ = false;
+  rest_.reset();
   drop_queue();
   socket_ = -1;
   watched_ = 0;
@@ -258,27 +286,75 @@ void ByteStream::close() {
 void ByteStream::start_reading() {
   if (reading_ || ended_ || closed()) return;
   reading_ = true;
-  const auto give_buffer = [](uv_handle_t*, size_t, uv_buf_t* buffer) { *buffer = read_buffer(); };
-  const auto on_read = [](uv_stream_t* h, ssize_t n, const uv_buf_t* buffer) {
-    auto* self = static_cast<ByteStream*>(h->data);
-    if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
-    if (n > 0) {
-      self->loop_.note_read();
-      if (self->owner_) self->owner_->on_data({buffer->base, static_cast<size_t>(n)});
-      return;
-    }
-    self->ended(n == UV_EOF ? 0 : static_cast<int>(n));
-  };
-  const int error = tcp_ ? watch() : uv_read_start(raw(), give_buffer, on_read);
+  if (rest_) return rest_->next_turn.start(milliseconds(0), [this] { give_rest(); });
+  const int error = read_on();
   if (error != 0) {
     loop_.defer(lifetime_, [this, error] { ended(error); });
   }
+}
+
+// From the kernel. 0, or the error.
+int ByteStream::read_on() {
+  if (tcp_) return watch();
+  const auto give_buffer = [](uv_handle_t*, size_t, uv_buf_t* buffer) { *buffer = read_buffer(); };
+  return uv_read_start(raw(), give_buffer, [](uv_stream_t* h, ssize_t n, const uv_buf_t* buffer) {
+    auto* self = static_cast<ByteStream*>(h->data);
+    if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
+    if (n > 0) {
+      const std::string_view bytes(buffer->base, static_cast<size_t>(n));
+      return self->read_pipe(bytes, bytes.size() == buffer->len);
+    }
+    self->ended(n == UV_EOF ? 0 : static_cast<int>(n));
+  });
+}
+
+// libuv reads a pipe 32 times in a turn while its writer keeps up.
+void ByteStream::read_pipe(std::string_view bytes, bool full) {
+  loop_.note_read();
+  if (full) {
+    full_reads_ = std::exchange(full_reads_turn_, loop_.turn()) == loop_.turn() ? full_reads_ + 1 : 1;
+    if (full_reads_ >= kMaxPipeReads) put_back({});
+  }
+  if (owner_) owner_->on_data(bytes);
+}
+
+void ByteStream::put_back(std::string_view rest) {
+  if (closed() || ended_) return;
+  if (!rest_) {
+    rest_ = std::make_unique<Rest>(loop_);
+    if (!rest.empty() && giving_ != nullptr) {
+      rest_->at = giving_->bytes.size() - rest.size();
+      rest_->bytes = std::move(giving_->bytes);
+    }
+    if (tcp_) {
+      watch();
+    } else {
+      uv_read_stop(raw());
+    }
+    if (reading_) rest_->next_turn.start(milliseconds(0), [this] { give_rest(); });
+  }
+  if (!rest.empty() && rest_->bytes.empty()) rest_->bytes = rest;
+  rest_->held.set(rest_->bytes.size() - rest_->at);
+}
+
+void ByteStream::give_rest() {
+  std::unique_ptr<Rest> rest = std::move(rest_);
+  if (rest->at < rest->bytes.size() && owner_ != nullptr) {
+    const Lifetime::Watch here = lifetime_.watch();
+    giving_ = rest.get();
+    owner_->on_data(std::string_view(rest->bytes).substr(rest->at));
+    if (here.gone()) return;
+    giving_ = nullptr;
+  }
+  if (rest_ || !reading_ || ended_ || closed()) return;
+  if (const int error = read_on(); error != 0) ended(error);
 }
 
 void ByteStream::pause_reading() {
   if (!reading_) return;
   reading_ = false;
   if (closed()) return;
+  if (rest_) rest_->next_turn.stop();
   if (tcp_) {
     watch();
   } else {
@@ -293,7 +369,7 @@ int ByteStream::socket() {
 
 // For what the stream waits for now. 0, or the error.
 int ByteStream::watch() {
-  const int wanted = (reading_ ? UV_READABLE : 0) | (writing_ ? UV_WRITABLE : 0);
+  const int wanted = (reading_ && !rest_ ? UV_READABLE : 0) | (writing_ ? UV_WRITABLE : 0);
   if (wanted == watched_) return 0;
   if (!poll_) {
     const auto init = [&](uv_poll_t* h) { return uv_poll_init(loop_.raw(), h, socket()); };
@@ -314,7 +390,7 @@ void ByteStream::ready(int status, int events) {
     events = UV_READABLE | UV_WRITABLE;
   }
   const Lifetime::Watch here = lifetime_.watch();
-  if (reading_ && (events & UV_READABLE) != 0) receive();
+  if (reading_ && !rest_ && (events & UV_READABLE) != 0) receive();
   if (here.gone()) return;
   if (writing_ && (events & UV_WRITABLE) != 0) {
     writing_ = false;
@@ -340,7 +416,7 @@ void ByteStream::receive() {
     }
     const Lifetime::Watch here = lifetime_.watch();
     if (owner_) owner_->on_data(bytes);
-    if (here.gone() || !reading_) return;
+    if (here.gone() || !reading_ || rest_) return;
     --left;
   }
 }
@@ -354,7 +430,7 @@ void ByteStream::ended(int error) {
 }
 
 bool ByteStream::quiet() const {
-  if (closed() || ended_) return false;
+  if (closed() || ended_ || rest_) return false;
   uv_os_fd_t fd = -1;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return false;
   char byte = 0;

@@ -50,6 +50,11 @@ class ByteStream {
   void start_reading();
   void pause_reading();
   bool reading() const { return reading_; }
+  // From on_data(): `rest`, the end of what was given, is given again in the next turn, before anything else;
+  // until then nothing is read, and no end is seen. An owner that has taken as much as one peer may have in a
+  // turn leaves the others theirs. May be empty.
+  void put_back(std::string_view rest);
+  bool holds_back() const { return rest_ != nullptr; }
 
   void write(std::string bytes) {
     if (bytes.empty() || closed() || ending_writes_ || shut_) return;
@@ -88,25 +93,28 @@ class ByteStream {
   int detach();
   // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
   bool quiet() const;
-  // Whether the machine at the other end is gone without a word: for three times `quiet` it has acknowledged
+  // Whether the machine at the other end is gone without a word: for nine times `quiet` it has acknowledged
   // nothing (net/peer_silence.h). Once this was called it is also asked while nothing is sent; on_end() tells
   // of that.
   bool peer_is_silent(milliseconds quiet);
+  // The port of a TCP socket's own end; 0 for other streams.
+  uint16_t local_port() const;
   // Who is at the other end of a Unix socket (SO_PEERCRED); nothing for other streams.
   std::optional<uint32_t> peer_uid() const;
 
  private:
   friend class Listener;
   struct WriteRequest;
-  explicit ByteStream(Loop& loop)
-      : loop_(loop),
-        flush_later_(
-            loop, [](void* self) { static_cast<ByteStream*>(self)->flush(); }, this) {}
+  struct Rest;
+  explicit ByteStream(Loop& loop);
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
   int socket();
   int watch();
   void ready(int status, int events);
   void receive();
+  void read_pipe(std::string_view bytes, bool full);
+  int read_on();
+  void give_rest();
   int try_send();
   void drop_queue() {
     queue_.clear();
@@ -152,7 +160,11 @@ class ByteStream {
   bool ending_writes_ = false;
   bool shut_ = false;
   bool asks_when_quiet_ = false;
-  bool last_bytes_ = false;  // since close_after_writes(): the loop owns the stream until it is done
+  uint64_t full_reads_turn_ = 0;  // of a pipe: in this turn so many reads have filled the buffer
+  int full_reads_ = 0;
+  std::unique_ptr<Rest> rest_;  // what was put back
+  Rest* giving_ = nullptr;      // what is being given again
+  bool last_bytes_ = false;     // since close_after_writes(): the loop owns the stream until it is done
   Lifetime lifetime_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kTimes = 3;  // so many quiet times are silence: at the end of each but the last it is asked
+constexpr int kTimes = 9;  // so many quiet times are silence: at the end of each but the last it is asked
 constexpr seconds kLongest{32767};  // the kernel takes no more
 
 void set(int socket, int level, int option, int value) {

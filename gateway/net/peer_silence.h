@@ -9,12 +9,12 @@
 
 namespace lineward::net {
 
-// Has the kernel ask, whenever nothing has come for `quiet` (in whole seconds, at least one), and twice more:
-// after three times that the connection ends with ETIMEDOUT. While something that was sent is not
+// Has the kernel ask, whenever nothing has come for `quiet` (in whole seconds, at least one), and eight times
+// more: after nine times that the connection ends with ETIMEDOUT. While something that was sent is not
 // acknowledged the kernel does not ask, but sends that again, for a quarter of an hour: see is_silent().
 void ask_when_quiet(int socket, std::chrono::milliseconds quiet);
 
-// Something is on its way there, and for three times `quiet` nothing was acknowledged, what was sent again
+// Something is on its way there, and for nine times `quiet` nothing was acknowledged, what was sent again
 // neither. One that reads slowly is not silent: it answers whoever asks it for room.
 bool is_silent(int socket, std::chrono::milliseconds quiet);
 

@@ -5,6 +5,17 @@
 #include <sys/wait.h>
 
 namespace lineward::net {
+namespace {
+
+void mask(int how, std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals)
+    sigaddset(&set, signal);
+  pthread_sigmask(how, &set, nullptr);
+}
+
+}  // namespace
 
 SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
     : arrived_(std::move(arrived)) {
@@ -20,11 +31,15 @@ SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
 // Blocked rather than ignored: libuv sets what it likes when a watch ends, and between that and whatever we
 // set would be a moment.
 void ignore_signals(std::initializer_list<int> signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : signals)
-    sigaddset(&set, signal);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  mask(SIG_BLOCK, signals);
+}
+
+void hold_signals(std::initializer_list<int> signals) {
+  mask(SIG_BLOCK, signals);
+}
+
+void take_signals(std::initializer_list<int> signals) {
+  mask(SIG_UNBLOCK, signals);
 }
 
 void reap_children() {

@@ -23,6 +23,10 @@ class SignalWatch {
 // code. Our other threads take no signals; this one must not be asked for any more.
 void ignore_signals(std::initializer_list<int> signals);
 
+// What comes from here on waits until take_signals(), of which this thread's watches are told then.
+void hold_signals(std::initializer_list<int> signals);
+void take_signals(std::initializer_list<int> signals);
+
 // Takes the exit of every child that has ended. For a process that waits for none of its children by itself.
 void reap_children();
 

@@ -27,6 +27,12 @@ class StdStreams {
   void start_reading();
   void pause_reading();
   void write(std::string bytes);
+  // The input is a file, of which each turn brings one piece: put_back() is not for it.
+  bool reads_file() const { return !in_.stream; }
+  // As in net/byte_stream.h.
+  void put_back(std::string_view rest) {
+    if (in_.stream) in_.stream->put_back(rest);
+  }
   void flush_now() {
     if (out_.stream) out_.stream->flush_now();
   }

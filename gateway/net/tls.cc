@@ -10,10 +10,14 @@
 #include <array>
 #include <climits>
 
+#include "base/regular_file.h"
 #include "net/authorities.h"
 
 namespace lineward::net {
 namespace {
+
+// Bundles of authorities have some hundred KiB.
+constexpr size_t kMaxFile = 16 << 20;
 
 // The oldest entry tells the cause. Leaves the queue empty.
 std::string last_error() {
@@ -49,6 +53,11 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& opt
       raw, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_default_passwd_cb(raw, no_password);
+  for (const std::string& file : {options.ca_file, options.client_cert, options.client_key}) {
+    if (file.empty()) continue;
+    if (auto usable = check_regular_file(file, kMaxFile); !usable)
+      return fail(fmt::format("{} cannot be used: {}", file, usable.error().text));
+  }
   if (options.ca_file.empty()) {
     trust_the_machines(raw);
   } else if (SSL_CTX_load_verify_locations(raw, options.ca_file.c_str(), nullptr) != 1) {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "net/loop.h"
 #include "process/resource_limits.h"
+#include "process/start_line.h"
 
 namespace lineward::net {
 
@@ -94,12 +95,15 @@ class Spawner {
   Result<std::unique_ptr<ChildProcess>> start(const SpawnRequest& request, ChildProcess::Events events);
   // How many commands (with anything left below them) the spawner still holds.
   size_t live() const;
+  // Where commands wait that are started before anybody calls.
+  StartLine& own_starts() { return own_starts_; }
 
  private:
   friend class ChildProcess;
   struct State;
   explicit Spawner(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+  StartLine own_starts_;
 };
 
 }  // namespace lineward::net

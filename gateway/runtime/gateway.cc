@@ -168,6 +168,7 @@ void Gateway::watch_signals() {
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
   had_terminal_ = has_terminal();
+  net::take_signals({SIGHUP});  // held since the beginning of main
 }
 
 // A socket that nobody accepts from would let its clients wait for ever.

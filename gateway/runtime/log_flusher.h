@@ -1,10 +1,12 @@
 // When gathered log lines are written: at the end of the loop turn while lines are rare; while they are many,
-// a tenth of a second after the ones before, in one system call for all of them.
+// a tenth of a second after the ones before, in one system call for all of them. Once a second it tells how
+// many were left out.
 #pragma once
 
 #include <chrono>
 
 #include "log/log.h"
+#include "log/peer_rates.h"
 #include "net/loop.h"
 
 namespace lineward {
@@ -15,7 +17,18 @@ class LogFlusher {
       : loop_(loop),
         now_(
             loop, [](void* self) { static_cast<LogFlusher*>(self)->flush(); }, this),
-        soon_(loop) {}
+        soon_(loop),
+        counts_(loop) {}
+
+  // For log::when_left_out.
+  void left_out() {
+    counts_.start(kCounts, [] { log::tell_left_out(); });
+  }
+  void stop() {
+    counts_.stop();
+    log::tell_left_out();
+    log::when_left_out(nullptr);
+  }
 
   // For log::gather.
   void wanted(bool urgent) {
@@ -27,6 +40,7 @@ class LogFlusher {
 
  private:
   static constexpr std::chrono::milliseconds kApart{100};
+  static constexpr std::chrono::milliseconds kCounts{1000};
 
   void flush() {
     soon_.stop();
@@ -36,7 +50,7 @@ class LogFlusher {
 
   net::Loop& loop_;
   net::Deferred now_;
-  net::Timer soon_;
+  net::Timer soon_, counts_;
   std::chrono::milliseconds last_ = -kApart;
 };
 

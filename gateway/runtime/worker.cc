@@ -53,6 +53,7 @@ Worker::Worker(config::Config config, Place place, int spawner_socket, WorkerEve
 
 Worker::~Worker() {
   loop_watch_.reset();
+  log_lines_.stop();
   log::flush();
   log::gather(nullptr);
   if (mailbox_) mailbox_->close();
@@ -82,6 +83,7 @@ Worker::~Worker() {
 
 Status<> Worker::prepare() {
   log::gather([this](bool urgent) { log_lines_.wanted(urgent); });
+  log::when_left_out([this] { log_lines_.left_out(); });
   auto mailbox = net::Mailbox::create(loop_);
   if (!mailbox) return fail(mailbox.error().text, true);
   mailbox_ = std::move(*mailbox);

@@ -1,6 +1,7 @@
 #include "plugins/audit/access_log_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

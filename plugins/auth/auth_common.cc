@@ -1,6 +1,7 @@
 #include "plugins/auth/auth_common.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -23,7 +24,7 @@ bool is_token68(char c) {
 }
 
 // What cannot stand in a quoted-string does not come from us.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -134,7 +135,7 @@ std::string Challenge::text() const {
   std::string out = "Bearer";
   auto add = [&](std::string_view name, const std::string& value) {
     if (value.empty()) return;
-    out += fmt::format("{}{}={}", out.size() > 6 ? ", " : " ", name, quoted(value));
+    out += fmt::format("{}{}={}", out.size() > 6 ? ", " : " ", name, in_quotes(value));
   };
   add("error", error);
   add("error_description", description);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
+#include "base/regular_file.h"
 #include "log/log.h"
 
 namespace lineward::plugins {
@@ -19,20 +19,10 @@ constexpr milliseconds kLeastPause = 10s;
 constexpr milliseconds kRetry = 30s;
 constexpr milliseconds kLimit = 5s;
 
-Result<std::string> text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  if (!file.is_open()) return fail("it cannot be read");
-  if (text.size() > kMaxBytes) return fail(fmt::format("it has more than {} bytes", kMaxBytes));
-  return text;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const KeySet>> read_key_set(const std::string& path) {
-  auto text = text_of(path);
+  auto text = read_regular_file(path, kMaxBytes);
   if (!text) return fail(fmt::format("{}: {}", path, text.error().text));
   auto keys = KeySet::parse(*text);
   if (!keys) return fail(fmt::format("{}: {}", path, keys.error().text));
@@ -95,7 +85,7 @@ bool KeySource::use(const std::string& text, std::string& fault) {
 
 void KeySource::read_file() {
   std::string fault;
-  auto text = text_of(options_.file);
+  auto text = read_regular_file(options_.file, kMaxBytes);
   if (!text) {
     fault = text.error().text;
   } else if (use(*text, fault)) {

@@ -8,8 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
+
+#include "base/regular_file.h"
 
 namespace lineward::plugins {
 namespace {
@@ -113,16 +114,12 @@ Result<std::vector<HashedKey>> read_keys(std::string_view text) {
 Result<std::vector<HashedKey>> read_key_file(const std::string& path, std::string& warning) {
   warning.clear();
   struct stat info {};
-  std::ifstream file(path, std::ios::binary);
-  if (!file || stat(path.c_str(), &info) != 0)
-    return fail(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  if (!S_ISREG(info.st_mode)) return fail(fmt::format("{} is no file", path));
+  auto read = read_regular_file(path, kMaxBytes);
+  if (!read || stat(path.c_str(), &info) != 0)
+    return fail(fmt::format("cannot read {}: {}", path, read ? std::strerror(errno) : read.error().text));
   if ((info.st_mode & S_IWOTH) != 0) return fail(fmt::format("{} is world-writable: run chmod o-w", path));
   if ((info.st_mode & S_IROTH) != 0) warning = "it is world-readable: run chmod o-r";
-  std::string text(kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMaxBytes) return fail(fmt::format("{} is larger than {} bytes", path, kMaxBytes));
+  const std::string& text = *read;
   // One that was just cut off, to be written anew, must not lock everybody out; one with comments alone does.
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail(fmt::format("{} is empty", path));
   auto keys = read_keys(text);

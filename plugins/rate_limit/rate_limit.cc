@@ -1,6 +1,7 @@
 // How often: a token bucket for each caller, address, tool, server or session (docs/rate-limits.md). The
 // buckets are this process's own, or shared through a Redis.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>

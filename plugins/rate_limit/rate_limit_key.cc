@@ -1,6 +1,7 @@
 #include "plugins/rate_limit/rate_limit_key.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -77,6 +77,14 @@ bool SharedBuckets::ask(const std::string& key, const std::weak_ptr<Ticket>& tic
                     [this, key, ticket](const redisReply* reply) { answered(key, ticket, reply); });
 }
 
+// No bucket is full later than after all of its tokens and the one that was asked for.
+bool SharedBuckets::is_in_range(int64_t allowed, int64_t retry_after, int64_t full_after) const {
+  const double most =
+      static_cast<double>(rate_.interval()) * (static_cast<double>(rate_.burst) + 1) / 1000 + 1000;
+  const auto fits = [most](int64_t us) { return us >= 0 && static_cast<double>(us) <= most; };
+  return (allowed == 0 || allowed == 1) && fits(retry_after) && fits(full_after);
+}
+
 void SharedBuckets::answered(const std::string& key, const std::weak_ptr<Ticket>& ticket,
                              const redisReply* reply) {
   bool list = reply != nullptr && reply->type == REDIS_REPLY_ARRAY && reply->elements == 3;
@@ -94,9 +102,14 @@ void SharedBuckets::answered(const std::string& key, const std::weak_ptr<Ticket>
     }
     return tell(ticket, std::nullopt);
   }
+  auto number = [&](size_t i) { return reply->element[i]->integer; };
+  if (!is_in_range(number(0), number(1), number(2))) {
+    ++failed_;
+    state(false, "gives values outside of their range");
+    return tell(ticket, std::nullopt);
+  }
   late_ = 0;
   state(true, {});
-  auto number = [&](size_t i) { return reply->element[i]->integer; };
   Admittance out;
   out.allowed = number(0) == 1;
   out.retry_after = std::chrono::microseconds(number(1));

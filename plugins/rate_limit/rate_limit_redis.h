@@ -41,6 +41,7 @@ class SharedBuckets {
 
  private:
   bool ask(const std::string& key, const std::weak_ptr<Ticket>& ticket, bool whole_script);
+  bool is_in_range(int64_t allowed, int64_t retry_after, int64_t full_after) const;
   void answered(const std::string& key, const std::weak_ptr<Ticket>& ticket, const redisReply* reply);
   void tell(const std::weak_ptr<Ticket>& ticket, std::optional<Admittance> admittance);
   void state(bool up, const std::string& why);

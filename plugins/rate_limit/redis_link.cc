@@ -72,6 +72,7 @@ void RedisLink::opened(std::unique_ptr<net::ByteStream> stream) {
   stream_->set_owner(this);
   stream_->start_reading();
   reader_ = redisReaderCreate();
+  gate_ = RespGate();
   greeting_limit_.start(kOpenLimit, [this] { lost("does not answer"); });
   if (tls_context_) {
     auto engine = net::TlsEngine::for_client(tls_context_, url_.host);
@@ -127,6 +128,7 @@ void RedisLink::on_data(std::string_view bytes) {
     bytes = plain;
   }
   if (bytes.empty()) return;
+  if (!gate_.takes(bytes)) return lost("sends no RESP, or more than was asked for");
   if (redisReaderFeed(reader_, bytes.data(), bytes.size()) != REDIS_OK) return lost("sends no RESP");
   take_replies();
 }

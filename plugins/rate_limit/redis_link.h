@@ -19,6 +19,7 @@
 #include "net/resolver.h"
 #include "net/tls.h"
 #include "plugins/rate_limit/redis_url.h"
+#include "plugins/rate_limit/resp_gate.h"
 
 struct redisReader;
 struct redisReply;
@@ -68,6 +69,7 @@ class RedisLink final : private net::StreamOwner {
   std::unique_ptr<net::ByteStream> stream_;
   std::unique_ptr<net::TlsEngine> tls_;
   redisReader* reader_ = nullptr;
+  RespGate gate_;  // in front of it
   State state_ = State::waiting;
   size_t greetings_ = 0;   // answers to our own first commands that are still to come
   std::string before_up_;  // what was asked for before that

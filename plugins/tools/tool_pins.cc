@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/regular_file.h"
 #include "json/json_member.h"
 #include "json/json_scan.h"
 
@@ -193,23 +194,14 @@ bool ToolPins::may_call(std::string_view server, const std::string& name) const 
 
 Status<> ToolPins::load() {
   std::lock_guard<std::mutex> lock(file_mutex_);
-  int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
+  auto text = read_regular_file(path_, kMaxFileBytes);
+  if (!text) {
     if (errno == ENOENT && mode_ == Mode::learn) return Done{};
-    return fail(fmt::format("cannot read {}: {}", path_, errno_text()));
+    return fail(fmt::format("cannot read {}: {}", path_, text.error().text));
   }
-  std::string text;
-  std::array<char, 65536> buffer{};
-  ssize_t got = 0;
-  while ((got = ::read(fd, buffer.data(), buffer.size())) > 0 && text.size() <= kMaxFileBytes)
-    text.append(buffer.data(), static_cast<size_t>(got));
-  ::close(fd);
-  if (got < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_text()));
-  if (text.size() > kMaxFileBytes)
-    return fail(fmt::format("{} is larger than {} MiB", path_, kMaxFileBytes >> 20));
   std::map<std::string, Tools, std::less<>> servers;
   size_t count = 0;
-  auto read = parse(text, servers, count);
+  auto read = parse(*text, servers, count);
   if (!read) return read;
   take_in(std::move(servers), count);
   return Done{};

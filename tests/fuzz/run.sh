@@ -27,7 +27,7 @@ done
 if ! command -v clang++ >/dev/null ||
   ! echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
     clang++ -x c++ -fsanitize=fuzzer,address,undefined - -o /dev/null 2>/dev/null; then
-  echo "run.sh: clang with its sanitizers is missing: install the packages clang and libclang-rt-14-dev" >&2
+  echo "run.sh: clang with its sanitizers is missing: install the packages clang and libclang-rt-dev" >&2
   exit 2
 fi
 

@@ -14,6 +14,7 @@ tests/lint/lifetimes.sh || bad=1
 tests/lint/classes.sh || bad=1
 tests/lint/pages.sh || bad=1
 tests/lint/one_source.sh || bad=1
+tests/lint/std_names.sh || bad=1
 tests/lint/mutants.sh
 case $? in 0 | 77) ;; *) bad=1 ;; esac
 for tool in clang-format clang-tidy; do

@@ -4,6 +4,7 @@
 # DIR (build/deb) has the build. What it needs: lintian, debootstrap, dpkg-dev, node, and what tests/e2e has from npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/packages/chroot.sh
 dir=${1:-build/deb}
 for tool in lintian debootstrap dpkg-shlibdeps node; do
   command -v "$tool" >/dev/null || { echo "$tool is missing: apt-get install lintian debootstrap dpkg-dev nodejs" >&2; exit 69; }
@@ -64,7 +65,7 @@ ok "the debug symbols are those of the binary"
 # ---- a Debian with nothing else ----
 base=build/debian-root.tar
 if [ ! -e $base ]; then
-  debootstrap --variant=minbase --include=systemd,systemd-sysv,procps,ca-certificates,curl,man-db bookworm "$work/base" http://deb.debian.org/debian >"$work/log" 2>&1 ||
+  debootstrap --variant=minbase --include=systemd,systemd-sysv,procps,ca-certificates,curl,man-db bookworm "$work/base" "$(chroot_mirror)" >"$work/log" 2>&1 ||
     die "debootstrap: $(tail -3 "$work/log")"
   mkdir -p build
   tar -C "$work/base" -cf $base .

@@ -125,7 +125,8 @@ void BatchEndpoint::start(ClientConnection& connection, Session& session, const 
     for (core::ExchangeId id : *ids)
       exchanges.client_gone(id, why);
   });
-  stream.attach(parts_.starter.transport(connection, session, stream, {}));
+  stream.attach(
+      parts_.starter.transport(connection, session, stream, {}, ExchangeStarter::Primes::yes, true));
   auto batch = std::make_shared<Batch>(parts_.sessions.table(), session.id, stream.number());
   batch->held.charge(session.account());
   batch->as_array = !accepts(connection.head().headers).events;

@@ -3,6 +3,13 @@
 #include <utility>
 
 namespace lineward::client {
+namespace {
+
+// A proxy may take a request without any answer for lost, or send it again where the connection breaks
+// before a head (docs/proxies.md).
+constexpr std::chrono::milliseconds kHeadWithin{1000};
+
+}  // namespace
 
 ReplyOptions reply_options(ClientConnection& connection, const config::Listen& config,
                            const PathTable& paths) {
@@ -12,6 +19,7 @@ ReplyOptions reply_options(ClientConnection& connection, const config::Listen& c
   options.takes_events = takes.events;
   options.minor_version = connection.head().minor_version;
   options.comment_every = config.keep_alive;
+  options.beats_twice = !connection.is_direct();
   options.max_backlog_bytes = config.max_stream_backlog_bytes;
   options.write_timeout = config.write_timeout;
   options.resource = paths.resource;
@@ -90,6 +98,7 @@ void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arriva
                             std::vector<http::OutHeader> headers) {
   ReplyOptions options = reply_options(connection, config_, router_.table());
   options.headers = std::move(headers);
+  if (mcp::may_take_long(arrival.from->method)) options.head_within = kHeadWithin;
   if (arrival.from->method == mcp::Method::initialize && !arrival.from->session.empty()) {
     options.name_session = [this, id = arrival.from->session] { return sessions_.name_for_client(id); };
   }
@@ -108,7 +117,8 @@ void ExchangeStarter::start_in_session(ClientConnection& connection, Session& se
   sessions_.table().touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);
   stream.on_gone([this, &stream](mcp::EndReason why) { exchanges_.client_gone(stream.exchange(), why); });
-  stream.attach(transport(connection, session, stream, {}));
+  const bool takes_long = mcp::may_take_long(arrival.from->method);
+  stream.attach(transport(connection, session, stream, {}, Primes::yes, takes_long));
   auto reply = std::make_unique<SessionReply>(sessions_.table(), session.id, stream.number());
   const core::ExchangeId id = exchanges_.start(std::move(arrival), std::move(reply));
   stream.set_exchange(id);  // whatever has happened to it, it lives until the end of the turn
@@ -116,8 +126,9 @@ void ExchangeStarter::start_in_session(ClientConnection& connection, Session& se
 
 std::unique_ptr<HttpReply> ExchangeStarter::transport(ClientConnection& connection, Session& session,
                                                       SessionStream& stream, std::string session_header,
-                                                      Primes primes) {
+                                                      Primes primes, bool takes_long) {
   ReplyOptions options = reply_options(connection, config_, router_.table());
+  if (takes_long) options.head_within = kHeadWithin;
   options.session_header = std::move(session_header);
   if (primes == Primes::yes && session.primes()) options.prime_id = stream.prime_id();
   auto lost = [this, id = session.id, number = stream.number()](mcp::EndReason why) {

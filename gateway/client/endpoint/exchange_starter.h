@@ -49,10 +49,11 @@ class ExchangeStarter {
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival);
 
   // The connection of a session's stream. `session_header` only where the client does not know the session
-  // yet.
+  // yet. `takes_long`: its head does not wait for the answer (mcp/methods.h).
   enum class Primes : bool { no, yes };
   std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
-                                       std::string session_header, Primes primes = Primes::yes);
+                                       std::string session_header, Primes primes = Primes::yes,
+                                       bool takes_long = false);
   // The server's own stream of a session that others share follows the client's: there is one now.
   void watch_stream(ClientConnection& connection, Session& session);
 

@@ -130,7 +130,7 @@ void McpEndpoint::initialize(ClientConnection& connection, const std::string& se
     arrival.headers = with_revision(connection.head().headers, std::move(arrival.headers));
     return parts_.starter.start(connection, std::move(arrival));
   }
-  Session* session = parts_.sessions.open(connection, server);
+  Session* session = parts_.sessions.open(connection, server, SessionDirectory::Opener::client);
   if (session == nullptr)
     return parts_.refusals.refuse(connection, too_many_sessions(message, server), raw_id);
   core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);

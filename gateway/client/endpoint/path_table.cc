@@ -25,7 +25,7 @@ size_t PathTable::worker_of(std::string_view path) const {
   }
   if (auto route = leaving.find(key); route != leaving.end()) return home(route->second);
   // The plain sidecar's server describes itself.
-  bool metadata = resource && path.substr(0, kResourceMetadata.size()) == kResourceMetadata;
+  const bool metadata = resource && well_known(path).has_value();
   return metadata && documents.count(key) == 0 ? home(plain) : 0;
 }
 

@@ -26,7 +26,7 @@ constexpr size_t kMaxWord = 8192;  // bytes of a cancel; of a longer one the rea
 // The id of a larger request is not looked for: it is needed only when its replica fails.
 constexpr size_t kSmall = 64 * 1024;
 // So many keep-alives of a stream may be missing.
-constexpr int kMissing = 3;
+constexpr int kMissing = 9;
 
 std::string_view literal(std::string_view method) {
   for (std::string_view known : {"POST", "GET", "DELETE"}) {

@@ -1,16 +1,28 @@
 #include "client/endpoint/resource_metadata_endpoint.h"
 
+#include <fmt/format.h>
+
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "client/http/admission.h"
 #include "client/http/cors.h"
+#include "json/json_member.h"
+#include "json/json_scan.h"
 #include "log/log.h"
 
 namespace lineward::client {
 namespace {
 
 constexpr size_t kMaxAwaiting = 64;  // asked for at once
+
+// A document of some other kind is nobody's business.
+std::optional<std::string> with_issuer(const std::string& json) {
+  if (json::validate(json) != json::Fault::none) return std::nullopt;
+  auto issuer = json::member(json, "issuer");
+  return issuer && issuer->front() == '"' ? std::optional(json) : std::nullopt;
+}
 
 }  // namespace
 
@@ -39,22 +51,25 @@ bool ResourceMetadataEndpoint::serve_own(ClientConnection& connection) {
 }
 
 bool ResourceMetadataEndpoint::serve(ClientConnection& connection) {
-  const std::string_view path = connection.head().path;
-  const bool asked_for = path.substr(0, kResourceMetadata.size()) == kResourceMetadata;
-  if (!router_.table().resource || source_ == nullptr || !asked_for) return false;
-  fetch(connection);
+  if (!router_.table().resource || source_ == nullptr) return false;
+  const auto asked = well_known(connection.head().path);
+  if (!asked) return false;
+  fetch(connection, *asked);
   return true;
 }
 
-void ResourceMetadataEndpoint::fetch(ClientConnection& connection) {
+void ResourceMetadataEndpoint::fetch(ClientConnection& connection, const WellKnown& asked) {
   const http::RequestHead& head = connection.head();
   const PathTable& paths = router_.table();
-  std::string endpoint(head.path.substr(kResourceMetadata.size()));
-  if (!endpoint.empty() && paths.servers.count(endpoint) == 0) {
-    return refusals_.refuse(connection, not_found("no protected resource has this name; " + paths.hint));
-  }
+  const std::string& endpoint = asked.endpoint;
+  const bool of_resource = asked.is_of_resource();
+  const std::string_view what = of_resource ? "protected resource" : "authorization server";
+  if (!endpoint.empty() && paths.servers.count(endpoint) == 0)
+    return refusals_.refuse(connection, not_found(fmt::format("no {} has this name; {}", what, paths.hint)));
   if (head.method != "GET") {
-    return refusals_.refuse(connection, not_allowed("GET", "protected-resource metadata is read with GET"));
+    return refusals_.refuse(connection,
+                            not_allowed("GET", of_resource ? "protected-resource metadata is read with GET"
+                                                           : "authorization metadata is read with GET"));
   }
   if (awaiting_.size() >= kMaxAwaiting)
     return refusals_.refuse(connection, unavailable("too many requests for metadata at once"));
@@ -62,19 +77,22 @@ void ResourceMetadataEndpoint::fetch(ClientConnection& connection) {
   side.endpoint = endpoint.empty() ? config_.path : endpoint;
   const uint64_t number = next_++;
   awaiting_[&connection] = number;
-  auto done = lifetime_.guard([this, asker = &connection, number, side,
+  auto done = lifetime_.guard([this, asker = &connection, number, side, of_resource,
                                resource = paths.resource](Result<std::string, core::NoDocument> json) {
     auto found = awaiting_.find(asker);
     if (found == awaiting_.end() || found->second != number) return;  // the client went away
     awaiting_.erase(found);
     if (!json) return refusals_.refuse(*asker, refused_with(json.error().status, json.error().text));
-    auto document = resource->document(*json, side);
-    if (!document)
-      return refusals_.refuse(*asker, refused_with(502, "the server's metadata names no resource"));
+    // What an authorization server says of itself stays: it is not Lineward that issues tokens.
+    auto document = of_resource ? resource->document(*json, side) : with_issuer(*json);
+    if (!document) {
+      return refusals_.refuse(*asker, refused_with(502, fmt::format("the server's metadata names no {}",
+                                                                    of_resource ? "resource" : "issuer")));
+    }
     log::write(log::Level::debug, "metadata.served", {{"remote", asker->peer()}});
     asker->respond(200, "application/json", *document, {{"Cache-Control", "no-store"}});
   });
-  source_->fetch_document(paths.resource->metadata_path(endpoint), std::move(done));
+  source_->fetch_document(paths.resource->metadata_path(asked), std::move(done));
 }
 
 }  // namespace lineward::client

@@ -1,6 +1,7 @@
 // Protected-resource metadata (RFC 9728), by which clients find out where to get a token: Lineward's own,
 // made from the configuration and for everybody; and in a plain sidecar its server's, which is fetched each
-// time and told under the client's names (client/http/resource_names.h).
+// time and told under the client's names (client/http/resource_names.h). A server of 2025-03-26 has none, and
+// is its own authorization server: there what describes that one (RFC 8414) is fetched likewise.
 //
 // Owned by the HttpFront. Must be told of each connection that is gone. What the server cannot tell is
 // answered with the status that its source names.
@@ -36,7 +37,7 @@ class ResourceMetadataEndpoint {
   void connection_gone(const ClientConnection& connection) { awaiting_.erase(&connection); }
 
  private:
-  void fetch(ClientConnection& connection);
+  void fetch(ClientConnection& connection, const WellKnown& asked);
 
   const config::Listen& config_;
   const FrontListener& listener_;

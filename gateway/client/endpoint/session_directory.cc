@@ -1,10 +1,10 @@
 #include "client/endpoint/session_directory.h"
 
 #include <algorithm>
-#include <array>
 
 #include "client/http/admission.h"
 #include "client/http/forwarding.h"
+#include "client/http/proxy_signs.h"
 #include "mcp/revision.h"
 
 namespace lineward::client {
@@ -12,14 +12,11 @@ namespace {
 
 using Kind = Replicas::Read::Kind;
 
-// The connection is a proxy's, which may bring any client's requests on it: it says nothing of who asks.
-bool through_proxy(const http::HeaderList& headers) {
-  static constexpr std::array<std::string_view, 3> kNames{"Via", "Forwarded", "X-Forwarded-For"};
-  return std::any_of(kNames.begin(), kNames.end(), [&](auto name) { return headers.count(name) > 0; });
-}
-
+// Null: the connection is a proxy's, which may bring any client's requests on it, and says nothing of who
+// asks.
 UnnamedSessions::Connection key_of(ClientConnection& connection) {
-  const bool is_shared = connection.facts().passed_by_peer || through_proxy(connection.head().headers);
+  const bool is_shared = connection.sharing().shared() || connection.facts().passed_by_peer ||
+                         through_proxy(connection.head().headers);
   return is_shared ? nullptr : &connection;
 }
 
@@ -131,6 +128,7 @@ Session* SessionDirectory::find_unnamed(ClientConnection& connection, const std:
   const http::HeaderList& headers = connection.head().headers;
   if (headers.count("Mcp-Session-Id") > 0 || router_.table().refuse_missing.count(server) > 0) return nullptr;
   if (names_other_version(headers)) return nullptr;
+  forget_shared(connection);
   return unnamed_.find(key_of(connection), connection.principal(), server,
                        credentials_of(router_.forwarded(connection, server, Mirrored::no)));
 }
@@ -147,7 +145,14 @@ bool SessionDirectory::goes_without(const ClientConnection& connection, const st
          exchanges_.keeps_sessions(server) == false;
 }
 
-Session* SessionDirectory::open(ClientConnection& connection, const std::string& server) {
+// The session that was opened on it is no longer its caller's alone to reach.
+void SessionDirectory::forget_shared(ClientConnection& connection) {
+  if (connection.sharing().shared()) unnamed_.connection_shared(&connection);
+}
+
+Session* SessionDirectory::open(ClientConnection& connection, const std::string& server, Opener opener) {
+  connection.sharing().opens(opener == Opener::client);
+  forget_shared(connection);
   Session* session = sessions_.create(connection.principal(), server, connection.account());
   if (session == nullptr) return nullptr;
   session->path = without_slash(connection.head().path);

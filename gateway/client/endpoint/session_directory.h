@@ -50,7 +50,8 @@ class SessionDirectory {
   bool goes_without(const ClientConnection& connection, const std::string& server) const;
 
   // Null: there are too many.
-  Session* open(ClientConnection& connection, const std::string& server);
+  enum class Opener : bool { gateway, client };
+  Session* open(ClientConnection& connection, const std::string& server, Opener opener);
   // May this request, which names none, have one made for it?
   bool may_open(ClientConnection& connection, const std::string& server) const;
   // What the client is told as the name of one that is being opened; empty: it is to have none.
@@ -63,6 +64,7 @@ class SessionDirectory {
  private:
   enum class Former : bool { no, yes };  // may it be one of a server that the path led to before?
 
+  void forget_shared(ClientConnection& connection);
   std::string_view named_by(const ClientConnection& connection) const;
   Session* find_named(const ClientConnection& connection, Former former);
   Session* read(const ClientConnection& connection, std::string_view shown, const std::string& server,

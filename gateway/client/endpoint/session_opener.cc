@@ -52,7 +52,7 @@ SessionOpener::SessionOpener(const EndpointParts& parts, AwaitsSession& asker)
 void SessionOpener::open_for(ClientConnection& connection, const std::string& server, Session* session,
                              mcp::Message&& message, uint64_t bytes) {
   const bool opens = session == nullptr;
-  if (opens) session = parts_.sessions.open(connection, server);
+  if (opens) session = parts_.sessions.open(connection, server, SessionDirectory::Opener::gateway);
   if (session == nullptr) {
     return parts_.refusals.refuse(connection, too_many_sessions(message, server), message.raw(Field::id));
   }

@@ -41,15 +41,15 @@ bool host_listed(const std::vector<std::string>& list, std::string_view host) {
   return false;
 }
 
-HttpRefusal mismatch(std::string text) {
+HttpRefusal header_mismatch(std::string text) {
   return bad_request(mcp::kHeaderMismatch, "Header mismatch: " + std::move(text));
 }
 
 // Of a header that must be there exactly once, and is not.
 HttpRefusal not_single(const http::HeaderList& headers, http::FieldName name) {
   size_t count = headers.count(name);
-  return mismatch(count == 0 ? fmt::format("the {} header is missing", name.text)
-                             : fmt::format("the {} header stands there {} times", name.text, count));
+  return header_mismatch(count == 0 ? fmt::format("the {} header is missing", name.text)
+                                    : fmt::format("the {} header stands there {} times", name.text, count));
 }
 
 bool media_type_is(std::string_view value, std::string_view type) {
@@ -62,11 +62,11 @@ std::optional<HttpRefusal> check_name(const mcp::Message& message, const http::H
   if (header == nullptr) return not_single(headers, "Mcp-Name");
   std::string room;
   std::optional<std::string_view> decoded = mcp::decode_header_value(header->value, room);
-  if (!decoded) return mismatch("the Mcp-Name header is no valid encoded value");
+  if (!decoded) return header_mismatch("the Mcp-Name header is no valid encoded value");
   if (!message.is_string(source))
     return std::nullopt;  // the server says what is wrong with its own parameters
   if (!message.text_is(source, *decoded))
-    return mismatch("the Mcp-Name header differs from the name in the body");
+    return header_mismatch("the Mcp-Name header differs from the name in the body");
   return std::nullopt;
 }
 
@@ -231,12 +231,12 @@ std::optional<HttpRefusal> check_modern_request(const mcp::Message& message, con
   if (version == nullptr) return not_single(headers, "MCP-Protocol-Version");
   if (message.has(Field::meta_protocol_version) &&
       !message.text_is(Field::meta_protocol_version, version->value))
-    return mismatch("MCP-Protocol-Version differs from the version in _meta");
+    return header_mismatch("MCP-Protocol-Version differs from the version in _meta");
   if (auto refusal = check_revision(message, version->value, supported)) return refusal;
   const http::Header* method = headers.only("Mcp-Method");
   if (method == nullptr) return not_single(headers, "Mcp-Method");
   if (method->value != message.method())
-    return mismatch("the Mcp-Method header differs from the method in the body");
+    return header_mismatch("the Mcp-Method header differs from the method in the body");
   const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
   if (row != nullptr && row->mcp_name != Field::count_) {
     if (auto refusal = check_name(message, headers, row->mcp_name)) return refusal;

@@ -21,6 +21,9 @@ using Next = http::RequestParser::Next;
 constexpr size_t kMaxPipelined = 256 * 1024;
 // No further request is looked at while this much of the answers before it was not taken.
 constexpr size_t kMaxUnsent = 64 * 1024;
+// Requests that are answered in one turn of the loop: a client that sends many ahead leaves others theirs.
+// Each may be begun twice, with its head and with its body.
+constexpr size_t kBegunPerTurn = 32;
 // After the last answer we wait for the client to close, so that the answer is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -74,6 +77,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       stream_(std::move(stream)),
       peer_(std::move(moved.peer)),
       parser_(std::move(moved.parser)),
+      sharing_(moved.sharing),
       timer_(loop),
       has_head_(true),
       pump_later_(
@@ -91,7 +95,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
   timer_.stop();
   pump_later_.cancel();
   held_.set(0);
-  return MovedConnection(socket, std::move(parser_), std::move(peer_));
+  return MovedConnection(socket, std::move(parser_), std::move(peer_), sharing_);
 }
 
 ClientConnection::~ClientConnection() {
@@ -115,6 +119,11 @@ void ClientConnection::use_client(std::string_view address) {
   if (address == client_) return;
   client_ = address;
   use_account(account_of(caller_, client()));
+}
+
+std::optional<std::chrono::milliseconds> ClientConnection::idle_for() const {
+  if (!may_ask() || timed_ != Phase::idle || parser_.phase() != Phase::idle) return std::nullopt;
+  return loop_.now() - idle_at_;
 }
 
 bool ClientConnection::may_keep_alive() const {
@@ -192,13 +201,31 @@ void ClientConnection::watch_writes() {
   });
 }
 
+// It goes on in the next turn; until then nothing more is read.
+bool ClientConnection::had_its_turn() {
+  if (begun_in_ != loop_.turn() || begun_ < kBegunPerTurn || parser_.buffered() == 0) return false;
+  if (parser_.buffered() > kMaxPipelined) {
+    stream_->pause_reading();
+  } else {
+    stream_->put_back({});
+  }
+  timed_ = Phase::complete;
+  waits_for_turn_ = true;
+  timer_.start(std::chrono::milliseconds(0), [this] {
+    waits_for_turn_ = false;
+    pump();
+  });
+  return true;
+}
+
 void ClientConnection::pump() {
-  while (!busy_ && !lingering_ && stream_) {
+  while (!busy_ && !lingering_ && stream_ && !waits_for_turn_) {
     if (backlog() > kMaxUnsent) {
       // Not one more answer before the client took some of these; on_drained() goes on.
       stream_->pause_reading();
       return watch_writes();
     }
+    if (had_its_turn()) return;
     // Also where the next request is here already: that its client leaves is seen by reading.
     if (!stream_->reading()) stream_->start_reading();
     Next next = has_head_ ? Next::head : parser_.next();
@@ -237,7 +264,9 @@ void ClientConnection::pump() {
 
 void ClientConnection::begin() {
   busy_ = true;
+  begun_ = std::exchange(begun_in_, loop_.turn()) == loop_.turn() ? begun_ + 1 : 1;
   request_at_ = loop_.now();
+  sharing_.saw(head());
   ++core::stats().http_active;
 }
 
@@ -253,6 +282,7 @@ void ClientConnection::arm() {
   }
   if (phase == timed_) return;  // counted from the phase's start, not from the last byte
   timed_ = phase;
+  if (phase == Phase::idle) idle_at_ = loop_.now();
   std::chrono::milliseconds limit = limits_.idle_timeout;
   if (phase == Phase::in_head) limit = limits_.head_timeout;
   if (phase == Phase::in_body) limit = limits_.read_timeout;

@@ -14,6 +14,7 @@
 #include "client/http/connection_reply.h"
 #include "client/http/head_facts.h"
 #include "client/http/moved_connection.h"
+#include "client/http/proxy_signs.h"
 #include "config/config.h"
 #include "core/gate.h"
 #include "http/request_parser.h"
@@ -78,9 +79,15 @@ class ClientConnection final : private net::StreamOwner {
     if (facts_.number != head().number) learn_facts();
     return facts_;
   }
+  // Whether several callers come on it.
+  Sharing& sharing() { return sharing_; }
+  // No proxy stands between (client/http/proxy_signs.h).
+  bool is_direct() const { return stream_ && comes_directly(peer_, head(), stream_->local_port()); }
   bool busy() const { return busy_; }
   // No request is being answered, and one more may come.
   bool may_ask() const { return stream_ && !busy_ && !lingering_; }
+  // How long it has waited for a request, if that is what it does.
+  std::optional<std::chrono::milliseconds> idle_for() const;
   bool may_keep_alive() const;
 
   // Answers the current request in one piece.
@@ -109,6 +116,7 @@ class ClientConnection final : private net::StreamOwner {
   void on_end(int error) override;
   void on_drained() override;
   void pump();
+  bool had_its_turn();
   void begin();
   void arm();
   void too_late();
@@ -131,16 +139,21 @@ class ClientConnection final : private net::StreamOwner {
   AccountPtr account_;
   http::RequestParser parser_;
   HeadFacts facts_;  // of the head that was asked about last
+  Sharing sharing_;
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
   ConnectionReply* reply_ = nullptr;
   std::chrono::milliseconds request_at_{0};  // when the request being answered was complete
+  std::chrono::milliseconds idle_at_{0};     // when it began to wait for a request
   bool busy_ = false;                        // a request is being answered
   bool unread_ = false;                      // of the request being answered, the body
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
   HeldBytes held_{Held::bodies};             // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
-  bool has_head_ = false;                    // of a request that is not begun: it may be another worker's
+  uint64_t begun_in_ = 0;                    // the turn of the loop in which so many requests were begun
+  size_t begun_ = 0;
+  bool waits_for_turn_ = false;
+  bool has_head_ = false;  // of a request that is not begun: it may be another worker's
   net::Deferred pump_later_;
   net::Lifetime lifetime_;
 };

@@ -1,5 +1,6 @@
 #include "client/http/connection_reply.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "client/http/client_connection.h"
@@ -10,6 +11,9 @@ namespace {
 
 // Of the cap, the part at which a server is held back.
 constexpr uint64_t kHighWatermark = 4;
+// A proxy that overlooks the end of its client's connection meets it at the second write after that, once the
+// first was answered with a reset.
+constexpr std::chrono::milliseconds kEcho{300};
 
 }  // namespace
 
@@ -20,22 +24,34 @@ ConnectionReply::ConnectionReply(net::Loop& loop, ClientConnection& connection, 
       options_(std::move(options)),
       gone_(std::move(gone)),
       beat_(loop),
+      wrote_at_(loop.now()),
       stall_(loop) {
   connection.attach(this);
-  watch_client();
+  const bool head_first = options_.head_within.count() > 0;
+  beat_in(head_first ? std::min(options_.head_within, options_.comment_every) : options_.comment_every);
 }
 
 ConnectionReply::~ConnectionReply() {
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->reply_dropped();
 }
 
-void ConnectionReply::watch_client() {
-  beat_.start(options_.comment_every, [this] {
-    watch_client();
-    if (connection_->client_is_silent(options_.comment_every))
-      return connection_->cut(mcp::EndReason::cancelled_client);
-    on_beat();
-  });
+void ConnectionReply::beat_in(std::chrono::milliseconds time) {
+  beat_.start(time, [this] { beat(); });
+}
+
+// Each write puts the next beat off: the timer runs on, and looks again when it would be due.
+void ConnectionReply::beat() {
+  const std::chrono::milliseconds every = options_.comment_every, quiet = loop_.now() - wrote_at_;
+  const bool again = std::exchange(echoes_, false) && quiet >= kEcho;
+  const bool due = !head_sent_ || again || quiet >= every;
+  beat_in(due ? every : every - quiet);
+  if (connection_->client_is_silent(every)) return connection_->cut(mcp::EndReason::cancelled_client);
+  if (!due) return;
+  const uint64_t before = bytes_out_;
+  on_beat(again ? Beat::again : Beat::first);
+  if (again || bytes_out_ == before || finished_ || connection_ == nullptr) return;
+  echoes_ = options_.beats_twice && every > kEcho;
+  if (echoes_) beat_in(kEcho);
 }
 
 http::ResponseHead ConnectionReply::begin_head(int status, std::string_view content_type) {
@@ -52,6 +68,7 @@ http::ResponseHead ConnectionReply::begin_head(int status, std::string_view cont
 
 void ConnectionReply::write(std::string bytes) {
   bytes_out_ += bytes.size();
+  wrote_at_ = loop_.now();
   connection_->write(std::move(bytes));
 }
 

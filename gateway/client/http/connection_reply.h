@@ -3,7 +3,7 @@
 //
 // The connection may go first: then `gone` is called once, never from inside a method of this
 // (core/reply_stream.h), and all that comes later is swallowed. Destroying an unfinished reply cuts its
-// connection. A client whose machine is gone without a word has left, once it was silent for three times
+// connection. A client whose machine is gone without a word has left, once it was silent for nine times
 // options_.comment_every.
 #pragma once
 
@@ -32,7 +32,11 @@ struct ReplyOptions {
   std::vector<http::OutHeader> headers;       // on every head, whatever the answer is
   std::string
       prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
-  std::chrono::milliseconds comment_every{15000};
+  // Of an event stream: so long after its last byte comes a comment, where it `beats_twice` two, kEcho apart.
+  std::chrono::milliseconds comment_every{5000};
+  // Its head is out by then, where that is sooner: 0: with the first comment.
+  std::chrono::milliseconds head_within{0};
+  bool beats_twice = false;
   uint64_t max_backlog_bytes = 256 * 1024;
   // A client for which a server is held back has this long to take something.
   std::chrono::milliseconds write_timeout{30000};
@@ -57,8 +61,10 @@ class ConnectionReply {
  protected:
   ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
   ~ConnectionReply();
-  // Comes every options_.comment_every, while there is a connection and the answer's end is not said.
-  virtual void on_beat() {}
+  // Nothing was written for options_.comment_every, no head for options_.head_within; `again`: the second of
+  // a beat. Comes while there is a connection and the answer's end is not said.
+  enum class Beat : bool { first, again };
+  virtual void on_beat(Beat) {}
 
   bool connected() const { return connection_ != nullptr; }
   bool may_answer() const { return connection_ != nullptr && !head_sent_; }
@@ -83,11 +89,14 @@ class ConnectionReply {
   uint64_t bytes_out_ = 0;
 
  private:
-  void watch_client();
+  void beat_in(std::chrono::milliseconds time);
+  void beat();
   void watch_stall();
 
   Gone gone_;
   net::Timer beat_;
+  std::chrono::milliseconds wrote_at_;  // when something was written last; at first, when it was made
+  bool echoes_ = false;                 // the next beat is the second of two
   net::Timer stall_;
   std::function<void()> drained_;
   int status_ = 200;         // what the head said

@@ -14,6 +14,11 @@ namespace {
 // Cutting a connection that holds less frees too little for what it costs its client.
 constexpr size_t kWorthCutting = 64 * 1024;
 constexpr std::chrono::milliseconds kLastChance{1000};
+// Where there is no room for one more, those that were idle for this part of listen.idleTimeout make room:
+// so many at once, as often as that, since all connections are looked at for it.
+constexpr int kLongIdle = 8;
+constexpr size_t kClosedAtOnce = 32;
+constexpr std::chrono::milliseconds kLookAgain{20};
 
 }  // namespace
 
@@ -41,12 +46,35 @@ void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
 
 void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
   using AdmitResult = ConnectionCaps::AdmitResult;
-  switch (caps_->enter(peer, config_.max_connections, config::connections_of_address(config_))) {
+  auto enter = [&] {
+    return caps_->enter(peer, config_.max_connections, config::connections_of_address(config_));
+  };
+  AdmitResult result = enter();
+  if (result != AdmitResult::welcome && close_longest_idle()) result = enter();
+  switch (result) {
     case AdmitResult::welcome: break;
     case AdmitResult::too_many: return turned_away(core::Overload::connections);
     case AdmitResult::too_many_of_address: return turned_away(core::Overload::address);
   }
   keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
+}
+
+// Proxies keep connections that they do not need.
+bool ConnectionTable::close_longest_idle() {
+  if (loop_.now() - looked_for_idle_ < kLookAgain) return false;
+  looked_for_idle_ = loop_.now();
+  const std::chrono::milliseconds least = config_.idle_timeout / kLongIdle;
+  std::vector<std::pair<std::chrono::milliseconds, ClientConnection*>> idle;
+  for (const auto& entry : connections_) {
+    const auto time = entry.second->idle_for();
+    if (time && *time >= least) idle.emplace_back(*time, entry.second.get());
+  }
+  const size_t count = std::min(idle.size(), kClosedAtOnce);
+  std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count), idle.end(),
+                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t i = 0; i < count; ++i)
+    idle[i].second->close_when_idle();
+  return count > 0;
 }
 
 // Counted each, told once in a while: a flood must not be one of log lines too.

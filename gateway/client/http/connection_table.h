@@ -30,7 +30,8 @@ class ConnectionTable {
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
-  // From the listener. Who is one too many is closed at once: nothing is owed to it yet.
+  // From the listener. One too many is closed at once, where no other has been idle for long: nothing is owed
+  // to it yet.
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   // A connection was closed before it came here, for that reason.
   void turned_away(core::Overload why);
@@ -62,6 +63,7 @@ class ConnectionTable {
 
  private:
   void keep(std::unique_ptr<ClientConnection> connection);
+  bool close_longest_idle();
   void make_room();
 
   net::Loop& loop_;
@@ -70,6 +72,7 @@ class ConnectionTable {
   const std::shared_ptr<ConnectionCaps> caps_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   size_t most_ = 0;
+  std::chrono::milliseconds looked_for_idle_{0};
   net::Timer last_chance_;
   net::Deferred make_room_later_;
   bool made_room_ = false;  // in this turn

@@ -31,9 +31,7 @@ HttpReply::~HttpReply() = default;
 void HttpReply::open_stream() {
   if (!may_answer()) return;
   start_events();
-  if (options_.prime_id.empty()) return;
-  primed_ = true;
-  piece(http::sse_prime(options_.prime_id));
+  if (!options_.prime_id.empty()) prime();
 }
 
 void HttpReply::announce(std::string_view event, std::string_view data) {
@@ -57,7 +55,10 @@ void HttpReply::start_events() {
 }
 
 void HttpReply::add_session(std::vector<http::OutHeader>& headers) {
-  if (options_.name_session) options_.session_header = options_.name_session();
+  if (options_.name_session) {
+    options_.session_header = options_.name_session();
+    if (!options_.session_header.empty()) connection_->sharing().named(options_.session_header);
+  }
   if (!options_.session_header.empty()) headers.push_back({"Mcp-Session-Id", options_.session_header});
 }
 
@@ -113,7 +114,7 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
     return give_up(mcp::EndReason::client_too_slow);
   }
   if (!head_sent_) start_events();
-  quiet_ = false;
+  may_prime_ = false;
   piece(http::sse_event(message, event_id));
 }
 
@@ -158,17 +159,25 @@ void HttpReply::finish_empty() {
   done();
 }
 
-void HttpReply::on_beat() {
+void HttpReply::on_beat(Beat beat) {
   if (!can_send()) return;
   if (!head_sent_) return open_with_beat();
-  if (quiet_ && !too_slow()) piece(http::sse_comment());
-  quiet_ = true;
+  if (too_slow()) return;
+  // From an id on the end of the connection is no cancel by itself: a call that is soon over gets none.
+  if (beat == Beat::first && std::exchange(may_prime_, false)) return prime();
+  piece(http::sse_comment());
 }
 
-// A quiet stream begins: with the priming event where it can be resumed, else with a comment.
+// A quiet stream begins with a comment; the priming event, where it can be resumed, comes with the next beat.
 void HttpReply::open_with_beat() {
-  open_stream();
-  if (!primed_) piece(http::sse_comment());
+  start_events();
+  may_prime_ = !options_.prime_id.empty();
+  piece(http::sse_comment());
+}
+
+void HttpReply::prime() {
+  primed_ = true;
+  piece(http::sse_prime(options_.prime_id));
 }
 
 }  // namespace lineward::client

@@ -1,5 +1,6 @@
 // One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the
-// first message or keep-alive on (2026-07-28 streamable HTTP, "Receiving Messages").
+// first message, the head of a request that takes its time or a keep-alive on (2026-07-28 streamable HTTP,
+// "Receiving Messages").
 //
 // Owned by an exchange (POST) or a session (GET). Its connection may go first
 // (client/http/connection_reply.h).
@@ -58,13 +59,14 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void set_exchange(core::ExchangeId id) { exchange_ = id; }
 
  private:
-  void on_beat() override;
+  void on_beat(Beat beat) override;
   void start_events();
   void add_session(std::vector<http::OutHeader>& headers);
   void piece(const std::string& event);
   // Of a stream, at whose end one may ask how far the client has read.
   void write_part(std::string bytes);
   void open_with_beat();
+  void prime();
   bool too_slow();
   // Its connection is cut after what runs now.
   void give_up(mcp::EndReason why);
@@ -74,8 +76,8 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   net::Deferred cut_later_;
   bool primed_ = false;
   bool streamed_ = false;
-  bool quiet_ = true;  // nothing was written since the last beat
-  uint64_t sent_ = 0;  // of what was written, what the kernel had when we last looked
+  bool may_prime_ = false;  // a beat opened it, and no event was sent since
+  uint64_t sent_ = 0;       // of what was written, what the kernel had when we last looked
   std::chrono::milliseconds sent_at_{0};
   std::vector<uint64_t> boundaries_;  // where each message ends, counted as bytes_out()
   size_t passed_ = 0;                 // so many of them are behind sent_

@@ -7,17 +7,19 @@
 #include <string>
 #include <utility>
 
+#include "client/http/proxy_signs.h"
 #include "http/request_parser.h"
 
 namespace lineward::client {
 
 struct MovedConnection {
-  MovedConnection(int its_socket, http::RequestParser its_parser, std::string its_peer)
-      : socket(its_socket), parser(std::move(its_parser)), peer(std::move(its_peer)) {}
+  MovedConnection(int its_socket, http::RequestParser its_parser, std::string its_peer, Sharing its_sharing)
+      : socket(its_socket), parser(std::move(its_parser)), peer(std::move(its_peer)), sharing(its_sharing) {}
   MovedConnection(MovedConnection&& other) noexcept
       : socket(std::exchange(other.socket, -1)),
         parser(std::move(other.parser)),
-        peer(std::move(other.peer)) {}
+        peer(std::move(other.peer)),
+        sharing(other.sharing) {}
   MovedConnection& operator=(MovedConnection&&) = delete;
   // One that nobody took is over.
   ~MovedConnection() {
@@ -28,6 +30,7 @@ struct MovedConnection {
   int socket;
   http::RequestParser parser;  // next() has said `head`
   std::string peer;
+  Sharing sharing;  // of all its requests, wherever they were answered
 };
 
 }  // namespace lineward::client

@@ -41,8 +41,19 @@ std::optional<std::string> ResourceNames::own_path(std::string_view url) const {
   return std::string(url.substr(length));
 }
 
-std::string ResourceNames::metadata_path(std::string_view endpoint) const {
-  return std::string(kResourceMetadata) + (endpoint.empty() ? std::string() : path_);
+std::optional<WellKnown> well_known(std::string_view path) {
+  for (std::string_view place : {kResourceMetadata, kAuthorizationMetadata, kOpenidMetadata}) {
+    const std::string_view rest = path.substr(0, place.size()) == place ? path.substr(place.size()) : "x";
+    if (rest.empty() || rest.front() == '/') return WellKnown{place, std::string(rest), false};
+  }
+  if (!ends_with(path, kOpenidMetadata)) return std::nullopt;
+  path.remove_suffix(kOpenidMetadata.size());
+  return WellKnown{kOpenidMetadata, std::string(path), true};
+}
+
+std::string ResourceNames::metadata_path(const WellKnown& asked) const {
+  const std::string path = asked.endpoint.empty() ? std::string() : path_;
+  return asked.behind ? path + std::string(asked.place) : std::string(asked.place) + path;
 }
 
 std::string ResourceNames::challenge(std::string_view value, const ClientSide& client) const {

@@ -16,6 +16,9 @@
 namespace lineward::client {
 
 inline constexpr std::string_view kResourceMetadata = "/.well-known/oauth-protected-resource";
+// Where clients of 2025-03-26 look on the server's own origin (RFC 8414, OpenID Connect Discovery).
+inline constexpr std::string_view kAuthorizationMetadata = "/.well-known/oauth-authorization-server";
+inline constexpr std::string_view kOpenidMetadata = "/.well-known/openid-configuration";
 
 // Where a client is: what it wrote before the path of its request, and the path of the MCP endpoint it uses.
 struct ClientSide {
@@ -23,14 +26,23 @@ struct ClientSide {
   std::string endpoint;
 };
 
+// A document by which a server says where its tokens come from.
+struct WellKnown {
+  std::string_view place;  // one of those above
+  std::string endpoint;    // the MCP endpoint that the client's path names; empty: none
+  bool behind = false;     // the endpoint comes first, as OpenID Connect Discovery has it
+  bool is_of_resource() const { return place == kResourceMetadata; }
+};
+// Nothing: this path is none.
+std::optional<WellKnown> well_known(std::string_view path);
+
 class ResourceNames {
  public:
   // The server's URL in two parts, such as "http://127.0.0.1:3000" and "/api/mcp".
   ResourceNames(const std::string& origin, const std::string& path);
 
-  // The path of the server's metadata for the path inserted by the client; `endpoint` is the MCP endpoint
-  // that it names, empty for the form without one.
-  std::string metadata_path(std::string_view endpoint) const;
+  // Where the server has the document that a client asks for.
+  std::string metadata_path(const WellKnown& asked) const;
   // The value of a WWW-Authenticate header.
   std::string challenge(std::string_view value, const ClientSide& client) const;
   // The metadata document: its `resource`. Nothing when it is no JSON object with a `resource`.

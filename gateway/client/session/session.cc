@@ -69,7 +69,7 @@ void Session::trim_events(SessionStream& newest) {
 }
 
 void Session::remove(uint32_t number) {
-  lingering_.erase(number);
+  if (lingering_.erase(number) == 0) last_used = loop_.now();  // until now it had a stream
   auto found = streams_.find(number);
   if (found == streams_.end()) return;
   std::erase(get_streams_, number);
@@ -209,13 +209,16 @@ SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
   sweeper_.start(sweep_every(), [this] { sweep(); });
 }
 
-// A caller that has its share makes room with its own. Else who has most gives one, so that nobody's go
-// because another opens many; and nobody with less loses one to a caller with more.
+// A caller may have more than its share while there is room. Where there is none, one that has its share
+// makes room with its own. Else who has most gives one, so that nobody's go because another opens many; and
+// nobody with less loses one to a caller with more. What a caller has beyond its share goes though it has a
+// stream.
 bool SessionTable::make_room(const Account* caller) {
+  if (sessions_.size() < limits_.max_sessions) return true;
   auto found = of_caller_.find(caller);
   const size_t own = found == of_caller_.end() ? 0 : found->second.sessions.size();
-  const bool has_share = caller != nullptr && own >= Account::share_of(limits_.max_sessions);
-  if (!has_share && sessions_.size() < limits_.max_sessions) return true;
+  const size_t share = Account::share_of(limits_.max_sessions);
+  const bool has_share = caller != nullptr && own >= share;
   core::limit_reached(has_share ? core::Limit::principal_share : core::Limit::sessions);
   Session* goes = has_share ? dispensable(found->second) : nullptr;
   size_t looks = has_share ? 0 : kNewcomersALook;
@@ -223,6 +226,10 @@ bool SessionTable::make_room(const Account* caller) {
     if (most->first < own) break;
     goes = dispensable(of_caller_.at(most->second));
     --looks;
+  }
+  if (goes == nullptr && !has_share && !by_count_.empty()) {
+    const auto& [count, with_most] = *by_count_.rbegin();
+    if (with_most != nullptr && count > share) goes = lent(of_caller_.at(with_most));
   }
   if (goes == nullptr) return false;
   expired_(std::string(goes->id));
@@ -307,6 +314,16 @@ Session* SessionTable::dispensable(OfCaller& caller) {
     for (size_t i = 0; i < enough; ++i)
       caller.dispensable.emplace(idle[i].first, *idle[i].second);
   }
+}
+
+// Of a caller that has more than its share the session without a call that was used longest ago.
+Session* SessionTable::lent(OfCaller& caller) {
+  Session* oldest = nullptr;
+  for (const auto& [id, session] : caller.sessions) {
+    if (session->exchanges > 0) continue;
+    if (oldest == nullptr || session->last_touch < oldest->last_touch) oldest = session;
+  }
+  return oldest;
 }
 
 Session* SessionTable::find(const std::string& id, const std::string& principal) {

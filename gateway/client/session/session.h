@@ -86,6 +86,10 @@ class Session {
   const core::ScopeState* shared() const { return shared_ ? &*shared_ : nullptr; }
   bool has_stream() const;  // a GET stream with a connection, or a pipe
   bool idle() const { return exchanges == 0 && !has_stream(); }
+  // For how long it has been so, and its client has sent nothing.
+  std::optional<std::chrono::milliseconds> unused_for() const {
+    return idle() ? std::optional(loop_.now() - last_used) : std::nullopt;
+  }
   // On stdio everything goes to the one client there is.
   void use_pipe(std::function<void(const std::string&)> pipe) { pipe_ = std::move(pipe); }
   // The stream of a POST; `gone` as in SessionStream.
@@ -154,7 +158,8 @@ class SessionTable {
   SessionTable(net::Loop& loop, const config::Listen& limits,
                std::function<void(const std::string& id)> expired);
 
-  // Null when the table is full of busy sessions. `caller`: whose share what it keeps is of; null: nobody's.
+  // Null when the table is full of busy sessions: full for this caller, which may have more than its share as
+  // long as no other wants one. `caller`: whose share what it keeps is of; null: nobody's.
   Session* create(const std::string& principal, const std::string& upstream, const AccountPtr& caller) {
     return create({}, principal, upstream, caller);
   }
@@ -190,6 +195,7 @@ class SessionTable {
     std::pair<std::chrono::milliseconds, uint64_t> none_idle{-1, 0};  // when it was so, how many touches ago
   };
   Session* dispensable(OfCaller& caller);
+  Session* lent(OfCaller& caller);
   std::string new_id() const;
   // Keeps `of_caller_` and `by_count_` true to each other.
   void count_in(Session& session);

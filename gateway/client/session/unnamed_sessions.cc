@@ -78,7 +78,7 @@ Session* UnnamedSessions::find(Connection connection, const std::string& princip
   return newest == by_principal_.end() ? nullptr : unnamed(sessions_.find(newest->second, principal));
 }
 
-void UnnamedSessions::connection_gone(Connection connection) {
+void UnnamedSessions::forget(Connection connection, Ends ends) {
   auto here = by_connection_.find(connection);
   if (here == by_connection_.end()) return;
   const ByServer gone = std::move(here->second);
@@ -87,7 +87,7 @@ void UnnamedSessions::connection_gone(Connection connection) {
     Session* session = sessions_.find(one.id);
     if (session == nullptr) continue;
     session->on_connection = false;
-    if (!is_of_principal(*session)) let_go(one.id, Ends::at_once);
+    if (!is_of_principal(*session)) let_go(one.id, ends);
   }
 }
 

@@ -1,7 +1,8 @@
 // Which session a legacy client means that names none (`sessions.missing: adopt`, docs/isolation.md): the one
 // that was opened last on its connection, for that server; else the one that its principal opened last.
-// Anonymous clients have their connection alone, and there what was opened with the same credentials: a proxy
-// that says nothing of itself may share one among its clients.
+// Anonymous clients have their connection alone, and there what was opened with the same credentials. A proxy
+// that says nothing of itself may share one among its clients: once it shows, nothing is found by it
+// (client/http/proxy_signs.h).
 //
 // So that clients which never return an id leave nothing behind, a session that served requests without one
 // ends with what led to it, or when others have taken its place for all that did. One that served none may
@@ -54,7 +55,9 @@ class UnnamedSessions {
   // The one that is meant, or null.
   Session* find(Connection connection, const std::string& principal, const std::string& server,
                 size_t credentials);
-  void connection_gone(Connection connection);
+  void connection_gone(Connection connection) { forget(connection, Ends::at_once); }
+  // Several callers come on it: it leads to none of their sessions any more.
+  void connection_shared(Connection connection) { forget(connection, Ends::when_idle); }
 
   size_t remembered() const {
     return by_connection_.size() + by_principal_.size() + unclaimed_.size() + forsaken_.size();
@@ -68,6 +71,7 @@ class UnnamedSessions {
   bool is_of_principal(const Session& session) const;
   // Nothing leads to it any more but its name: it ends when its calls have, or with what they write.
   enum class Ends : bool { when_idle, at_once };
+  void forget(Connection connection, Ends ends);
   void let_go(const std::string& id, Ends ends);
   void await_claim(Session& session);
   void look_for_claims();

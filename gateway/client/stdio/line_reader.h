@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -17,10 +18,11 @@ class LineReader {
   explicit LineReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // on_line(std::string) for each complete line, without its end ("\n" or "\r\n");
-  // too_long(std::string_view).
+  // too_long(std::string_view). For at most so many lines: what is left of `bytes` is returned.
   template <class OnLine, class TooLong>
-  void feed(std::string_view bytes, OnLine&& on_line, TooLong&& too_long) {
-    while (!bytes.empty()) {
+  std::string_view feed(std::string_view bytes, OnLine&& on_line, TooLong&& too_long,
+                        size_t lines = SIZE_MAX) {
+    for (; !bytes.empty() && lines > 0; --lines) {
       const void* end = std::memchr(bytes.data(), '\n', bytes.size());
       size_t take = end ? static_cast<size_t>(static_cast<const char*>(end) - bytes.data()) : bytes.size();
       if (!discarding_) {
@@ -33,13 +35,14 @@ class LineReader {
           too_long(std::string_view(beginning));
         }
       }
-      if (end == nullptr) return;
+      if (end == nullptr) return {};
       bytes.remove_prefix(take + 1);
       if (std::exchange(discarding_, false)) continue;
       std::string line = take_partial();
       if (!line.empty() && line.back() == '\r') line.pop_back();
       on_line(std::move(line));
     }
+    return bytes;
   }
   // A last line without an end; it is forgotten.
   std::string take_partial() {

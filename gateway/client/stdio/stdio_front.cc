@@ -25,6 +25,8 @@ using mcp::Method;
 constexpr std::string_view kPrincipal = "anonymous";
 constexpr size_t kMaxHeld = 1024;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+// Lines that are taken in one turn of the loop; the rest comes in the next one.
+constexpr size_t kLinesPerTurn = 256;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -73,9 +75,11 @@ void StdioFront::close_all() {
 // ---- what comes in ----
 
 void StdioFront::on_data(std::string_view bytes) {
-  lines_.feed(
+  const std::string_view rest = lines_.feed(
       bytes, [this](std::string text) { take_line(std::move(text)); },
-      [this](std::string_view beginning) { too_long(beginning); });
+      [this](std::string_view beginning) { too_long(beginning); },
+      streams_->reads_file() ? SIZE_MAX : kLinesPerTurn);
+  if (!rest.empty() && !gone_) streams_->put_back(rest);
   if (writer_.far_behind()) streams_->pause_reading();
 }
 

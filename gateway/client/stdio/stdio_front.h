@@ -112,8 +112,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::unordered_map<uint64_t, Running> running_;
   size_t listens_ = 0;                               // of these
   std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
-  std::vector<std::string>
-      questions_;             // ids, as JSON text, of what the client was asked and has not answered
+  ClientQuestions questions_;
   bool release_due_ = false;  // it was answered; what is held goes on at the end of this turn
   bool draining_ = false;
   bool input_ended_ = false;

@@ -1,7 +1,11 @@
 #include "config/options/names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
 #include "config/options/options.h"
 
@@ -97,6 +101,35 @@ size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+constexpr size_t kMaxServerName = 64;
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+// Maybe empty, or too long.
+std::string plain_name(std::string_view written) {
+  std::string out;
+  for (char c : written) {
+    if (is_name_char(c)) {
+      out += c;
+    } else if (!out.empty() && out.back() != '-') {
+      out += '-';
+    }
+  }
+  while (!out.empty() && out.back() == '-')
+    out.pop_back();
+  return out;
+}
+
+std::string hashed_name(std::string_view plain, std::string_view written) {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (char c : written)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  const std::string end = fmt::format("-{:04x}", (hash ^ hash >> 16) & 0xffff);
+  return std::string(plain.empty() ? "server" : plain.substr(0, kMaxServerName - end.size())) + end;
+}
+
 }  // namespace
 
 std::string normalised(std::string_view name) {
@@ -174,9 +207,26 @@ std::string_view socket_fault(std::string_view address) {
 }
 
 bool is_server_name(std::string_view name) {
-  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
+  return !name.empty() && name.size() <= kMaxServerName &&
+         std::all_of(name.begin(), name.end(), is_name_char);
+}
+
+std::vector<std::string> server_names(const std::vector<std::string>& written) {
+  std::map<std::string, std::set<std::string>> who;  // a name here → what was written
+  for (const std::string& one : written)
+    who[is_server_name(one) ? one : plain_name(one)].insert(one);
+  std::vector<std::string> out;
+  out.reserve(written.size());
+  for (const std::string& one : written) {
+    if (is_server_name(one)) {
+      out.push_back(one);
+      continue;
+    }
+    std::string name = plain_name(one);
+    const bool whole = name.size() <= kMaxServerName && who[name].size() == 1;
+    out.push_back(whole && !name.empty() ? name : hashed_name(name, one));
+  }
+  return out;
 }
 
 }  // namespace lineward::config

@@ -34,5 +34,10 @@ inline constexpr std::string_view kSocketShape = "write host:port, :port, [::1]:
 std::string_view socket_fault(std::string_view address);
 std::string_view address_fault(std::string_view address);
 bool is_server_name(std::string_view name);
+// Names of servers as clients' files write them ("My notes", "@scope/x"), as names here, in the same order. A
+// good name stays. In any other each run of characters that no name has is one '-' (none at an end), what is
+// too long is cut, and a name that another server has then ends with a hash of what was written: so it is the
+// same wherever the server stands in the file. Written twice, it comes twice.
+std::vector<std::string> server_names(const std::vector<std::string>& written);
 
 }  // namespace lineward::config

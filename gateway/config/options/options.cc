@@ -110,12 +110,15 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(
       row<k, &L::write_timeout>("listen.writeTimeout", Kind::duration, "30s", {10, kDay},
                                 "A client that takes nothing of its answer for this long is cut."));
-  rows.push_back(row<k, &L::idle_timeout>("listen.idleTimeout", Kind::duration, "75s", {10, kDay},
-                                          "A keep-alive connection with nothing in flight."));
-  rows.push_back(row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "15s", {100, kHour},
-                                        "How often a quiet event stream gets a comment, so that nothing "
-                                        "between cuts it. A client that acknowledges nothing "
-                                        "for three times as long is gone."));
+  rows.push_back(row<k, &L::idle_timeout>(
+      "listen.idleTimeout", Kind::duration, "11m", {10, kDay},
+      "How long an idle client connection is kept. Longer than proxies keep theirs "
+      "(Caddy 2 min, some balancers 10 min), or a request meets a closed connection."));
+  rows.push_back(
+      row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "5s", {100, kHour},
+                             "How long after its last byte a quiet event stream gets a comment, so that "
+                             "no proxy cuts it. A client that acknowledges nothing "
+                             "for nine times as long is gone."));
   rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
                                             "The largest request body."));
   rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},
@@ -273,6 +276,11 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(choice<&S::missing_session>(
       "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
       "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
+  rows.push_back(row<&S::reclaim_after>("mcpServers.*.sessions.reclaimAfter", Kind::duration, "1m",
+                                        {0, 30 * kDay},
+                                        "Where no process is free, a legacy session without a call, a stream "
+                                        "and traffic for this long gives up "
+                                        "its own; its next request gets a new one."));
   rows.push_back(
       row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
                          "At most that many processes; over HTTP, sessions for calls that may ask."));
@@ -332,6 +340,9 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<l, &Limits::max_parked>("mcpServers.*.limits.maxParked", Kind::count, "256",
                                              {1, kMillion},
                                              "Calls that wait for the client's answer to a question."));
+  rows.push_back(row<l, &Limits::max_parked_per_caller>(
+      "mcpServers.*.limits.maxParkedPerCaller", Kind::count, "8", {0, kMillion},
+      "So many of them keep the processes of one caller while another caller waits; the oldest others end."));
   rows.push_back(row<l, &Limits::max_parked_bytes>("mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB",
                                                    {kKiB, kGiB}, "Bytes kept for them: questions, results."));
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,

@@ -1,6 +1,7 @@
 #include "config/options/options_schema.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace lineward::config {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -26,7 +27,7 @@ std::string quoted(std::string_view text) {
 class Members {
  public:
   Members& add(std::string_view name, std::string_view value) {
-    text_ += fmt::format("{}{}:{}", text_.empty() ? "" : ",\n", quoted(name), value);
+    text_ += fmt::format("{}{}:{}", text_.empty() ? "" : ",\n", in_quotes(name), value);
     return *this;
   }
   std::string object() const { return "{" + text_ + "}"; }
@@ -39,7 +40,7 @@ class Members {
 constexpr std::string_view kVariable = R"({"type":"string","pattern":"\\$\\{.+\\}"})";
 constexpr std::string_view kScalar = R"({"type":["string","number","boolean","null"]})";
 
-std::string any_of(std::initializer_list<std::string_view> schemas) {
+std::string alternatives(std::initializer_list<std::string_view> schemas) {
   return fmt::format(R"("anyOf":[{}])", fmt::join(schemas, ","));
 }
 
@@ -48,7 +49,7 @@ std::string choices_of(const Option& option) {
   std::string_view rest = option.choices;
   while (!rest.empty()) {
     const size_t bar = rest.find('|');
-    out += "," + quoted(rest.substr(0, bar));
+    out += "," + in_quotes(rest.substr(0, bar));
     rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
   }
   return fmt::format(R"({{"enum":[{}]}})", out);
@@ -60,21 +61,21 @@ std::string type_of(const Option& option) {
       ranged ? fmt::format(R"(,"minimum":{},"maximum":{})", option.least, option.most) : R"(,"minimum":0)";
   switch (option.kind) {
     case Kind::duration:
-      return any_of(
+      return alternatives(
           {R"({"type":["string","null"],"pattern":"^([0-9]+(\\.[0-9]+)?(d|h|m|s|ms))+$"})", kVariable});
     case Kind::size:
-      return any_of({R"({"type":["string","null"],"pattern":"^[0-9]+(\\.[0-9]+)?(B|KiB|MiB|GiB)?$"})",
-                     fmt::format(R"({{"type":"integer"{}}})", range), kVariable});
+      return alternatives({R"({"type":["string","null"],"pattern":"^[0-9]+(\\.[0-9]+)?(B|KiB|MiB|GiB)?$"})",
+                           fmt::format(R"({{"type":"integer"{}}})", range), kVariable});
     case Kind::count:
-      return any_of({fmt::format(R"({{"type":["integer","null"]{}}})", range),
-                     R"({"type":"string","pattern":"^(0|[1-9][0-9]*)$"})", kVariable});
-    case Kind::flag: return any_of({R"({"enum":[null,true,false,"true","false"]})", kVariable});
-    case Kind::choice: return any_of({choices_of(option), kVariable});
+      return alternatives({fmt::format(R"({{"type":["integer","null"]{}}})", range),
+                           R"({"type":"string","pattern":"^(0|[1-9][0-9]*)$"})", kVariable});
+    case Kind::flag: return alternatives({R"({"enum":[null,true,false,"true","false"]})", kVariable});
+    case Kind::choice: return alternatives({choices_of(option), kVariable});
     case Kind::text: return R"("type":["string","number","boolean","null"])";
     case Kind::list: return fmt::format(R"("type":["array","null"],"items":{})", kScalar);
     case Kind::map: return fmt::format(R"("type":["object","null"],"additionalProperties":{})", kScalar);
     case Kind::names:
-      return any_of(
+      return alternatives(
           {R"({"enum":[null,true,false]})", fmt::format(R"({{"type":"array","items":{}}})", kScalar)});
   }
   return R"("type":"null")";
@@ -90,7 +91,7 @@ std::string about(const Option& option) {
 }
 
 std::string schema_of(const Option& option) {
-  return fmt::format(R"({{"description":{},{}}})", quoted(about(option)), type_of(option));
+  return fmt::format(R"({{"description":{},{}}})", in_quotes(about(option)), type_of(option));
 }
 
 // Options by their names, groups within groups.
@@ -146,12 +147,12 @@ Group options_where(bool (*wanted)(const Option&)) {
 }
 
 std::string said(std::string_view description, std::string_view schema) {
-  return fmt::format(R"({{"description":{},{}}})", quoted(description), schema);
+  return fmt::format(R"({{"description":{},{}}})", in_quotes(description), schema);
 }
 
 // A server's type in clients' words as well as in ours.
 std::string type_words() {
-  return any_of(
+  return alternatives(
       {fmt::format(R"({{"enum":[null,"auto","stdio","{}","sse"]}})", fmt::join(kHttpTypeWords, "\",\"")),
        kVariable});
 }
@@ -173,7 +174,7 @@ void add_client_words(Members& server) {
   for (std::string_view name : {"transportType", "transport"})
     server.add(name, said("As type.", type_words()));
   server.add("enabled",
-             said("The opposite of disabled.", any_of({R"({"type":["boolean","null"]})", kVariable})));
+             said("The opposite of disabled.", alternatives({R"({"type":["boolean","null"]})", kVariable})));
   const std::string list = fmt::format(R"("type":["array","null"],"items":{})", kScalar);
   server.add("includeTools", said("As tools.allow.", list)).add("excludeTools", said("As tools.deny.", list));
   server.add("options",
@@ -220,9 +221,9 @@ Members plugin_members(const PluginSpec& spec) {
 std::string plugin_schema(const PluginSpec& spec, const Members& members) {
   std::string required;
   for (std::string_view name : spec.required) {
-    if (name.find('.') == std::string_view::npos) required += (required.empty() ? "" : ",") + quoted(name);
+    if (name.find('.') == std::string_view::npos) required += (required.empty() ? "" : ",") + in_quotes(name);
   }
-  std::string more = fmt::format(R"(,"description":{})", quoted(spec.summary));
+  std::string more = fmt::format(R"(,"description":{})", in_quotes(spec.summary));
   if (!required.empty()) more += fmt::format(R"(,"required":[{}])", required);
   return object_of(members, more);
 }
@@ -302,7 +303,7 @@ std::string options_schema(const PluginSpecs& plugins, std::string_view version)
   for (const Group& group : gateway.children) {
     const bool may_be_off = group.name == "ops" || group.name == "admin";
     const std::string schema = schema_of(group);
-    top.add(group.name, may_be_off ? "{" + any_of({R"({"const":"off"})", schema}) + "}" : schema);
+    top.add(group.name, may_be_off ? "{" + alternatives({R"({"const":"off"})", schema}) + "}" : schema);
   }
   for (const PluginSpec* spec : plugins) {
     if (!spec->authenticates) top.add(spec->name, fmt::format(R"({{"$ref":"#/$defs/{}"}})", spec->name));

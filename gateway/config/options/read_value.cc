@@ -1,6 +1,7 @@
 #include "config/options/read_value.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/duration.h"
 #include "config/options/names.h"

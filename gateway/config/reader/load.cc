@@ -197,7 +197,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   result.name = std::move(name);
   result.text = std::move(text);
   result.config.log.level = options.log_level;
-  Document document = parse_document(result.text, syntax_of(result.name, result.text));
+  const Syntax syntax = syntax_of(result.name, result.text);
+  Document document = parse_document(result.text, syntax);
   result.diagnostics = std::move(document.diagnostics);
   Server defaults;
   VariableUses uses = options.uses;
@@ -205,10 +206,12 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
                       options.plugins);
-    reader.read(document.root);
+    reader.read(document.root, options.as_client_file || is_client_file(document.root, syntax));
+    result.left_out = reader.left_out();
     defaults = reader.defaults();
     result.config.together = defaults;
     result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
+    result.config.given_secrets.assign(reader.secrets().begin(), reader.secrets().end());
     for (const auto& [user, names] : reader.uses())
       uses[user].insert(names.begin(), names.end());
   } else {

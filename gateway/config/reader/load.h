@@ -28,6 +28,8 @@ struct LoadOptions {
   LogLevel log_level = LogLevel::info;  // where nobody says which
   std::string directory = ".";          // load_text only: what relative paths start from
   bool read_files = true;
+  // Read as a client's own file (config/reader/tree_reader.h), whatever it looks like.
+  bool as_client_file = false;
   // Files that options of plugins name are looked at. Not at a reload: what has not changed goes on with what
   // it read before.
   bool look_at_plugins = true;
@@ -40,6 +42,7 @@ struct LoadResult {
   std::string name;
   std::string text;
   std::vector<SecretSpan> secrets;
+  std::vector<LeftOut> left_out;
   bool unreadable = false;     // the file could not be read at all
   bool not_permitted = false;  // … because of its permissions
 

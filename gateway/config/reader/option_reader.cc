@@ -1,6 +1,7 @@
 #include "config/reader/option_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 

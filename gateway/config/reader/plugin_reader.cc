@@ -1,6 +1,7 @@
 #include "config/reader/plugin_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +17,7 @@ namespace {
 constexpr size_t kMaxPlugins = 64;
 constexpr size_t kMaxRawOptions = 256;
 
-const Option* find(const std::vector<Option>& rows, std::string_view path) {
+const Option* row_named(const std::vector<Option>& rows, std::string_view path) {
   for (const Option& row : rows) {
     if (row.path == path) return &row;
   }
@@ -163,7 +164,7 @@ void PluginReader::read_options(const PluginSpec& spec, const std::string& group
     std::string path = group.empty() ? member.key : group + "." + member.key;
     // Below auth: there is no entry around it to hold them.
     if (group.empty() && spec.authenticates && read_common(member, entry)) continue;
-    const Option* option = find(spec.options, path);
+    const Option* option = row_named(spec.options, path);
     if (option != nullptr) {
       given.push_back(option->path);
       Value value;
@@ -211,7 +212,7 @@ void PluginReader::read_auth(const Member& member) {
   for (const Member& child : member.value.members) {
     if (child.key == "resourceMetadata") {
       read_metadata(child.value);
-    } else if (const Option* option = find(auth_options(), child.key)) {
+    } else if (const Option* option = row_named(auth_options(), child.key)) {
       Value value;
       if (values_.read_option(*option, child.value, value)) config_.auth.anonymous = value.flag;
     } else if (const PluginSpec* spec = find_spec(specs_, child.key);
@@ -235,7 +236,7 @@ void PluginReader::tell_of_anonymous(const Member& auth) {
     return std::any_of(config_.auth.methods.begin(), config_.auth.methods.end(),
                        [&](const PluginEntry& entry) {
                          const PluginSpec* spec = find_spec(specs_, entry.type);
-                         if (spec == nullptr || find(spec->options, option) == nullptr) return false;
+                         if (spec == nullptr || row_named(spec->options, option) == nullptr) return false;
                          const Value& value = entry.values.at(option);
                          return !value.map.empty() || !value.list.empty();
                        });
@@ -261,7 +262,7 @@ void PluginReader::read_metadata(const Node& node) {
   }
   ResourceMetadata& out = config_.auth.resource_metadata;
   for (const Member& member : node.members) {
-    const Option* option = find(metadata_options(), member.key);
+    const Option* option = row_named(metadata_options(), member.key);
     if (option == nullptr) {
       values_
           .add("unknown-option", fmt::format("'{}' is not an option of resourceMetadata", clip(member.key)),
@@ -303,6 +304,10 @@ void PluginReader::filter_tools(const std::string& server, bool allow, std::vect
   Value value = found->values.at(option);
   value.list.insert(value.list.end(), globs.begin(), globs.end());
   found->values.set(option, std::move(value));
+}
+
+void PluginReader::forget_tools(const std::string& server) {
+  std::erase_if(filters_, [&](const PluginEntry& entry) { return entry.servers.front() == server; });
 }
 
 // What clients show to this gateway is for nobody else (MCP authorization, "Access Token Privilege

@@ -17,6 +17,8 @@ class PluginReader {
   bool read(const Member& member);
   // What stands beside a server about its tools: more for its own toolFilter.
   void filter_tools(const std::string& server, bool allow, std::vector<std::string> globs, int line);
+  // That server is left out.
+  void forget_tools(const std::string& server);
   // Names that plugins have must be told apart, servers that they name must exist.
   void finish();
 

@@ -43,17 +43,66 @@ void ServerReader::read(const Member& member) {
       values_.add("too-many", fmt::format("more than {} servers", kMaxServers), child);
       return;
     }
-    read_server(child);
+    lenient_ ? read_lenient(child) : read_server(child);
   }
 }
 
+void ServerReader::be_lenient(const Node& root) {
+  lenient_ = true;
+  std::vector<std::string> written;
+  for (const char* word : {"mcpServers", "servers"}) {
+    const Member* servers = root.find(word);
+    if (servers == nullptr) continue;
+    for (const Member& member : servers->value.members)
+      written.push_back(member.key);
+  }
+  const std::vector<std::string> names = server_names(written);
+  for (size_t i = 0; i < names.size(); ++i)
+    names_[written[i]] = names[i];
+}
+
+// What is wrong in it is said, and costs this server alone.
+void ServerReader::read_lenient(const Member& member) {
+  std::vector<Diagnostic>& all = values_.diagnostics();
+  const size_t said = all.size();
+  const size_t servers = config_.servers.size();
+  read_server(member);
+  std::string why;
+  for (size_t i = said; i < all.size(); ++i) {
+    if (all[i].severity != Severity::error) continue;
+    if (why.empty()) why = all[i].message;
+    all[i].severity = Severity::warning;
+    all[i].message += "; this server is left out";
+  }
+  if (why.empty()) return;
+  const std::string name = name_of(member);
+  const bool read = config_.servers.size() > servers;
+  if (read) config_.servers.pop_back();
+  if (plugins_ != nullptr && read) plugins_->forget_tools(name);
+  left_out_.push_back({member.key, std::move(why)});
+}
+
+void ServerReader::finish(const Node& root) {
+  if (!left_out_.empty() && config_.servers.empty())
+    values_.add("no-server", "no server of this file can be run", root);
+}
+
+std::string ServerReader::name_of(const Member& member) {
+  auto known = names_.find(member.key);
+  return known == names_.end() ? member.key : known->second;
+}
+
 void ServerReader::read_server(const Member& member) {
-  if (!is_server_name(member.key)) {
+  const std::string name = name_of(member);
+  if (name != member.key) {
+    values_.add("renamed", fmt::format("the server '{}' is called '{}' here", clip(member.key), name), member)
+        .severity = Severity::info;
+  } else if (!is_server_name(name)) {
     values_.add("bad-name", fmt::format("'{}' cannot be the name of a server", clip(member.key)), member)
-        .hint = "use 1 to 64 of A-Z a-z 0-9 _ -";
+        .hint = fmt::format("use 1 to 64 of A-Z a-z 0-9 _ -, as {}", server_names({member.key}).front());
   }
   bool taken = std::any_of(config_.servers.begin(), config_.servers.end(),
-                           [&member](const Server& other) { return other.name == member.key; });
+                           [&name](const Server& other) { return other.name == name; });
   if (taken) {
     // Within one map the document reports it already.
     bool reported = std::any_of(values_.diagnostics().begin(), values_.diagnostics().end(),
@@ -61,10 +110,10 @@ void ServerReader::read_server(const Member& member) {
                                   return diagnostic.line == member.line && diagnostic.column == member.column;
                                 });
     if (!reported)
-      values_.add("duplicate-key", fmt::format("a server '{}' exists already", clip(member.key)), member);
+      values_.add("duplicate-key", fmt::format("a server '{}' exists already", clip(name)), member);
   }
   Server server = defaults_;
-  server.name = member.key;
+  server.name = name;
   if (member.value.kind != NodeKind::mapping && member.value.kind != NodeKind::null) {
     values_.add("wrong-type", "a server is a map with command, args, env and so on", member.value);
     return;

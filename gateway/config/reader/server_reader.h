@@ -4,6 +4,8 @@
 // Owned by the TreeReader.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "config/config.h"
@@ -21,7 +23,13 @@ class ServerReader {
                PluginReader* plugins)
       : values_(values), options_(options), config_(config), defaults_(defaults), plugins_(plugins) {}
 
+  // A client's own file: names that are none here are made into some, and an entry that is wrong is left out
+  // and takes no other along. `root`: all of it.
+  void be_lenient(const Node& root);
   void read(const Member& member);
+  // All that a client's own file has was left out.
+  void finish(const Node& root);
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
 
  private:
   struct HttpSigns {
@@ -31,6 +39,8 @@ class ServerReader {
   };
 
   void read_server(const Member& member);
+  void read_lenient(const Member& member);
+  std::string name_of(const Member& member);
   void read_server_member(const Member& member, Server& server, HttpSigns& http);
   bool read_client_word(const Member& member, Server& server, HttpSigns& http);
   void read_type(const Member& member, Server& server, HttpSigns& http);
@@ -54,6 +64,9 @@ class ServerReader {
   Config& config_;
   const Server& defaults_;
   PluginReader* plugins_;
+  bool lenient_ = false;
+  std::map<std::string, std::string> names_;  // of a client's own file: as written → here
+  std::vector<LeftOut> left_out_;
 };
 
 }  // namespace lineward::config

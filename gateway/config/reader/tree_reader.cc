@@ -10,6 +10,11 @@
 #include "config/reader/plugin_reader.h"
 
 namespace lineward::config {
+namespace {
+
+constexpr std::array<std::string_view, 3> kEditorWords = {"inputs", "globalShortcut", "preferences"};
+
+}  // namespace
 
 TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources,
                        const PluginSpecs* plugins)
@@ -22,7 +27,7 @@ TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, Var
 
 TreeReader::~TreeReader() = default;
 
-void TreeReader::read(const Node& root) {
+void TreeReader::read(const Node& root, bool client_file) {
   if (root.kind == NodeKind::null) return;
   if (root.kind != NodeKind::mapping) {
     values_.add("wrong-type", "a configuration is a map of options such as listen: and mcpServers:", root);
@@ -31,14 +36,24 @@ void TreeReader::read(const Node& root) {
   // Servers copy the defaults when they are made, wherever in the file those stand.
   if (const Member* defaults = root.find("defaults"); defaults != nullptr) read_defaults(*defaults);
   values_.read_for(std::string());
+  if (client_file) servers_.be_lenient(root);
   for (const Member& member : root.members) {
     if (member.key != "defaults") read_top(member);
   }
+  servers_.finish(root);
   if (plugins_) plugins_->finish();
 }
 
+bool is_client_file(const Node& root, Syntax syntax) {
+  const auto is_clients = [](const Member& member) {
+    return member.key == "$schema" || member.key == "mcpServers" || member.key == "servers" ||
+           std::find(kEditorWords.begin(), kEditorWords.end(), member.key) != kEditorWords.end();
+  };
+  return syntax == Syntax::json && root.kind == NodeKind::mapping && !root.members.empty() &&
+         std::all_of(root.members.begin(), root.members.end(), is_clients);
+}
+
 void TreeReader::read_top(const Member& member) {
-  static constexpr std::array<std::string_view, 3> kEditorWords = {"inputs", "globalShortcut", "preferences"};
   if (member.key == "$schema") return;
   if (member.key == "mcpServers" || member.key == "servers") return servers_.read(member);
   if (std::find(kEditorWords.begin(), kEditorWords.end(), member.key) != kEditorWords.end()) {

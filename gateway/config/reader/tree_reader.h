@@ -14,6 +14,9 @@
 
 namespace lineward::config {
 
+// JSON with servers in it, and nothing of Lineward's own: a file that some client wrote.
+bool is_client_file(const Node& root, Syntax syntax);
+
 class TreeReader {
  public:
   // Without `plugins` there are none, and their sections are not options.
@@ -21,10 +24,13 @@ class TreeReader {
              const PluginSpecs* plugins = nullptr);
   ~TreeReader();
 
-  void read(const Node& root);
+  // `client_file`: nothing but a client's servers (config/reader/server_reader.h).
+  void read(const Node& root, bool client_file = false);
+  const std::vector<LeftOut>& left_out() const { return servers_.left_out(); }
   // What `defaults:` makes of a server that says nothing itself.
   const Server& defaults() const { return defaults_; }
   const VariableUses& uses() const { return values_.uses(); }
+  const std::set<std::string>& secrets() const { return values_.secrets(); }
 
  private:
   void read_top(const Member& member);

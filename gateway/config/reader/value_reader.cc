@@ -60,6 +60,7 @@ bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out, b
             node);
     diagnostic.severity = Severity::info;
   }
+  secrets_.insert(out.secrets.begin(), out.secrets.end());
   if (reading_) uses_[*reading_].insert(out.variables.begin(), out.variables.end());
   for (const VariableFault& fault : out.faults)
     add(fault.code, fault.message, node).hint = fault.hint;

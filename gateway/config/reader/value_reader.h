@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class ValueReader {
   // the reading.
   void read_beside(const Node* env) { beside_ = env; }
   const VariableUses& uses() const { return uses_; }
+  // What the variables gave that no text may show.
+  const std::set<std::string>& secrets() const { return secrets_; }
   const VariableSources& sources() const { return sources_; }
 
  private:
@@ -50,6 +53,7 @@ class ValueReader {
   std::vector<Diagnostic>& diagnostics_;
   const VariableSources sources_;
   VariableUses uses_;
+  std::set<std::string> secrets_;
   std::optional<std::string> reading_;
   const Node* beside_ = nullptr;
 };

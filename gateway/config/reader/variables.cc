@@ -1,17 +1,17 @@
 #include "config/reader/variables.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/regular_file.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 #include "config/plugin_values.h"
+#include "config/secrets.h"
 
 namespace lineward::config {
 namespace {
@@ -110,6 +110,7 @@ class Expander {
     }
     out_.variables.push_back(env_name);
     // Like a shell's :- the default also stands in for an empty value.
+    if (value && !value->empty() && !is_harmless(env_name, *value)) out_.secrets.push_back(*value);
     if (dash != std::string_view::npos && (!value || value->empty()))
       value = std::string(body.substr(dash + 2));
     if (value) {
@@ -142,6 +143,7 @@ class Expander {
     if (content.find('\0') != std::string_view::npos) {
       return fault("missing-file", fmt::format("${{file:}}: {} is not text", clip(path)), "");
     }
+    if (!content.empty()) out_.secrets.emplace_back(content);
     out_.text += content;
   }
 
@@ -196,25 +198,24 @@ std::string resolve_path(std::string_view path, const std::string& directory) {
 }
 
 Result<std::string> read_small_file(const std::string& path, size_t limit, bool* not_permitted) {
-  auto because = [&path](int error) { return fmt::format("{}: {}", clip(path), std::strerror(error)); };
-  int fd = path == "-" ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) {
+  if (path != "-") {
+    auto text = read_regular_file(path, limit);
+    if (text) return text;
     if (not_permitted != nullptr) *not_permitted = errno == EACCES || errno == EPERM;
-    return fail(because(errno));
+    return fail(fmt::format("{}: {}", clip(path), text.error().text));
   }
   std::string text;
   char buffer[16 * 1024];
   ssize_t got = 0;
   int error = 0;
   while (text.size() <= limit) {
-    got = read(fd, buffer, sizeof buffer);
+    got = read(STDIN_FILENO, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) error = errno;
     if (got <= 0) break;
     text.append(buffer, static_cast<size_t>(got));
   }
-  if (fd != 0) close(fd);
-  if (error != 0) return fail(because(error));
+  if (error != 0) return fail(fmt::format("{}: {}", clip(path), std::strerror(error)));
   if (text.size() > limit) return fail(fmt::format("{}: larger than {} bytes", clip(path), limit));
   return text;
 }

@@ -27,7 +27,9 @@ struct Expansion {
   bool bare_dollar = false;  // $NAME stands in it and is left alone
   bool replaced = false;
   std::vector<std::string> variables;  // the names of those of the environment that stand in it
-  std::vector<std::string> left;       // the names of those that were left as they stand, for `own` has them
+  std::vector<std::string> secrets;  // values that no text may show: of files, and of the environment unless
+                                     // they say nothing (is_harmless)
+  std::vector<std::string> left;     // the names of those that were left as they stand, for `own` has them
 };
 
 struct VariableSources {
@@ -40,7 +42,8 @@ struct VariableSources {
 
 Expansion expand(std::string_view text, const VariableSources& sources);
 
-// A small file as text, or a sentence why not. `not_permitted` is set when that is the reason.
+// A small file as text, or a sentence why not: a regular one, never waited for; "-" is stdin. `not_permitted`
+// is set when that is the reason.
 Result<std::string> read_small_file(const std::string& path, size_t limit, bool* not_permitted = nullptr);
 // `path` seen from `directory`.
 std::string resolve_path(std::string_view path, const std::string& directory);

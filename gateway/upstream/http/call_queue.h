@@ -1,9 +1,11 @@
-// Calls that wait for the session of their group, the first to be sent in front. Plain pointers: a call is
-// withdrawn before it is freed.
+// Calls that wait for the session of their group, the first to be sent in front: callers take turns. Plain
+// pointers: a call is withdrawn before it is freed.
 #pragma once
 
 #include <deque>
 #include <utility>
+
+#include "upstream/shared/caller_shares.h"
 
 namespace lineward::upstream {
 
@@ -14,7 +16,7 @@ class CallQueue {
   size_t size() const { return calls_.size(); }
   // Null when none waits.
   Call* first() const { return calls_.empty() ? nullptr : calls_.front(); }
-  void join(Call& call) { calls_.push_back(&call); }
+  void join(Call& call) { join_by_turn(calls_, call); }
   // One that was sent, or tried, and is to be tried again before all others.
   void put_back(Call& call) { calls_.push_front(&call); }
   void take_first() { calls_.pop_front(); }

@@ -46,8 +46,10 @@ void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // who takes over holds nothing back yet
   owner_ = &owner;
-  place.parked(how == core::Handover::parked);
-  how == core::Handover::parked ? host_.park(*this) : host_.unpark(*this);
+  const bool parks = how == core::Handover::parked;
+  parked_since = parks ? std::optional(host_.loop().now()) : std::nullopt;
+  place.parked(parks);
+  parks ? host_.park(*this) : host_.unpark(*this);
 }
 
 void HttpCall::retried(mcp::Message message) {
@@ -74,6 +76,13 @@ void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
   stream_place.reset();
   if (live()) host_.health().failed(failure, health_probe);
+  pass_failure(failure);
+}
+
+void HttpCall::end_parked(const core::Failure& failure) {
+  if (!live()) return;
+  timer.stop();
+  host_.withdraw(*this, failure.text);
   pass_failure(failure);
 }
 

@@ -69,6 +69,13 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   std::chrono::milliseconds written_at{0};
   uint64_t in_session = 0;  // the session of its group that it was sent in, where that has an id
   bool repeated = false;    // was sent again after its session was lost
+  // What the server said to it, while a ping shows whether the session is lost (lost_calls.h).
+  struct Doubt {
+    core::Failure failure;
+    std::optional<mcp::Message> answer;  // in place of the failure
+    bool accepted = false;               // it may have been carried out
+  };
+  std::optional<Doubt> doubt;
   // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
   // fails too.
   std::optional<core::Failure> refused;
@@ -89,6 +96,8 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
+  // It is parked, and another caller needs its session: its server is told, and so is its owner.
+  void end_parked(const core::Failure& failure);
 
  private:
   void on_messages_sent(HttpMessages&) override;

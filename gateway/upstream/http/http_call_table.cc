@@ -96,7 +96,8 @@ HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
       owner_(owner),
       stats_(core::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      cancels_(parts.loop, parts.server, *this) {}
+      cancels_(parts.loop, parts.server, *this),
+      lost_calls_(parts, *this) {}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
@@ -171,7 +172,8 @@ HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& f
 HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
   HttpSession& session = *group.session();
   const bool is_handshake = call.request.method == Method::initialize;
-  if (is_handshake && session.state() == HttpSession::State::fresh) session.opening();
+  if (is_handshake && session.state() == HttpSession::State::fresh)
+    session.opening(lasting_headers(forwarded));
   if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.has_id() || !group.sees_status()) group.remember(call);
@@ -189,7 +191,10 @@ void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session() && info.status < kRefused)
-    group->session()->remember(lasting_of(server_, call));
+    group->session()->credentials().remember(lasting_of(server_, call));
+  const bool of_other = group == nullptr || !group->session() ||
+                        (call.in_session != 0 && call.in_session != group->session_number());
+  if (!of_other) group->session()->credentials().take_cookies(info);
   bool own = group != nullptr && group->session() && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session()->opened(info);
@@ -216,7 +221,9 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     return call_notification(call, group, std::move(message));
   int status = from.status();
   // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
-  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0)) return;
+  const bool no_such_method =
+      message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
+  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
   if (parts_.sse.may_try(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
@@ -228,9 +235,13 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     if (legacy) return group->session()->hear(std::move(message), &call);
     return drop("unknown_id");
   }
+  give_some_id(message);
+  if (group != nullptr && lost_calls_.takes(call, *group, message, status)) {
+    from.finish_quietly();
+    return loop_.retire(std::move(call.messages));
+  }
   from.finish_quietly();
   loop_.retire(std::move(call.messages));
-  give_some_id(message);
   finish(call, std::move(message));
 }
 
@@ -279,6 +290,9 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   left(call);
   if (group != nullptr) parts_.slots.note_over(*group, call);
   if (group != nullptr) group->refuse_open(call);
+  if (call.in_session != 0 && group != nullptr && group->session() &&
+      call.in_session == group->session_number() && call.request.method != Method::initialize)
+    group->session()->check().answered();
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
@@ -287,6 +301,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
           group->facade.keep_handshake(handshake_of(*group->session(), call), call.request.account());
         group->session()->initialized(answer);
         groups_.note_answer_of(*group->session());
+        parts_.era.note_initialized();
         answer = legacy_answer(*group->session(), call, std::move(answer));
       } else {
         groups_.close_session(*group);  // the client may try again
@@ -353,7 +368,7 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
     return;  // a receipt: the answer comes on the session's stream
   // So it is with some servers of Streamable HTTP.
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
-  HttpSession* session = accepted && legacy && !call.is_listen() ? group->session().get() : nullptr;
+  HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
   if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
@@ -395,7 +410,7 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
     left(call);
     return parts_.sse.try_again(call, *group, parts_.failures.of(end));
   }
-  if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
+  if (group != nullptr && lost_calls_.takes(call, *group, end)) return;
   // A server that does not even know how a request looks may have become another one: ask it again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
@@ -408,29 +423,12 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
-// The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
-// be made, the call is made again in it (behaviour.md 11).
-void HttpCallTable::session_refused(HttpCall& call, SessionGroup& group) {
-  const bool again = group.replays() && !std::exchange(call.repeated, true);
-  const bool its_own =
-      group.session() && group.session_number() == call.in_session;  // not one that was opened since
-  core::Failure over = group.session_over();
-  left(call);
-  if (again) {
-    ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
-    group.queue().put_back(call);
-    groups_.want(group);
-  }
-  if (its_own) group.session()->lost();
-  if (!again) call.fail(over);
-}
-
 // 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
 void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   bool refusal = end.kind == MessagesEnd::Kind::refused;
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
   if (refusal || lost_again) {
-    if (end.status == 404) {
+    if (end.status == 404 && !end.no_such_method) {
       if (SessionGroup* group = group_of(call);
           group != nullptr && group->session() && group->session_number() == call.in_session) {
         group->session()->lost();
@@ -529,7 +527,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
     group->left_unanswered(call);
     if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
   }
-  if (!call.sent || call.request.method == Method::initialize) {
+  if (!call.sent || call.doubt || call.request.method == Method::initialize) {
     if (call.messages) call.messages->close();
     loop_.retire(std::move(call.messages));
     core::CancelReport report;
@@ -592,7 +590,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
     return drop(progress ? "unknown_token" : "unknown_id");
   }
   HttpCall& call = *named;
-  session.remember(lasting_of(server_, call));
+  session.credentials().remember(lasting_of(server_, call));
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
   loop_.retire(std::move(call.messages));

@@ -19,6 +19,7 @@
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_cancels.h"
 #include "upstream/http/http_parts.h"
+#include "upstream/http/lost_calls.h"
 #include "upstream/http/session_group.h"
 
 namespace lineward::upstream {
@@ -32,7 +33,7 @@ class HttpCallTableOwner {
   ~HttpCallTableOwner() = default;
 };
 
-class HttpCallTable final : public HttpCallHost, public CancelsOwner {
+class HttpCallTable final : public HttpCallHost, public CancelsOwner, public LostCallsOwner {
  public:
   HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
   HttpCallTable(const HttpCallTable&) = delete;
@@ -43,6 +44,11 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   // Nothing, or why this listen stands beside no others: it would take the connections of calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
+  // Calls that may be sent beside those.
+  size_t places() const {
+    const size_t most = server_.limits.max_in_flight;
+    return most > in_flight_ ? most - in_flight_ : 0;
+  }
   // A call that has left the queue of its group, whose session takes it.
   void send(SessionGroup& group, HttpCall& call);
   // Not the session of one call: what came on its stream, or on none, for a call that it names by its id.
@@ -54,6 +60,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void fail_sent(SessionGroup& group, const core::Failure& failure);
   // The server is told now of those that were cancelled: the session it is told in may be about to end.
   void tell_cancels() { cancels_.tell_now(); }
+  LostCalls& lost_calls() { return lost_calls_; }
   // Nothing is opened again from here on, and what nobody waits for is closed.
   void stop();
 
@@ -83,12 +90,13 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   HttpRequest modern_request(const HttpCall& call, const Headers& forwarded);
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
-  void finish(HttpCall& call, mcp::Message&& answer);
-  void fail(HttpCall& call, const core::Failure& failure);
-  void left(HttpCall& call);
+  // LostCallsOwner
+  void finish(HttpCall& call, mcp::Message&& answer) override;
+  void fail(HttpCall& call, const core::Failure& failure) override;
+  void left(HttpCall& call) override;
+
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
-  void session_refused(HttpCall& call, SessionGroup& group);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_again(HttpCall& call, const core::Failure& failure);
   void drop(std::string_view kind);
@@ -106,6 +114,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   // Sent, by the id the server knows.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
+  LostCalls lost_calls_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
 };

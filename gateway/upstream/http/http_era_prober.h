@@ -3,6 +3,9 @@
 //
 // Owned by an HttpUpstream, which is its owner and outlives it. Its health is told when the server has
 // answered.
+//
+// A server that says nothing about MCP (silence, a broken connection, 5xx) is asked `initialize` as well: its
+// result shows a legacy server. What the probe gets meanwhile counts first.
 #pragma once
 
 #include <string>
@@ -41,7 +44,13 @@ class HttpEraProber final : public EraProber {
 
  private:
   Headers probe_headers(const core::CallRequest* first);
+  SubRequestPlan plan_of(std::string body);
   void on_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
+  void try_initialize(std::string params);
+  void on_initialize_answer(const std::string& params, const std::optional<mcp::Message>& answer,
+                            const MessagesEnd& end);
+  void no_evidence(const MessagesEnd& end);
+  void end_session(std::string id);
   void decided(EraVerdict verdict, const core::Failure& failure);
 
   net::Loop& loop_;
@@ -51,8 +60,17 @@ class HttpEraProber final : public EraProber {
   const std::string unreachable_;
   HttpEraProberOwner& owner_;
   Done done_;
+  Headers asked_with_;    // what was forwarded with it
   std::string asked_as_;  // the identity of the request under way
   bool asking_ = false;
+  Headers headers_;                     // of the requests under way
+  std::chrono::milliseconds until_{0};  // timeouts.startup is over then
+  net::Timer patience_;                 // until `initialize` is tried beside the probe
+  std::optional<MessagesEnd> silent_;   // how the probe ended, which said nothing about MCP
+  uint64_t round_ = 0;                  // of questions that decide together
+  bool tried_ = false;                  // `initialize` was sent
+  bool trying_ = false;                 // and is under way
+  std::string session_;                 // the id that came with the answer to the probe
   net::Lifetime lifetime_;
 };
 

@@ -12,6 +12,7 @@
 #include "log/printable.h"
 #include "mcp/rewrite.h"
 #include "upstream/shared/own_id.h"
+#include "mcp/errors.h"
 
 namespace lineward::upstream {
 namespace {
@@ -41,6 +42,9 @@ uint64_t announced_length(const http::ResponseInfo& info) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
   return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
+
+// Of one stream, before it is the turn of others.
+constexpr size_t kEventsPerTurn = 256;
 
 // Where a redirect points, without what may be secret: user, query and fragment.
 std::string shown_location(std::string_view value) {
@@ -153,8 +157,8 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   std::string_view type = info.headers.get("Content-Type");
   if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
   std::string_view coding = info.headers.get("Content-Encoding");
-  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
-    return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
+  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates()) {
+    return fail(EndReason::upstream_protocol, "sent a response in a coding that nobody asked for");
   }
   json_ = media_type_is(type, "application/json");
   html_ = media_type_is(type, "text/html");
@@ -203,7 +207,9 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
 }
 
 void HttpMessages::read_events() {
-  while (owner_ != nullptr) {
+  for (size_t events = 1; owner_ != nullptr; ++events) {
+    // What one read has brought is taken whole, and then it is the others' turn.
+    if (events == kEventsPerTurn && transfer_) transfer_->leave_to_others();
     switch (sse_->next()) {
       case http::SseParser::Next::need_more: return;
       case http::SseParser::Next::failed:
@@ -303,6 +309,7 @@ void HttpMessages::refused() {
     if (message && message->kind() == mcp::MessageKind::error) answer = std::move(*message);
   }
   const std::string words = server_words(answer);
+  const bool no_such_method = answer && mcp::error_code(*answer) == mcp::kMethodNotFound;
   if (answer) {
     owner_->on_message(*this, std::move(*answer));
     if (owner_ == nullptr) return;
@@ -310,6 +317,7 @@ void HttpMessages::refused() {
   MessagesEnd refusal;
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
+  refusal.no_such_method = no_such_method;
   refusal.fault = fault_of_status(status_, location_);
   if (!words.empty()) refusal.fault.text += ": " + words;
   refusal.challenge = std::move(challenge_);

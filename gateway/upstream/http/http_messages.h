@@ -40,6 +40,7 @@ struct MessagesEnd {
   HttpFault fault;  // of `refused` and `failed`
   bool is_stream = false;
   std::string dropped;  // why the last event, or element of an array, that was none of MCP was dropped
+  bool no_such_method = false;   // of `refused`: its body is a JSON-RPC error −32601
   core::HeaderFields challenge;  // of 401, 403 and 429: WWW-Authenticate, Retry-After
 };
 

@@ -80,8 +80,8 @@ void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
   const bool refused = info.status == 401 || info.status == 403 || info.status == 429;
   if (refused && !personal_) return failed(502, server_ + " refused Lineward's own credentials");
   std::string_view coding = info.headers.get("Content-Encoding");
-  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity"))
-    return failed(502, server_ + " sent a compressed response that nobody asked for");
+  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates())
+    return failed(502, server_ + " sent a response in a coding that nobody asked for");
   std::string type(info.headers.get("Content-Type"));
   streams_ = info.status == 200 && is_events(type);
   if (streams_) {

@@ -9,6 +9,7 @@
 #include "log/printable.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/http/handshake_revision.h"
 
 namespace lineward::upstream {
 namespace {
@@ -55,14 +56,6 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
   return failure;
 }
 
-Headers session_headers(const config::Server& server, HttpVerb verb, const Headers& forwarded,
-                        const std::string& id, const std::string& revision) {
-  Headers out = base_headers(server, verb);
-  add_all(out, forwarded);
-  add_session_headers(out, id, revision);
-  return out;
-}
-
 }  // namespace
 
 HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
@@ -71,16 +64,22 @@ HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const co
       server_(server),
       owner_(owner),
       group_(std::move(group)),
+      credentials_(server, pool.url()),
       transport_(transport),
       stream_(pool, server, *this),
       sse_(pool, server, *this),
       requests_(pool.loop(), sub_requests, server, *this),
-      waits_(pool.loop(), requests_, *this) {
+      waits_(pool.loop(), requests_, *this),
+      check_(pool.loop(), requests_, [this](SessionCheck::Verdict verdict) {
+        if (!is_ready()) return;
+        owner_.on_session_checked(*this, verdict);
+        if (is_ready() && settling_) settled();
+      }) {
   requests_.answers_come_on(stream_);
 }
 
 Headers HttpSession::headers(HttpVerb verb) const {
-  return session_headers(server_, verb, forwarded_, id_, legacy_server_.revision);
+  return credentials_.headers(verb, credentials_.forwarded(), legacy_server_.revision);
 }
 
 // ---- the handshake ----
@@ -92,8 +91,13 @@ void HttpSession::initialize(std::string_view params, IfRefused if_refused) {
   send_initialize();
 }
 
-void HttpSession::send_initialize() {
+void HttpSession::opening(const Headers& forwarded) {
   state_ = State::opening;
+  credentials_.opened_with(forwarded);
+}
+
+void HttpSession::send_initialize() {
+  opening(credentials_.forwarded());
   requests_.initialize(
       own_params_,
       [this](const http::ResponseInfo& info) {
@@ -106,14 +110,24 @@ void HttpSession::send_initialize() {
 
 void HttpSession::opened(const http::ResponseInfo& info) {
   std::string_view id = info.headers.get("Mcp-Session-Id");
-  if (info.status == 200 && is_session_id(id)) id_ = std::string(id);
+  if (info.status == 200 && is_session_id(id)) credentials_.set_id(std::string(id));
 }
 
 void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end) {
   if (answer && answer->kind() == mcp::MessageKind::result) {
     initialized(*answer);
+    if (!other_revision_.empty()) owner_.on_session_revision(other_revision_);
     send_initialized(std::string(mcp::kInitialized));
     return owner_.on_session_ready(*this);
+  }
+  if (!credentials_.id().empty()) {  // of a session that was refused
+    requests_.goodbye({"DELETE", headers(HttpVerb::remove), {}}, kGoodbye);
+    credentials_.set_id({});
+  }
+  if (other_revision_.empty()) {
+    other_revision_ = other_revision(own_params_, answer, end);
+    own_params_ = with_handshake_revision(own_params_, other_revision_);
+    if (!other_revision_.empty()) return send_initialize();
   }
   state_ = State::fresh;
   core::Failure failure = refusal_of(server_, owner_, answer, end);
@@ -138,11 +152,18 @@ void HttpSession::send_initialized(std::string message) {
   settling_ = true;
   requests_.post(std::move(message), kInitializedPatience, [this](const MessagesEnd& end) {
     if (settled_told_) loop_.defer(std::exchange(settled_told_, nullptr));
-    if (state_ != State::ready || check_lost(end)) return;
-    settling_ = false;
-    if (!over_sse()) stream_.start();
-    owner_.on_session_free(*this);
+    if (state_ != State::ready) return;
+    // What refuses a notification may not know it, or not know the session.
+    const bool doubtful = end.kind == MessagesEnd::Kind::refused && !end.no_such_method &&
+                          SessionCheck::is_sign(end.status) && has_id() && !over_sse();
+    if (!doubtful || !check_.doubt()) settled();
   });
+}
+
+void HttpSession::settled() {
+  settling_ = false;
+  if (!over_sse()) stream_.start();
+  owner_.on_session_free(*this);
 }
 
 void HttpSession::when_settled(std::function<void()> done) {
@@ -152,7 +173,8 @@ void HttpSession::when_settled(std::function<void()> done) {
 
 void HttpSession::adopt(std::string id, std::string revision) {
   stream_.share();
-  id_ = std::move(id);
+  if (id.empty()) credentials_.keep_no_cookies();
+  credentials_.set_id(std::move(id));
   legacy_server_.revision = std::move(revision);
   state_ = State::ready;
 }
@@ -201,9 +223,8 @@ bool HttpSession::takes(const HttpCall& call) const {
 }
 
 HttpRequest HttpSession::request(std::string body, const Headers* as) const {
-  const Headers& forwarded = as != nullptr ? *as : forwarded_;
-  HttpRequest request{"POST",
-                      session_headers(server_, HttpVerb::post, forwarded, id_, legacy_server_.revision),
+  const Headers& forwarded = as != nullptr ? *as : credentials_.forwarded();
+  HttpRequest request{"POST", credentials_.headers(HttpVerb::post, forwarded, legacy_server_.revision),
                       std::move(body)};
   request.target = sse_.endpoint();
   request.receipt_only = over_sse();
@@ -211,7 +232,8 @@ HttpRequest HttpSession::request(std::string body, const Headers* as) const {
 }
 
 void HttpSession::post(std::string message, const Headers* as, std::function<void()> drained) {
-  requests_.post(request(std::move(message), as), std::move(drained));
+  const bool its_own = as == nullptr || credentials_.are_of(*as);
+  requests_.post(request(std::move(message), as), its_own, std::move(drained));
 }
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
@@ -229,22 +251,31 @@ void HttpSession::send_own(std::string_view method, std::string_view params, Own
 // ---- its end ----
 
 bool HttpSession::check_lost(const MessagesEnd& end) {
-  if (end.status != 404 || !has_id()) return false;
-  lost();
-  return true;
+  if (!has_id() || end.no_such_method) return false;
+  if (end.status == 404) {
+    lost();
+    return true;
+  }
+  const bool refused = end.kind == MessagesEnd::Kind::refused && SessionCheck::is_sign(end.status);
+  if (refused && is_ready() && !over_sse()) check_.doubt();
+  return false;
 }
 
 void HttpSession::close_streams() {
   requests_.forget();
   waits_.stop();
+  check_.stop();
   stream_.close();
   sse_.close();
 }
 
 void HttpSession::lost() {
   if (state_ == State::lost) return;
+  const bool useless = is_ready() && !check_.was_of_use() && !over_sse() && !stream_.is_shared();
   state_ = State::lost;
   close_streams();
+  // Where another replica answers, the one that opened it keeps it.
+  if (useless) requests_.goodbye({"DELETE", headers(HttpVerb::remove), {}}, kGoodbye);
   log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
   owner_.on_session_lost(*this);
 }
@@ -252,7 +283,7 @@ void HttpSession::lost() {
 void HttpSession::end() {
   requests_.stop();
   close_streams();
-  if (state_ == State::ready && !id_.empty() && !stream_.is_shared()) {
+  if (state_ == State::ready && !credentials_.id().empty() && !stream_.is_shared()) {
     // A cancel that comes behind it meets a session that is not there.
     requests_.goodbye({"DELETE", headers(HttpVerb::remove), {}}, kGoodbye);
   }
@@ -276,6 +307,7 @@ void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
 }
 
 void HttpSession::hear(mcp::Message message, HttpCall* call) {
+  check_.answered();
   const bool response =
       message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (response && requests_.take_answer(message)) return;

@@ -16,11 +16,12 @@
 
 #include "base/kept_text.h"
 #include "core/upstream.h"
-#include "http_client/http_headers.h"
 #include "mcp/legacy_server.h"
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_sub_request.h"
 #include "upstream/http/server_stream.h"
+#include "upstream/http/session_check.h"
+#include "upstream/http/session_credentials.h"
 #include "upstream/http/session_requests.h"
 #include "upstream/http/session_waits.h"
 #include "upstream/http/sse_transport.h"
@@ -36,10 +37,14 @@ class SessionOwner {
   // What the end of a request that failed means for those who wait.
   virtual core::Failure failure_of(const MessagesEnd& end) = 0;
   virtual void on_session_ready(HttpSession& session) = 0;
+  // Its server has refused `initialize` and then taken it with this revision.
+  virtual void on_session_revision(std::string_view revision) = 0;
   // Lineward's own handshake, or the connection that a client's own would need, came to nothing.
   virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;
   // What came is no message, and may have been meant as the answer to some call.
   virtual void on_session_broken(HttpSession& session, const mcp::MessageFault& fault) = 0;
+  // A ping has shown whether the server knows it.
+  virtual void on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) = 0;
   // The server knows this session no more.
   virtual void on_session_lost(HttpSession& session) = 0;
   // It speaks HTTP+SSE: so will all that follow.
@@ -79,8 +84,8 @@ class HttpSession final : public ListenServer,
   State state() const { return state_; }
   bool is_ready() const override { return state_ == State::ready; }
   // The server could have forgotten it.
-  bool has_id() const { return !id_.empty() || over_sse(); }
-  const std::string& id() const { return id_; }
+  bool has_id() const { return !credentials_.id().empty() || over_sse(); }
+  SessionCredentials& credentials() override { return credentials_; }
   const std::string& initialize_result() const { return initialize_result_.text(); }
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
   bool over_sse() const override { return transport_ == Transport::http_sse; }
@@ -89,8 +94,8 @@ class HttpSession final : public ListenServer,
   void connect();
   // Lineward's own handshake, with these parameters.
   void initialize(std::string_view params, IfRefused if_refused);
-  // The client's own: its request is on its way, its response has begun, it was answered.
-  void opening() { state_ = State::opening; }
+  // The client's own: its request is on its way with these headers, its response has begun, it was answered.
+  void opening(const Headers& forwarded);
   void opened(const http::ResponseInfo& info);
   void initialized(const mcp::Message& answer);
   // notifications/initialized; then the GET stream is opened.
@@ -105,12 +110,11 @@ class HttpSession final : public ListenServer,
   // Is there such a stream, or will there be none?
   bool stream_stands() const { return !settling_ && !stream_.is_pending(); }
   SessionWaits& waits() { return waits_; }
+  SessionCheck& check() { return check_; }
   // May this call be sent now?
   bool takes(const HttpCall& call) const;
 
-  // `forwarded`: what the client wants on every request, from the last one that the server did not refuse.
   Headers headers(HttpVerb verb) const override;
-  void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
   // `as`: what is forwarded with it; null: what is remembered.
   HttpRequest request(std::string body, const Headers* as = nullptr) const override;
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
@@ -139,21 +143,22 @@ class HttpSession final : public ListenServer,
   void send_initialize();
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void close_streams();
+  void settled();
 
   net::Loop& loop_;
   const config::Server& server_;
   SessionOwner& owner_;
   std::string group_;
+  SessionCredentials credentials_;
   State state_ = State::fresh;
   Transport transport_;
-  std::string id_;
   KeptText initialize_result_{Held::servers};
   mcp::LegacyServer legacy_server_;
   HeldBytes legacy_server_bytes_{Held::servers};
-  Headers forwarded_;
   bool initialized_sent_ = false;
-  bool settling_ = false;   // notifications/initialized is not accepted yet
-  std::string own_params_;  // of Lineward's own handshake; empty: the client's own
+  std::string other_revision_;  // with which the server is asked once more
+  bool settling_ = false;       // notifications/initialized is not accepted yet
+  std::string own_params_;      // of Lineward's own handshake; empty: the client's own
   IfRefused if_refused_ = IfRefused::fail;
   std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried
   std::function<void()> settled_told_;
@@ -161,6 +166,7 @@ class HttpSession final : public ListenServer,
   SseTransport sse_;
   SessionRequests requests_;
   SessionWaits waits_;
+  SessionCheck check_;
 };
 
 }  // namespace lineward::upstream

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "mcp/rewrite.h"
@@ -46,6 +48,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
   if (options) options->stats = &stats_;
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
+  pool_->be_liberal();
   if (oauth_) pool_->use(*oauth_);
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   sub_requests_ = std::make_unique<HttpSubRequests>(*pool_, server.limits.max_message_bytes);
@@ -98,6 +101,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   if (!is_probe) return Refused{is_probe.error()};
   auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
+  call->turn = places_.shares().next_turn(call->request.account());
   call->health_probe = *is_probe;
   const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_->is_current()) {
@@ -143,28 +147,44 @@ void HttpUpstream::pump() {
   const auto& wanting = groups_->wanting();
   if (wanting.size() == 1) {
     SessionGroup& only = **wanting.begin();
-    if (only.wants_pump()) pump(only);
+    if (only.wants_pump()) pump(only, std::numeric_limits<size_t>::max());
   } else {
-    // A call that fails may start others and so add groups: walk a copy of the keys.
-    std::vector<std::string> waiting;
-    for (const SessionGroup* group : wanting)
-      waiting.push_back(group->key);
-    for (const auto& key : waiting) {
-      SessionGroup* group = groups_->find(key);
-      if (group != nullptr && group->wants_pump()) pump(*group);
-    }
+    pump_in_turns(wanting);
   }
   groups_->prune_line();
 }
 
-void HttpUpstream::pump(SessionGroup& group) {
-  bool full = false;
+// Groups that want a place for a call take turns, in the order of the turns of their first calls. A call that
+// fails may start others and so add groups: walk a copy of the keys.
+void HttpUpstream::pump_in_turns(const WaitLine<SessionGroup>& wanting) {
+  std::vector<std::pair<uint64_t, std::string>> waiting;
+  for (SessionGroup* group : wanting) {
+    const HttpCall* first = group->queue().first();
+    waiting.emplace_back(first != nullptr ? first->turn : 0, group->key);
+  }
+  std::sort(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const size_t most = std::max<size_t>(1, calls_->places() / waiting.size());
+    std::erase_if(waiting, [&](const auto& one) {
+      SessionGroup* group = groups_->find(one.second);
+      return group == nullptr || !group->wants_pump() || !pump(*group, most);
+    });
+  }
+}
+
+// Sends so many calls at most; true: it would send more.
+bool HttpUpstream::pump(SessionGroup& group, size_t most) {
+  bool full = false, wants_more = false;
   if (group.queue().empty() && !group.session() && !stopping_) {
     sessions_->open(group);
-    return;
+    return false;
   }
   while (!group.queue().empty()) {
     HttpCall& call = *group.queue().first();
+    if (wants_more = !call.is_listen() && most == 0; wants_more) {
+      full = true;
+      break;
+    }
     if (group.era == mcp::Era::legacy) {
       // A listen in a session that is there already is no trial of its server.
       if (group.is_ready() && call.is_listen() && std::exchange(call.health_probe, false))
@@ -182,11 +202,14 @@ void HttpUpstream::pump(SessionGroup& group) {
       break;
     }
     group.queue().take_first();
+    places_.shares().served(call.turn);
+    if (!call.is_listen()) --most;
     calls_->send(group, call);
   }
-  if (group.queue().empty()) return;
+  if (group.queue().empty()) return false;
   for (HttpCall* call : group.queue().all())
     call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
+  return wants_more;
 }
 
 // ---- groups and what their clients send ----

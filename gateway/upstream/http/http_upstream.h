@@ -91,7 +91,8 @@ class HttpUpstream final : public core::Upstream,
   void note_hop();
   void schedule_pump() { pump_later_.schedule(); }
   void pump();
-  void pump(SessionGroup& group);
+  bool pump(SessionGroup& group, size_t most);
+  void pump_in_turns(const WaitLine<SessionGroup>& wanting);
   void check_stopped();
 
   net::Loop& loop_;

@@ -14,7 +14,7 @@ std::optional<core::ScopeState> PortableSessions::share_scope(const core::Scope&
   }
   ids_.share();
   group->session()->stream().share();
-  return core::ScopeState{group->session()->id(), group->session()->legacy_server().revision};
+  return core::ScopeState{group->session()->credentials().id(), group->session()->legacy_server().revision};
 }
 
 bool PortableSessions::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner,
@@ -36,7 +36,7 @@ bool PortableSessions::adopt_scope(const core::Scope& scope, core::ScopeOwner& o
 void PortableSessions::open_stream(const core::Scope& scope, const core::HeaderFields& headers) {
   SessionGroup* group = groups_.of_client(scope);
   if (group == nullptr || !group->session()) return;
-  group->session()->remember(lasting_headers(forwarded_headers(server_, headers)));
+  group->session()->credentials().remember(lasting_headers(forwarded_headers(server_, headers)));
   group->session()->stream().want();
 }
 

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <vector>
 
 #include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
 
@@ -30,7 +33,7 @@ void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   const bool behind_others = asks && !waiting_.empty() && takes_turns(plan);
   SessionGroup* group = behind_others ? nullptr : free_group(std::move(plan), asks);
   if (group == nullptr) {
-    waiting_.push_back(&call);
+    join_by_turn(waiting_, call);
   } else {
     groups_.join(*group, call);
   }
@@ -70,12 +73,55 @@ void QuestionSlots::fill(mcp::Era era) {
     groups_.join(*group, *call);
     return true;
   });
+  bool again = false;
+  for (HttpCall* call : std::deque<HttpCall*>(waiting_)) {
+    if (std::find(waiting_.begin(), waiting_.end(), call) == waiting_.end()) continue;
+    auto plan = planner_.plan(call->request, era);
+    again = (plan && make_room(*plan, *call)) || again;
+  }
+  if (again) pump_.schedule();
   std::deque<HttpCall*> waiting = waiting_;
   for (HttpCall* call : waiting) {
     if (std::find(waiting_.begin(), waiting_.end(), call) != waiting_.end())
       call->phase(core::CallPhase::queued);
   }
   if (auto next = groups_.next_apart(); next && !waiting_.empty()) pump_after(*next - loop_.now());
+}
+
+bool QuestionSlots::make_room(const SessionPlan& plan, const HttpCall& asking) {
+  const size_t kept = std::min<size_t>(server_.limits.max_parked_per_caller, Account::share_of(plan.slots()));
+  std::unordered_map<const Account*, size_t> parked;
+  HttpCall* oldest = nullptr;
+  auto only_parked = [this, &plan](uint32_t slot) -> HttpCall* {
+    SessionGroup* group = groups_.find(fmt::format("{}#{}", plan.key, slot));
+    if (group == nullptr || !group->queue().empty()) return nullptr;
+    const std::vector<HttpCall*> calls = group->under_way();
+    const bool alone = calls.size() == 1 && calls.front()->parked_since && !group->is_listened();
+    return alone && calls.front()->caller() != nullptr ? calls.front() : nullptr;
+  };
+  for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {
+    if (const HttpCall* call = only_parked(slot)) ++parked[call->caller()];
+  }
+  for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {
+    HttpCall* call = only_parked(slot);
+    if (call == nullptr || call->caller() == asking.caller() || parked[call->caller()] <= kept) continue;
+    if (oldest == nullptr || *call->parked_since < *oldest->parked_since) oldest = call;
+  }
+  SessionGroup* with = oldest == nullptr ? nullptr : groups_.find(oldest->group);
+  if (with == nullptr) return false;
+  core::limit_reached(core::Limit::parked_per_caller);
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name},
+              {"group", log::Excerpt(with->key, 64)},
+              {"why", "its parked call made room for another"}});
+  oldest->end_parked(
+      {mcp::EndReason::timeout_park,
+       fmt::format("its client did not come back in {} ms, and another caller needs its session "
+                   "(beyond {} parked calls of a caller: limits.maxParkedPerCaller)",
+                   (loop_.now() - *oldest->parked_since).count(), kept)});
+  // The cancelled call may be at work for a while, so that nobody else could be served there.
+  groups_.close(*with, "its parked call made room for another");
+  return true;
 }
 
 void QuestionSlots::pump_after(std::chrono::milliseconds pause) {

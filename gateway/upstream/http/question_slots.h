@@ -1,6 +1,9 @@
 // Calls during which a legacy HTTP server may ask their callers: gives each of them a session of its own for
 // that long, so that every question has an owner, and finds that owner (behaviour.md 5 and 13).
 //
+// Callers take turns with the sessions. A parked call keeps its session; the oldest ones of a caller that has
+// many end where another caller waits for one (limits.maxParkedPerCaller).
+//
 // Owned by an HttpUpstream, beside its groups. Calls that wait for a session are plain pointers: each is
 // withdrawn before it is freed. A question that finds nobody is refused at once.
 #pragma once
@@ -44,6 +47,9 @@ class QuestionSlots {
  private:
   bool takes_turns(const SessionPlan& plan);
   SessionGroup* free_group(SessionPlan plan, bool asks);
+  // Ends the call that has been parked longest, of another caller that has more of these than it may keep,
+  // and the session that it had; false where there is none.
+  bool make_room(const SessionPlan& plan, const HttpCall& asking);
   void pump_after(std::chrono::milliseconds pause);
 
   net::Loop& loop_;

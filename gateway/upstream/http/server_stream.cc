@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "upstream/http/session_credentials.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -109,7 +111,8 @@ void ServerStream::shared_ended(const MessagesEnd& end) {
 
 // ---- what comes ----
 
-void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
+void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
+  owner_.credentials().take_cookies(info);
   if (!from.is_stream()) return;
   was_open_ = true;
   stands_ = true;

@@ -22,6 +22,7 @@
 namespace lineward::upstream {
 
 class HttpCall;
+class SessionCredentials;
 
 enum class StreamNews : uint8_t {
   settled,  // it is there, or is not waited for any more
@@ -34,6 +35,7 @@ class ServerStreamOwner {
  public:
   // Of the next request of this session.
   virtual Headers headers(HttpVerb verb) const = 0;
+  virtual SessionCredentials& credentials() = 0;
   virtual bool is_ready() const = 0;
   // It is ready and its server has accepted that, and speaks on a stream like this one.
   virtual bool may_stream() const = 0;

@@ -75,13 +75,20 @@ void SessionGroup::replay() {
   facade.tell_state_is_gone(session_->legacy_server(), scope_);
 }
 
+bool SessionGroup::note_lost(bool useful) {
+  useless_ = useful ? 0 : useless_ + 1;
+  return useless_ > 1;
+}
+
 // For a legacy client its session ends with the server's (behaviour.md 11). A session of Lineward's own is no
 // client's business.
 core::Failure SessionGroup::session_over() const {
   if (replays()) {
-    return {
-        EndReason::upstream_protocol,
-        fmt::format("{} answered 404 in a session that it had only just given to Lineward", server_.name)};
+    return {EndReason::upstream_protocol,
+            fmt::format(
+                "{} does not know the session that it has only just given to Lineward: does another replica "
+                "of it answer? A session needs the replica that opened it",
+                server_.name)};
   }
   core::Failure failure{EndReason::upstream_protocol,
                         fmt::format("{} has ended this session; initialize again", server_.name)};

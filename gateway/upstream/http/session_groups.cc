@@ -91,6 +91,18 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
   return true;
 }
 
+SessionGroup* SessionGroups::unused_for_long() const {
+  SessionGroup* oldest = nullptr;
+  for (const auto& [key, group] : groups_) {
+    if (group->scope() == nullptr || !group->is_ready() || group->has_calls()) continue;
+    if (group->session()->stream().is_shared()) continue;  // its client may be at another replica
+    if (group->scope()->unused_for().value_or(std::chrono::milliseconds(-1)) < server_.reclaim_after)
+      continue;
+    if (oldest == nullptr || group->last_used() < oldest->last_used()) oldest = group.get();
+  }
+  return oldest;
+}
+
 std::vector<std::string> SessionGroups::keys() const {
   std::vector<std::string> all;
   for (const auto& entry : groups_)

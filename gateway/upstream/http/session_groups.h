@@ -66,6 +66,8 @@ class SessionGroups {
   void close_session(SessionGroup& group);
   // Every session that the server may have is there.
   bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
+  // The client's session that was idle longest, and long enough to give its place to another; null: none.
+  SessionGroup* unused_for_long() const;
 
   // Whether the server keeps sessions, as its last answer to `initialize` showed; nothing: it has not shown
   // it.

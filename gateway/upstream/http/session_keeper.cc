@@ -8,6 +8,7 @@
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
 #include "metrics/limits.h"
+#include "upstream/http/handshake_revision.h"
 #include "upstream/http/http_failures.h"
 #include "upstream/http/question_slots.h"
 #include "upstream/http/request_ids.h"
@@ -46,21 +47,41 @@ bool SessionKeeper::open(SessionGroup& group) {
   group.opened();
   if (group.exclusive) group.session()->waits().settle_first();
   HttpCall* call = group.queue().first();
-  group.session()->remember(group.lasting());
+  group.session()->credentials().remember(group.lasting());
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
     const bool automatic = server_.type == config::ServerType::automatic;
-    group.session()->initialize(group.facade.handshake(), automatic ? HttpSession::IfRefused::try_http_sse
-                                                                    : HttpSession::IfRefused::fail);
+    const std::string params =
+        with_handshake_revision(group.facade.handshake(), parts_.era.handshake_revision());
+    group.session()->initialize(
+        params, automatic ? HttpSession::IfRefused::try_http_sse : HttpSession::IfRefused::fail);
   } else if (parts_.sse.speaks_sse()) {
     group.session()->connect();
   }
   return true;
 }
 
+// A client's session that was idle for long gives its place to another (sessions.reclaimAfter). Lineward
+// opens a new one for the next request of a client that cannot see a 404; any other initialises anew.
+bool SessionKeeper::reclaim() {
+  SessionGroup* group = groups_.unused_for_long();
+  if (group == nullptr) return false;
+  core::limit_reached(core::Limit::server_sessions);
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name},
+              {"group", log::Excerpt(group->key, 64)},
+              {"why", "its session was idle, and made room for another"}});
+  core::ScopeOwner& scope = *group->scope();
+  scope.on_scope_reset();
+  group->session()->end();
+  groups_.close_session(*group);
+  if (!group->replays()) scope.on_scope_ended();
+  return true;
+}
+
 // Over HTTP+SSE a session is its stream, and has none without a place for it.
-std::optional<core::Failure> SessionKeeper::refusal_of_another() const {
-  if (groups_.is_full()) {
+std::optional<core::Failure> SessionKeeper::refusal_of_another() {
+  if (groups_.is_full() && !reclaim()) {
     core::limit_reached(core::Limit::server_sessions);
     return core::Failure{EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)};
@@ -133,6 +154,12 @@ void SessionKeeper::on_session_ready(HttpSession& session) {
   parts_.pump.schedule();
 }
 
+void SessionKeeper::on_session_revision(std::string_view revision) {
+  parts_.era.note_handshake_revision(revision);
+  log::write(log::Level::info, "upstream.revision",
+             {{"upstream", server_.name}, {"revision", std::string(revision)}});
+}
+
 void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure& failure) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
@@ -174,19 +201,39 @@ void SessionKeeper::on_session_lost(HttpSession& session) {
   if (group == nullptr) return;
   if (group->scope() != nullptr) group->scope()->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
-  if (!group->replays()) {
-    if (group->scope() != nullptr) group->scope()->on_scope_ended();
+  const std::string key = group->key;
+  const bool again_useless = group->note_lost(session.check().was_of_use());
+  if (!group->replays()) {  // its client must initialise anew
+    const core::Failure over = group->session_over();
+    calls_.fail_queue(*group, over);
+    if (groups_.find(key) == group) calls_.fail_sent(*group, over);
     parts_.pump.schedule();
-    return;  // its client must initialise anew
+    if (groups_.find(key) == group && group->scope() != nullptr) group->scope()->on_scope_ended();
+    return;
   }
   if (!group->own_handshake) group->revive();
   group->listens.lost(&session);
   groups_.close_session(*group);
-  if (!group->reopening().lost(ReopenPause::First::at_once) && group->listens_here) {
+  const bool gives_up = !group->reopening().lost(ReopenPause::First::at_once);
+  calls_.lost_calls().lost(*group);
+  parts_.pump.schedule();
+  if (groups_.find(key) != group) return;
+  if (again_useless) calls_.fail_queue(*group, group->session_over());
+  if (gives_up && groups_.find(key) == group && group->listens_here) {
     group->listens.fail_all({EndReason::upstream_protocol,
                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
   }
-  parts_.pump.schedule();
+}
+
+// A client that can be told by 404 opens its sessions itself: whether it is let in is between it and its
+// server.
+void SessionKeeper::on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  const bool is_lost = verdict == SessionCheck::Verdict::lost ||
+                       (verdict == SessionCheck::Verdict::refuses && group->replays());
+  if (is_lost) return session.lost();
+  calls_.lost_calls().kept(*group);
 }
 
 // With its stream, where it has one: what its server tells before that is lost.

@@ -34,7 +34,9 @@ class SessionKeeper final : public SessionOwner {
   int64_t next_id() override;
   core::Failure failure_of(const MessagesEnd& end) override;
   void on_session_ready(HttpSession& session) override;
+  void on_session_revision(std::string_view revision) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
+  void on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) override;
   void on_session_lost(HttpSession& session) override;
   void on_session_speaks_sse() override;
   void on_session_free(HttpSession& session) override;
@@ -48,7 +50,8 @@ class SessionKeeper final : public SessionOwner {
   }
 
   // Why there may be no other session now.
-  std::optional<core::Failure> refusal_of_another() const;
+  std::optional<core::Failure> refusal_of_another();
+  bool reclaim();
   // Null: it is not its group's any more.
   SessionGroup* group_of(const HttpSession& session) const;
   void sse_lost(HttpSession& session, SessionGroup& group);

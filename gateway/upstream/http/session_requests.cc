@@ -8,6 +8,7 @@
 #include "log/log.h"
 #include "mcp/rewrite.h"
 #include "upstream/http/server_stream.h"
+#include "upstream/http/session_credentials.h"
 #include "upstream/shared/own_id.h"
 #include "upstream/shared/own_limits.h"
 
@@ -35,15 +36,21 @@ void SessionRequests::stop() {
   forget();
 }
 
-void SessionRequests::post(HttpRequest request, std::function<void()> drained) {
+void SessionRequests::post(HttpRequest request, bool its_own, std::function<void()> drained) {
   SubRequestPlan plan;
   plan.request = std::move(request);
+  plan.opened = takes_cookies();
   plan.limit = kPostLimit;
   plan.session = session_;
   plan.drained = std::move(drained);
-  plan.done = lifetime_.guard(
-      [this](std::optional<mcp::Message>, const MessagesEnd& end) { owner_.check_lost(end); });
+  plan.done = lifetime_.guard([this, its_own](std::optional<mcp::Message>, const MessagesEnd& end) {
+    if (its_own) owner_.check_lost(end);
+  });
   sub_requests_.run(std::move(plan));
+}
+
+SessionRequests::Opened SessionRequests::takes_cookies() {
+  return lifetime_.guard([this](const http::ResponseInfo& info) { owner_.credentials().take_cookies(info); });
 }
 
 void SessionRequests::goodbye(HttpRequest request, milliseconds limit) {
@@ -58,6 +65,7 @@ void SessionRequests::goodbye(HttpRequest request, milliseconds limit) {
 void SessionRequests::post(std::string message, milliseconds limit, Posted posted) {
   SubRequestPlan plan;
   plan.request = owner_.request(std::move(message));
+  plan.opened = takes_cookies();
   plan.limit = limit;
   plan.session = session_;
   plan.done = lifetime_.guard(
@@ -72,7 +80,10 @@ void SessionRequests::initialize(std::string_view params, Opened opened, Answere
   if (owner_.over_sse()) return ask_over_sse(id, std::move(body), limit, std::move(answered), nullptr);
   SubRequestPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
   plan.option = "timeouts.startup";
-  plan.opened = lifetime_.guard(std::move(opened));
+  plan.opened = lifetime_.guard([this, opened = std::move(opened)](const http::ResponseInfo& info) {
+    owner_.credentials().take_cookies(info);
+    opened(info);
+  });
   sub_requests_.run(std::move(plan));
 }
 
@@ -85,7 +96,7 @@ void SessionRequests::ask(std::string_view method, std::string_view params, Answ
     log::write(log::Level::info, "upstream.own_request_late",
                {{"upstream", server_.name}, {"upstream_id", id}});
     if (server_.cancel == config::CancelMode::never) return;
-    post(owner_.request(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy)), nullptr);
+    post(owner_.request(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy)), true, nullptr);
   });
   const milliseconds limit = own_limit(server_, method);
   if (owner_.over_sse())
@@ -102,6 +113,7 @@ SubRequestPlan SessionRequests::plan_of(int64_t id, std::string body, millisecon
   SubRequestPlan plan;
   plan.id = id;
   plan.request = owner_.request(std::move(body));
+  plan.opened = takes_cookies();
   plan.limit = limit;
   plan.other = lifetime_.guard([this](mcp::Message message) {
     if (owner_.is_ready()) owner_.hear(std::move(message), nullptr);

@@ -22,12 +22,14 @@ namespace lineward::upstream {
 
 class HttpCall;
 class ServerStream;
+class SessionCredentials;
 
 class SessionRequestsOwner {
  public:
   virtual int64_t next_id() = 0;
   virtual bool is_ready() const = 0;
   virtual bool over_sse() const = 0;
+  virtual SessionCredentials& credentials() = 0;
   // A POST of this session, to where it wants them. `as`: what is forwarded with it; null: what it remembers.
   virtual HttpRequest request(std::string body, const Headers* as = nullptr) const = 0;
   // Whether this end says that the server knows the session no more; sees to it then.
@@ -60,8 +62,9 @@ class SessionRequests {
   // Another request, with the limit of own_limits.h; it is cancelled like any client's when it takes too
   // long.
   void ask(std::string_view method, std::string_view params, Answered answered);
-  // A POST of a message that has no answer. `drained` (may be empty): it is on its way, or never will be.
-  void post(HttpRequest request, std::function<void()> drained);
+  // A POST of a message that has no answer. `its_own`: with the credentials of the session, so that a refusal
+  // tells of it. `drained` (may be empty): it is on its way, or never will be.
+  void post(HttpRequest request, bool its_own, std::function<void()> drained);
   // Such a message, for whom it matters how its POST ended.
   void post(std::string message, std::chrono::milliseconds limit, Posted posted);
 
@@ -78,6 +81,7 @@ class SessionRequests {
   void stop();
 
  private:
+  Opened takes_cookies();
   SubRequestPlan plan_of(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
   // `late` (may be empty): the limit has run out, and the server may know of it.
   void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,

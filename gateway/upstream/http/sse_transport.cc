@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "upstream/http/session_credentials.h"
+
 namespace lineward::upstream {
 
 using mcp::EndReason;
@@ -54,6 +56,10 @@ void SseTransport::fail(const MessagesEnd& end) {
 }
 
 // ---- what comes ----
+
+void SseTransport::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
+  owner_.credentials().take_cookies(info);
+}
 
 void SseTransport::on_message(HttpMessages&, mcp::Message&& message) {
   owner_.hear(std::move(message), nullptr);

@@ -14,10 +14,12 @@
 namespace lineward::upstream {
 
 class HttpCall;
+class SessionCredentials;
 
 class SseTransportOwner {
  public:
   virtual Headers headers(HttpVerb verb) const = 0;
+  virtual SessionCredentials& credentials() = 0;
   // As ServerStreamOwner's.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
@@ -47,6 +49,7 @@ class SseTransport final : public MessagesOwner {
   void close();
 
  private:
+  void on_messages_open(HttpMessages& from, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override {

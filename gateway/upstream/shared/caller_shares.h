@@ -1,11 +1,19 @@
 // How many calls each caller has at one server (docs/limits.md, "Shares"): its queue is for all, and one
 // caller must not have it whole. A call holds its place for as long as it is there, but for the time in which
 // it is parked.
+//
+// It also says whose turn it is where calls wait: callers take turns, and the calls of one caller go in the
+// order in which they came. A call's turn is a number that it gets when it comes, one more than the turn of
+// its caller's last call, or of the call that was served last where that is later (start-time fair queueing).
+// Queues in the order of these numbers are fair between callers, across all groups of a server.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -45,11 +53,11 @@ class CallerShares {
     void count(bool now) {
       if (shares_ == nullptr || std::exchange(counted_, now) == now) return;
       if (now) {
-        ++shares_->calls_[account_.get()];
+        ++shares_->calls_[account_.get()].calls;
         return;
       }
       auto found = shares_->calls_.find(account_.get());
-      if (found != shares_->calls_.end() && --found->second == 0) shares_->calls_.erase(found);
+      if (found != shares_->calls_.end() && --found->second.calls == 0) shares_->calls_.erase(found);
     }
 
     CallerShares* shares_ = nullptr;
@@ -62,7 +70,7 @@ class CallerShares {
     if (!request.account() || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
     const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
     auto found = calls_.find(Account::caller_of(request.account()).get());
-    if (found == calls_.end() || found->second < most) return std::nullopt;
+    if (found == calls_.end() || found->second.calls < most) return std::nullopt;
     core::limit_reached(core::Limit::principal_share);
     return core::Failure{
         mcp::EndReason::queue_full,
@@ -72,11 +80,34 @@ class CallerShares {
             most, server.name)};
   }
 
+  // The turn of one more call of this caller, which has its place already, or needs none.
+  uint64_t next_turn(const AccountPtr& account) {
+    if (!account) return last_of_nobody_ = std::max(last_of_nobody_, served_) + 1;
+    auto found = calls_.find(Account::caller_of(account).get());
+    if (found == calls_.end()) return served_ + 1;
+    return found->second.last_turn = std::max(found->second.last_turn, served_) + 1;
+  }
+  // A call of this turn is on its way to the server.
+  void served(uint64_t turn) { served_ = std::max(served_, turn); }
+
  private:
-  using Nodes = SlabAllocator<std::pair<const Account* const, size_t>>;
+  struct Caller {
+    size_t calls = 0;
+    uint64_t last_turn = 0;
+  };
+  using Nodes = SlabAllocator<std::pair<const Account* const, Caller>>;
   NodeSlabs nodes_;  // a caller with one call at a time comes and goes with each
-  std::unordered_map<const Account*, size_t, std::hash<const Account*>, std::equal_to<const Account*>, Nodes>
+  std::unordered_map<const Account*, Caller, std::hash<const Account*>, std::equal_to<const Account*>, Nodes>
       calls_{Nodes(nodes_)};
+  uint64_t last_of_nobody_ = 0;
+  uint64_t served_ = 0;
 };
+
+// Into a queue, behind the calls whose turn comes before.
+template <class Call>
+void join_by_turn(std::deque<Call*>& queue, Call& call) {
+  auto later = [](uint64_t turn, const Call* other) { return turn < other->turn; };
+  queue.insert(std::upper_bound(queue.begin(), queue.end(), call.turn, later), &call);
+}
 
 }  // namespace lineward::upstream

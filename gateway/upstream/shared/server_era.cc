@@ -63,7 +63,17 @@ void ServerEra::prober_free() {
   if (!waiting_.empty() && !verdict_.known) ask();
 }
 
+void ServerEra::note_initialized() {
+  if (verdict_.known || stopping_) return;
+  was_initialized_ = true;
+  if (!prober_.is_busy()) decide({}, {});
+}
+
 void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
+  if (was_initialized_ && !verdict.known) {
+    verdict = EraVerdict();
+    verdict.known = true;
+  }
   verdict_ = std::move(verdict);
   expires_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
   // What is told from here on may come back: work on copies.

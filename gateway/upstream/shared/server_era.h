@@ -83,7 +83,16 @@ class ServerEra {
   // The prober is no longer busy: asks again where somebody waits in vain.
   void prober_free();
   // It behaves like another server than it was: the next call asks again.
-  void forget() { verdict_.known = false; }
+  void forget() {
+    verdict_.known = false;
+    was_initialized_ = false;
+    handshake_revision_.clear();
+  }
+  // The server has answered somebody's `initialize` with a result: it is legacy unless it says otherwise.
+  void note_initialized();
+  // With which revision it takes `initialize`, where it refused Lineward's own; empty: it has not.
+  const std::string& handshake_revision() const { return handshake_revision_; }
+  void note_handshake_revision(std::string_view revision) { handshake_revision_ = revision; }
 
   // Until the verdict is there; asks for it at the end of the turn.
   void wait(TransportCall& call);
@@ -106,6 +115,8 @@ class ServerEra {
   std::chrono::milliseconds expires_{0};
   std::function<void(const EraVerdict&)> on_ready_;
   std::deque<TransportCall*> waiting_;
+  bool was_initialized_ = false;
+  std::string handshake_revision_;
   bool stopping_ = false;
   net::Lifetime lifetime_;
 };

@@ -5,7 +5,9 @@
 // the call removes when it dies.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/kept_text.h"
@@ -23,6 +25,10 @@ class TransportCall : public core::OwnedCall, public ListenCall {
   int64_t id = 0;     // the id the server knows
   OpenQuestions open_questions;
   CallerShares::Place place;  // of its caller; a listen has none
+  uint64_t turn = 0;          // when it is sent, among those that wait (CallerShares)
+  // Since when it waits for its client; nothing: it does not.
+  std::optional<std::chrono::milliseconds> parked_since;
+  const Account* caller() const { return Account::caller_of(request.account()).get(); }
   bool acknowledged = false;  // a listen: its client knows that it is open
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,8 +20,13 @@ class CutLines {
   // Calls on_line(std::string) for each line, without its end. How many bytes were skipped.
   template <class F>
   size_t feed(std::string_view bytes, F&& on_line) {
+    return feed_some(bytes, SIZE_MAX, std::forward<F>(on_line));
+  }
+  // The same for at most so many lines: what is left of `bytes` comes again later.
+  template <class F>
+  size_t feed_some(std::string_view& bytes, size_t lines, F&& on_line) {
     size_t skipped = 0;
-    while (!bytes.empty()) {
+    for (; !bytes.empty() && lines > 0; --lines) {
       const size_t end = bytes.find('\n');
       std::string_view piece = bytes.substr(0, end);
       bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);

@@ -93,6 +93,26 @@ StdioCall* InstanceCalls::asking_call() const {
   return only;
 }
 
+StdioCall* InstanceCalls::exclusive_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (!entry.asks || entry.call == nullptr) continue;
+    if (only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::only_parked() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.call == nullptr) continue;
+    if (only != nullptr || !entry.call->parked_since) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
 StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
   StdioCall* only = nullptr;
   for (const auto& [id, entry] : pending_) {

@@ -89,6 +89,10 @@ class InstanceCalls {
   // The call that a question belongs to: the one such call there is; null when there are several, it was
   // cancelled, or some client's other request is there beside it.
   StdioCall* asking_call() const;
+  // The call that has this process for itself, cancelled ones aside; null: none, or several.
+  StdioCall* exclusive_call() const;
+  // That call, where it is parked and nothing else is here.
+  StdioCall* only_parked() const;
   // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
   StdioCall* asked_by(const mcp::Message& notification) const;
   // The one call there is; null when a cancelled one may still be worked on.

@@ -59,8 +59,20 @@ void InstanceGroup::enqueue(StdioCall& call) {
   const bool of_one = session_ || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
-  queue_.push_back(&call);
+  join_by_turn(queue_, call);
   owner_.schedule_pump(*this);
+}
+
+// A process that several callers share is nobody's, but for the time of a call that needs it for itself.
+const Account* InstanceGroup::caller_of(const StdioCall& call) const {
+  return caller_ || !asks(call) ? caller_.get() : call.caller();
+}
+
+const Account* InstanceGroup::next_caller() const {
+  if (caller_ || !plan_.exclusive) return caller_.get();
+  auto first =
+      std::find_if(queue_.begin(), queue_.end(), [this](const StdioCall* call) { return asks(*call); });
+  return first == queue_.end() ? nullptr : (*first)->caller();
 }
 
 void InstanceGroup::withdraw(StdioCall& call) {
@@ -77,27 +89,33 @@ bool InstanceGroup::wants_pump() const {
   return !queue_.empty() || replacing_ || ((revive_ || listens_.need_server()) && instances_.empty());
 }
 
-void InstanceGroup::pump() {
+bool InstanceGroup::pump(size_t most) {
   const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
   if (replacing_) replace_expired();
   // Somebody listens: a process is needed even while nobody calls.
   if (queue_.empty() && instances_.empty() && (revive_ || listens_.need_server())) {
-    if (start_instance() != nullptr) revive_ = false;
+    if (start_instance(caller_.get()) != nullptr) revive_ = false;
   }
-  bool full = false;
+  bool full = false, wants_more = false;
   size_t claimed = 0;
-  std::vector<StdioCall*> without_place;
+  struct Without {
+    const StdioCall* call;
+    bool share_met;
+  };
+  std::vector<Without> without_place;
   for (size_t at = 0; at < queue_.size();) {
     StdioCall& call = *queue_[at];
-    if (!call.is_listen() && !owner_.room_in_flight()) {
+    wants_more = !call.is_listen() && most == 0;
+    if (wants_more || (!call.is_listen() && !owner_.room_in_flight())) {
       full = true;
       break;
     }
     bool waits_for_place = false;
+    share_met_ = false;
     StdioInstance* instance = pick(call, waits_for_place, claimed);
     if (instance == nullptr) {
       full = full || (waits_for_place && !plan_.exclusive);
-      if (waits_for_place) without_place.push_back(&call);
+      if (waits_for_place) without_place.push_back({&call, share_met_});
       // Behind a call that waits for a process of its own, others may go on; behind one that waits for the
       // only process they cannot.
       if (!plan_.exclusive || queue_.empty()) break;
@@ -111,16 +129,29 @@ void InstanceGroup::pump() {
     }
     remember(call);
     listens_.asked();
+    owner_.served(call);
+    if (!call.is_listen()) --most;
     instance->send(call);
   }
   const bool no_room = without_room_since_ != milliseconds::max();
   if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
-  if (queue_.empty()) return;  // the copy costs
-  const core::CallPhase waiting = no_room ? core::CallPhase::no_room : core::CallPhase::queued;
+  if (queue_.empty()) return false;  // the copy costs
+  std::sort(without_place.begin(), without_place.end(),
+            [](const Without& a, const Without& b) { return a.call < b.call; });
+  const bool of_share = !without_place.empty() && without_place.front().share_met;
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
-    bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
-    call->phase(queued ? waiting : core::CallPhase::starting);
+    auto found = std::lower_bound(without_place.begin(), without_place.end(), call,
+                                  [](const Without& a, const StdioCall* b) { return a.call < b; });
+    const bool its = found != without_place.end() && found->call == call;
+    if (!its && !full) {
+      call->phase(core::CallPhase::starting);
+    } else if (!no_room) {
+      call->phase(core::CallPhase::queued);
+    } else {
+      call->phase((its ? found->share_met : of_share) ? core::CallPhase::no_share : core::CallPhase::no_room);
+    }
   }
+  return wants_more;
 }
 
 // The newest: an older one may be about to be replaced.
@@ -162,7 +193,9 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
   if (more) {
-    more = active() < plan_.most && start_instance() != nullptr;
+    // How many there may be for calls that take turns is a matter of room, which somebody else may have to
+    // make.
+    more = (plan_.most > 1 || active() < plan_.most) && start_instance(caller_of(call)) != nullptr;
     full = full || (!more && without_room_since_ != milliseconds::max());
   }
   if (more) ++coming_up;
@@ -213,7 +246,7 @@ void InstanceGroup::forward(const mcp::Message& message) {
 
 // ---- processes ----
 
-StdioInstance* InstanceGroup::start_instance() {
+StdioInstance* InstanceGroup::start_instance(const Account* whose) {
   if (owner_.stopping()) return nullptr;
   bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
   if (session_ && !clients_own && !facade_.has_handshake()) {
@@ -228,7 +261,7 @@ StdioInstance* InstanceGroup::start_instance() {
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
-  if (auto spare = owner_.take_spare(*this)) {
+  if (auto spare = owner_.take_spare(*this, whose)) {
     instances_.push_back(std::move(spare));
     instances_.back()->adopt(*this, plan_.key, std::move(plan));
     return instances_.back().get();
@@ -238,8 +271,9 @@ StdioInstance* InstanceGroup::start_instance() {
     if (!backoff_.running()) backoff_.start(pause, [this] { owner_.schedule_pump(*this); });
     return nullptr;
   }
-  if (!owner_.room_for_instance(*this)) {
+  if (const Room room = owner_.room_for_instance(*this, whose); room != Room::there) {
     without_room_since_ = loop_.now();
+    share_met_ = room == Room::no_share;
     return nullptr;
   }
   instances_.push_back(
@@ -250,10 +284,18 @@ StdioInstance* InstanceGroup::start_instance() {
 }
 
 StdioInstance* InstanceGroup::oldest_idle() const {
+  return is_lived_in() ? nullptr : oldest_of_living();
+}
+
+StdioInstance* InstanceGroup::oldest_of_living() const {
+  return queue_.empty() && !listens_.need_server() ? oldest_without_call() : nullptr;
+}
+
+StdioInstance* InstanceGroup::oldest_without_call() const {
   StdioInstance* oldest = nullptr;
-  if (!queue_.empty() || listens_.need_server() || is_lived_in()) return nullptr;
   for (const auto& instance : instances_) {
     if (!instance->calls().is_idle()) continue;
+    if (!queue_.empty() && !instance->is_ready()) continue;  // it comes up for one of these
     if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
       oldest = instance.get();
   }
@@ -354,7 +396,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     } else if (call->request.of_gateway) {  // no reason to start another
       call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
     } else {
-      queue_.push_back(call);
+      join_by_turn(queue_, *call);
     }
   }
   owner_.schedule_pump(*this);
@@ -399,7 +441,7 @@ void InstanceGroup::replace_expired() {
     if (listened && next == nullptr && !session_) {
       // Where no second one may run the old one has to make room.
       if (active() > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
-      if (start_instance() != nullptr) {
+      if (start_instance(caller_.get()) != nullptr) {
         moves_.moved();
         continue;
       }
@@ -436,7 +478,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
-    return;
+    return instance.useless_line();
   }
   if (method == Method::cancelled || method == Method::elicitation_complete) {
     if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
@@ -447,6 +489,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  instance.useless_line();
 }
 
 // ---- the end ----

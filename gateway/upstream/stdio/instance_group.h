@@ -6,8 +6,10 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,23 +24,33 @@ namespace lineward::upstream {
 
 class InstanceGroup;
 
+// What came of asking for one more process.
+enum class Room : uint8_t {
+  there,
+  none,      // as many run as may
+  no_share,  // what is left is another caller's
+};
+
 // What a group needs from its upstream.
 class GroupOwner {
  public:
   // When processes may be started, and what they have shown.
   virtual StdioHealth& health() = 0;
   // May one more process be started now? Where it may not, room is made when somebody's process is to be had
-  // that is idle and nobody's: one process for each that asks.
-  virtual bool room_for_instance(const InstanceGroup& asking) = 0;
+  // that is idle and nobody's: one process for each that asks. `whose`: the caller for whom it asks, where
+  // that is known.
+  virtual Room room_for_instance(const InstanceGroup& asking, const Account* whose) = 0;
   // A process is ending and makes room.
   virtual bool room_soon() const = 0;
   // One that was started ahead; null where there is none, or its caller has all that it may have.
-  virtual std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking) = 0;
+  virtual std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) = 0;
   // A process ended before it was ready, or refused a client's own `initialize`: perhaps the era is not what
   // it was taken for. `refused`: the calls for which it refused Lineward's; those go out of there that wait
   // for the true era, once each.
   virtual void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) = 0;
   virtual bool room_in_flight() const = 0;
+  // This call is on its way.
+  virtual void served(const StdioCall& call) = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
   virtual void schedule_pump(InstanceGroup& group) = 0;  // this one wants something
@@ -66,8 +78,8 @@ class InstanceGroup final : public InstanceOwner {
 
   void enqueue(StdioCall& call);
   void withdraw(StdioCall& call);
-  // Sends what can be sent, starts what must be started.
-  void pump();
+  // Sends what can be sent, so many calls at most, and starts what must be started. True: it would send more.
+  bool pump(size_t most = std::numeric_limits<size_t>::max());
   bool wants_pump() const;
   void forward(const mcp::Message& message);
   // Ends the calls that wait, where no process is there for them. Listens that are open for their clients
@@ -98,10 +110,31 @@ class InstanceGroup final : public InstanceOwner {
   bool is_lived_in() const {
     return (scope_ != nullptr && scope_->is_lived_in()) || (kept_from_ > 0 && calls_ >= kept_from_);
   }
+  // What its processes keep is called by a name or a principal, whose clients cannot be told that it is gone.
+  bool keeps_names() const { return kept_from_ > 0; }
+  // The turn of its first call.
+  uint64_t next_turn() const {
+    return queue_.empty() ? std::numeric_limits<uint64_t>::max() : queue_.front()->turn;
+  }
+  // Calls that may ask have a process for themselves, whoever makes them.
+  bool takes_turns() const { return plan_.exclusive; }
+  // Whose call gets its next process: its own caller's, or that of the first call that needs one for itself;
+  // null: it is not known.
+  const Account* next_caller() const;
+  // Its processes.
+  const std::vector<std::unique_ptr<StdioInstance>>& processes() const { return instances_; }
+  // For how long the session behind it was not used; nothing: it is in use, or there is none.
+  std::optional<std::chrono::milliseconds> unused_for() const {
+    return scope_ == nullptr ? std::nullopt : scope_->unused_for();
+  }
   // Since when it has been waiting for room; max: it does not wait.
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
   // The idle process that was used longest ago, or null.
   StdioInstance* oldest_idle() const;
+  // The same, though it is somebody's; not where somebody listens or waits for it.
+  StdioInstance* oldest_of_living() const;
+  // The same, though somebody waits for it: its caller has more than its share.
+  StdioInstance* oldest_without_call() const;
   void end_idle(std::chrono::milliseconds longer_than);
 
   // InstanceOwner
@@ -122,7 +155,8 @@ class InstanceGroup final : public InstanceOwner {
   // A process for this call: one that may take it, else one that is coming up, else a new one.
   // `claimed` counts the processes that come up for calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
-  StdioInstance* start_instance();
+  StdioInstance* start_instance(const Account* whose);
+  const Account* caller_of(const StdioCall& call) const;
   void replace_expired();
   size_t active() const;  // processes that take calls, or will
   StdioInstance* ready_instance() const;
@@ -151,6 +185,7 @@ class InstanceGroup final : public InstanceOwner {
   AccountPtr caller_;
   uint32_t calls_ = 0;  // so many came, as far as it matters
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();
+  bool share_met_ = false;  // what it waits for is another caller's
   bool replacing_ = false;  // some process has expired
   bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
   uint32_t failures_ = 0;   // starts in a row that came to nothing

@@ -1,6 +1,7 @@
 #include "upstream/stdio/instance_groups.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -60,12 +61,13 @@ void InstanceGroups::leave_line() {
   wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
 }
 
-// Who has lost a process comes before newcomers, and these come in the order in which they began to wait.
+// Who has lost a process comes before newcomers, these come in the order in which they began to wait, and
+// those that only wait for a place in flight in the order of their calls' turns.
 std::vector<InstanceGroup*> InstanceGroups::line() const {
   std::vector<InstanceGroup*> line(wanting_.begin(), wanting_.end());
   std::stable_sort(line.begin(), line.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
-    return std::pair(!a->is_lived_in(), a->without_room_since()) <
-           std::pair(!b->is_lived_in(), b->without_room_since());
+    return std::tuple(!a->is_lived_in(), a->without_room_since(), a->next_turn()) <
+           std::tuple(!b->is_lived_in(), b->without_room_since(), b->next_turn());
   });
   return line;
 }

@@ -6,6 +6,8 @@
 // stays until the last of its processes is gone.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,13 +44,23 @@ class InstanceGroups {
   // This one wants something.
   void want(InstanceGroup& group) { wanting_.add(group); }
   // Each of those that do, in the order in which they get it; who comes to want something meanwhile is not
-  // among them.
-  template <class Pump>
-  void pump_wanting(Pump&& pump) {
+  // among them. `comes_last`: this one's caller has more than its share. `places()` calls may go on their
+  // way; several groups take turns with them: `pump(group, most)` sends so many at most, and says whether the
+  // group would send more.
+  template <class ComesLast, class Places, class Pump>
+  void pump_wanting(ComesLast&& comes_last, Places&& places, Pump&& pump) {
     leave_line();
-    if (wanting_.size() == 1) return pump(**wanting_.begin());
-    for (InstanceGroup* group : line())
-      pump(*group);
+    if (wanting_.size() == 1) {
+      pump(**wanting_.begin(), std::numeric_limits<size_t>::max());
+      return;
+    }
+    std::vector<InstanceGroup*> groups = line();
+    std::stable_partition(groups.begin(), groups.end(),
+                          [&](const InstanceGroup* group) { return !comes_last(*group); });
+    while (!groups.empty()) {
+      const size_t most = std::max<size_t>(1, places() / groups.size());
+      std::erase_if(groups, [&](InstanceGroup* group) { return !pump(*group, most); });
+    }
   }
 
   // A process is ending.

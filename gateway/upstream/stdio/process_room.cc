@@ -1,9 +1,21 @@
 #include "upstream/stdio/process_room.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "log/excerpt.h"
 #include "log/log.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
+
+using std::chrono::milliseconds;
+
+void ProcessRoom::count_anew() {
+  count_.reset();
+  waited_ = std::exchange(waiting_, {});
+}
 
 ProcessCount& ProcessRoom::count() {
   if (count_) return *count_;
@@ -11,7 +23,14 @@ ProcessCount& ProcessRoom::count() {
   count_->running = groups_.leaving() + spares_.size();
   for (const auto& [key, group] : groups_.all()) {
     count_->running += group->instances();
-    count_->of_caller[group->caller()].running += group->instances();
+    for (const auto& instance : group->processes()) {
+      const StdioCall* call = instance->calls().exclusive_call();
+      const Account* whose = group->caller();
+      if (whose == nullptr && call != nullptr && group->takes_turns()) whose = call->caller();
+      ProcessCount::OfCaller& its = count_->of_caller[whose];
+      ++its.running;
+      if (call != nullptr && call == instance->calls().only_parked()) ++its.parked;
+    }
   }
   return *count_;
 }
@@ -20,44 +39,135 @@ bool ProcessRoom::has_share(const Account* whose, const ProcessCount::OfCaller& 
   return whose != nullptr && its.running >= Account::share_of(server_.instances);
 }
 
-bool ProcessRoom::take_spare(const InstanceGroup& asking) {
+bool ProcessRoom::is_lent(const Account* whose) {
+  if (whose == nullptr) return false;
+  auto found = count().of_caller.find(whose);
+  return found != count_->of_caller.end() && found->second.running > Account::share_of(server_.instances);
+}
+
+bool ProcessRoom::is_beyond_share(const InstanceGroup& group) {
+  const Account* whose = group.next_caller();
+  if (whose == nullptr) return false;
+  auto found = count().of_caller.find(whose);
+  return found != count_->of_caller.end() && has_share(whose, found->second);
+}
+
+bool ProcessRoom::another_waits(const Account* whose) const {
+  auto others = [whose](const std::unordered_set<const Account*>& callers) {
+    return callers.size() > callers.count(whose);
+  };
+  return others(waited_) || others(waiting_);
+}
+
+bool ProcessRoom::take_spare(const InstanceGroup& asking, const Account* whose) {
   if (spares_.size() == 0) return false;
-  ProcessCount::OfCaller& its = count().of_caller[asking.caller()];
-  if (has_share(asking.caller(), its)) return false;
+  ProcessCount::OfCaller& its = count().of_caller[whose];
+  if (has_share(whose, its) && (asking.keeps_names() || another_waits(whose))) return false;
   ++its.running;  // it runs already, as nobody's
   return true;
 }
 
-bool ProcessRoom::take(const InstanceGroup& asking) {
+Room ProcessRoom::take(const InstanceGroup& asking, const Account* whose) {
   ProcessCount& all = count();
-  // Who has its share makes room with its own: the last ones are another caller's.
-  const Account* whose = asking.caller();
+  // Who has its share makes room with its own, and goes beyond it only where that can be taken back.
   ProcessCount::OfCaller& its = all.of_caller[whose];
   const bool full = has_share(whose, its);
-  if (!full && all.running < server_.instances) {
+  const bool may_borrow = !asking.keeps_names() && !another_waits(whose);
+  if (all.running < server_.instances && (!full || may_borrow)) {
     ++all.running;
     ++its.running;
-    return true;
+    return Room::there;
   }
+  const Room met = full && all.running < server_.instances ? Room::no_share : Room::none;
+  if (!full) waiting_.insert(whose);
   // What is ending already makes room for as many as ask.
   if (!full) ++all.wanted;
   const bool comes =
       full ? groups_.leaving() > 0 : all.running - groups_.leaving() + all.wanted <= server_.instances;
+  if (comes) return met;
   bool& exhausted = full ? its.exhausted : all.exhausted;
-  if (comes || exhausted) return false;
+  if (!exhausted) {
+    const Whose from = !full ? Whose::anybody : may_borrow ? Whose::own_or_nobodys : Whose::own;
+    StdioInstance* goes = idle_one(asking, whose, from);
+    if (goes == nullptr && !full) goes = lent_one(asking);
+    if (goes != nullptr) {
+      evict(*goes, "made room for another");
+      return met;  // not before it is gone
+    }
+    exhausted = true;
+  }
+  if (!full && !its.exhausted) its.exhausted = !end_parked_one(whose);
+  return met;
+}
+
+StdioInstance* ProcessRoom::idle_one(const InstanceGroup& asking, const Account* whose, Whose from) {
+  StdioInstance *nobodys = nullptr, *unused = nullptr;
+  auto older = [](StdioInstance* one, StdioInstance*& than) {
+    if (one != nullptr && (than == nullptr || one->record().last_used < than->record().last_used)) than = one;
+  };
+  auto may_go = [&](const InstanceGroup& group) {
+    if (&group == &asking || group.instances() == 0) return false;
+    if (from == Whose::anybody || group.caller() == whose) return true;
+    return from == Whose::own_or_nobodys && group.caller() == nullptr;
+  };
+  for (const auto& [key, group] : groups_.all()) {
+    if (!may_go(*group)) continue;
+    older(group->oldest_idle(), nobodys);
+    if (nobodys == nullptr && group->unused_for().value_or(milliseconds(-1)) >= server_.reclaim_after)
+      older(group->oldest_of_living(), unused);
+  }
+  return nobodys != nullptr ? nobodys : unused;
+}
+
+// A caller that has more than its share gives one without a call, whatever waits for it.
+StdioInstance* ProcessRoom::lent_one(const InstanceGroup& asking) {
   StdioInstance* oldest = nullptr;
   for (const auto& [key, group] : groups_.all()) {
-    const bool may_go = group.get() != &asking && (!full || group->caller() == whose);
-    StdioInstance* idle = may_go ? group->oldest_idle() : nullptr;
-    if (idle == nullptr) continue;
-    if (oldest == nullptr || idle->record().last_used < oldest->record().last_used) oldest = idle;
+    if (group.get() == &asking || group->keeps_names() || group->instances() == 0) continue;
+    if (!is_lent(group->next_caller())) continue;
+    StdioInstance* one = group->oldest_without_call();
+    if (one == nullptr) continue;
+    if (oldest == nullptr || one->record().last_used < oldest->record().last_used) oldest = one;
   }
-  exhausted = oldest == nullptr;
+  return oldest;
+}
+
+// The call that has been parked longest, of another caller that has more of these than it may keep.
+bool ProcessRoom::end_parked_one(const Account* whose) {
+  const size_t kept =
+      std::min<size_t>(server_.limits.max_parked_per_caller, Account::share_of(server_.instances));
+  StdioInstance* with = nullptr;
+  StdioCall* oldest = nullptr;
+  ProcessCount& all = count();
+  for (const auto& [key, group] : groups_.all()) {
+    if (group->keeps_names()) continue;
+    for (const auto& instance : group->processes()) {
+      StdioCall* call = instance->calls().only_parked();
+      if (call == nullptr || call->caller() == nullptr || call->caller() == whose) continue;
+      if (all.of_caller[call->caller()].parked <= kept) continue;
+      if (oldest != nullptr && *oldest->parked_since <= *call->parked_since) continue;
+      oldest = call;
+      with = instance.get();
+    }
+  }
   if (oldest == nullptr) return false;
+  --all.of_caller[oldest->caller()].parked;
+  core::limit_reached(core::Limit::parked_per_caller);
+  const std::string why = fmt::format(
+      "its client did not come back in {} ms, and another caller needs its process (beyond {} parked calls "
+      "of a "
+      "caller: limits.maxParkedPerCaller)",
+      (loop_.now() - *oldest->parked_since).count(), kept);
+  oldest->end_parked({mcp::EndReason::timeout_park, why});
+  // The cancelled call may be at work for a while, so that nobody else could be served there.
+  evict(*with, "its parked call made room for another");
+  return true;
+}
+
+void ProcessRoom::evict(StdioInstance& instance, std::string_view why) {
   log::write(log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", log::Excerpt(oldest->group(), 64)}});
-  oldest->stop({mcp::EndReason::cancelled_drain, "made room for another", {}});
-  return false;  // not before it is gone
+             {{"upstream", server_.name}, {"group", log::Excerpt(instance.group(), 64)}, {"why", why}});
+  instance.stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
 }
 
 size_t ProcessRoom::for_spares() const {

@@ -6,6 +6,14 @@
 
 namespace lineward::upstream {
 
+namespace {
+
+// So many are started in one turn of the server's, which lasts so long: nothing tells when they are there.
+constexpr size_t kInATurn = 4;
+constexpr std::chrono::milliseconds kTurn{500};
+
+}  // namespace
+
 std::unique_ptr<StdioInstance> SparePool::take() {
   if (spares_.empty()) return nullptr;
   std::unique_ptr<StdioInstance> taken = std::move(spares_.front());
@@ -22,6 +30,18 @@ void SparePool::fill(size_t room) {
       if (!retry_.running()) retry_.start(pause, [this] { owner_.schedule_pump(); });
       return;
     }
+    if (!turn_.is_held()) {
+      started_ = 0;
+      turn_.take(spawner_.own_starts(), net::StartLine::Order::last, [this] {
+        turn_timer_.start(kTurn, [this] {
+          turn_.leave();
+          owner_.schedule_pump();
+        });
+        owner_.schedule_pump();
+      });
+      if (!turn_.is_held()) return;
+    }
+    if (started_++ >= kInATurn) return;
     InstancePlan plan;
     plan.spare = true;
     spares_.push_back(
@@ -35,6 +55,8 @@ void SparePool::fill(size_t room) {
 void SparePool::retire() {
   retired_ = true;
   retry_.stop();
+  turn_timer_.stop();
+  turn_.leave();
   // Each leaves at once, whatever its process does.
   while (!spares_.empty())
     spares_.back()->stop({mcp::EndReason::cancelled_drain, "is not needed any more", {}});

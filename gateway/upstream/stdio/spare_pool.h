@@ -16,7 +16,7 @@ namespace lineward::upstream {
 class SparePool final : public InstanceOwner {
  public:
   SparePool(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupOwner& owner)
-      : loop_(loop), spawner_(spawner), server_(server), owner_(owner), retry_(loop) {}
+      : loop_(loop), spawner_(spawner), server_(server), owner_(owner), retry_(loop), turn_timer_(loop) {}
 
   size_t size() const { return spares_.size(); }
   // The one that was started first; null when there is none.
@@ -45,6 +45,9 @@ class SparePool final : public InstanceOwner {
   GroupOwner& owner_;
   std::vector<std::unique_ptr<StdioInstance>> spares_;
   net::Timer retry_;
+  net::StartLine::Turn turn_;  // among other servers' starts that nobody waits for
+  net::Timer turn_timer_;
+  size_t started_ = 0;  // in this turn
   bool retired_ = false;
 };
 

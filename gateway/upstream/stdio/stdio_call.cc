@@ -49,9 +49,16 @@ void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   const bool parked = how == core::Handover::parked;
   owner_ = &owner;
+  parked_since = parked ? std::optional(upstream_.now()) : std::nullopt;
   if (instance != nullptr) instance->calls().handed_over(*this, how);
   place.parked(parked);
   if (!is_listen()) count(!parked);
+}
+
+void StdioCall::end_parked(const core::Failure& failure) {
+  if (!live()) return;
+  if (instance != nullptr) std::exchange(instance, nullptr)->cancel(*this, failure.text);
+  fail(failure);
 }
 
 void StdioCall::retried(mcp::Message message) {

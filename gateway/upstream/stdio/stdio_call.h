@@ -38,6 +38,8 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
+  // It is parked, and another caller needs its process: its server is told, and so is its owner.
+  void end_parked(const core::Failure& failure);
 
  private:
   void give_place() override;

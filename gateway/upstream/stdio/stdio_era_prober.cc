@@ -11,9 +11,22 @@ namespace lineward::upstream {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+// A server that takes longer does not hold up the others' starts.
+constexpr milliseconds kProbeTurn{5000};
+
+}  // namespace
+
 StdioEraProber::StdioEraProber(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
                                StdioHealth& health, StdioEraProberOwner& owner)
-    : loop_(loop), spawner_(spawner), server_(server), health_(health), owner_(owner), pause_timer_(loop) {}
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      health_(health),
+      owner_(owner),
+      pause_timer_(loop),
+      turn_timer_(loop) {}
 
 void StdioEraProber::ask(const core::CallRequest* first, Done done) {
   done_ = std::move(done);
@@ -31,6 +44,14 @@ void StdioEraProber::begin() {
     if (!pause_timer_.running()) pause_timer_.start(pause, [this] { begin(); });
     return;
   }
+  if (awaited_) {
+    turn_.leave();
+  } else if (!turn_.is_held()) {
+    const auto order = server_.required ? net::StartLine::Order::first : net::StartLine::Order::last;
+    if (!turn_.waits()) turn_.take(spawner_.own_starts(), order, [this] { begin(); });
+    return;
+  }
+  if (turn_.is_held()) turn_timer_.start(kProbeTurn, [this] { turn_.leave(); });
   health_.start_begun();
   probe_ = std::make_unique<EraProbe>(
       loop_, spawner_, server_, weak_ ? EraProbe::First::initialize : EraProbe::First::discover,
@@ -55,6 +76,7 @@ void StdioEraProber::gone() {
 
 void StdioEraProber::hurry() {
   awaited_ = true;
+  if (turn_.waits()) return begin();
   if (!weak_ || !done_) return;
   const EraVerdict weak = *weak_;
   decide(weak);
@@ -63,6 +85,7 @@ void StdioEraProber::hurry() {
 
 void StdioEraProber::decide(const EraVerdict& verdict) {
   weak_.reset();
+  turn_.leave();
   failures_ = verdict.known ? 0 : failures_ + 1;
   const auto wait = server_.restart.backoff * (1ll << std::min(failures_, 20u)) / 2;
   not_before_ = verdict.known ? milliseconds(0)
@@ -81,6 +104,7 @@ milliseconds StdioEraProber::pause() const {
 
 void StdioEraProber::stop() {
   stopping_ = true;
+  turn_.leave();
   weak_.reset();
   if (probe_) probe_->stop();
 }

@@ -1,6 +1,8 @@
 // Asks a stdio server for its era with a process that is started for that alone (era_probe.h), in the pauses
 // that its starts have to keep. Probes that found nothing out are followed by pauses that grow.
 //
+// Where nobody calls the process waits its turn among those of other servers (net::StartLine).
+//
 // Where that process exits and nobody waits, a second one shows whether the server runs at all. Where
 // somebody waits, the process that is started for him shows that.
 //
@@ -38,7 +40,7 @@ class StdioEraProber final : public EraProber {
   void hurry() override;
   void relax() override { awaited_ = false; }
   // Somebody was asked, and nobody is now, or is to be.
-  bool has_ended() const { return asked_ && probe_ == nullptr && !weak_; }
+  bool has_ended() const { return asked_ && probe_ == nullptr && !weak_ && !turn_.waits(); }
   // How long after such a one no other begins; 0: one may.
   std::chrono::milliseconds pause() const;
   // Ends the process that is being asked, and begins no other.
@@ -63,6 +65,8 @@ class StdioEraProber final : public EraProber {
   uint32_t failures_ = 0;  // in a row
   std::chrono::milliseconds not_before_{0};
   net::Timer pause_timer_;
+  net::StartLine::Turn turn_;  // where nobody calls
+  net::Timer turn_timer_;
   bool stopping_ = false;
 };
 

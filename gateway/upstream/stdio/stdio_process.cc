@@ -23,6 +23,10 @@ constexpr size_t kMaxStderrLine = 4096;  // of what is told
 // More of it is read: a secret that begins at the end of what is told is known with what follows.
 constexpr size_t kMaxReadLine = kMaxStderrLine + log::Excerpt::kFurther;
 constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
+// What a line costs besides its text: it is written with a time, a name and a number.
+constexpr uint64_t kStderrLine = 64;
+// Of one process in one turn of the loop; the rest comes in the next one.
+constexpr size_t kLinesPerTurn = 256;
 // After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
 constexpr milliseconds kLastWords{100};
 // The same where its stdout has ended and only its stderr has not.
@@ -30,6 +34,8 @@ constexpr milliseconds kLastStderr{20};
 // After its stdout has ended the exit status usually follows at once; it says more, and comes by another
 // process, which has to get its turn.
 constexpr milliseconds kExitFollows{200};
+// A dead process has left no more than its pipes hold; somebody who holds its output may write for ever.
+constexpr milliseconds kLastLines{2000};
 
 }  // namespace
 
@@ -141,9 +147,10 @@ void StdioProcess::stdin_end() {
 }
 
 void StdioProcess::stdout_data(std::string_view bytes) {
-  core::stats().bytes(core::Side::upstream, bytes.size(), 0);
+  if (down_) return;
   const auto watch = lifetime_.watch();
-  bool fits = lines_.feed(bytes, [&](json::Text&& line) {
+  std::string_view rest = bytes;
+  bool fits = lines_.feed_some(rest, kLinesPerTurn, [&](json::Text&& line) {
     if (watch.gone() || down_) return;
     if (line.bytes.starts_with(kByteOrderMark)) {  // before any line: it means nothing
       line.bytes.erase(0, kByteOrderMark.size());
@@ -151,13 +158,23 @@ void StdioProcess::stdout_data(std::string_view bytes) {
     }
     owner_.on_process_line(std::move(line));
   });
-  if (watch.gone() || fits || down_) return;
+  core::stats().bytes(core::Side::upstream, bytes.size() - rest.size(), 0);
+  if (watch.gone() || down_) return;
+  if (fits) {
+    if (!rest.empty()) out_.stream->put_back(rest);
+    return;
+  }
   stats_.message_error(core::MessageError::oversize);
-  stop(
+  kill(
       {mcp::EndReason::upstream_protocol,
        fmt::format("sent a message over limits.maxMessageBytes ({} bytes)", server_.limits.max_message_bytes),
        {}});
-  child_->signal(net::TreeSignal::kill);
+}
+
+void StdioProcess::kill(const ProcessEnd& why) {
+  const auto watch = lifetime_.watch();
+  stop(why);
+  if (!watch.gone() && child_) child_->signal(net::TreeSignal::kill);
 }
 
 void StdioProcess::stdout_end() {
@@ -181,11 +198,23 @@ void StdioProcess::stderr_data(std::string_view bytes) {
   }
   if (bytes.size() > stderr_budget_) {
     stderr_dropped_ += bytes.size();
+    if (!down_ && stderr_flood_.is_over(bytes.size(), now)) {
+      kill({mcp::EndReason::upstream_protocol,
+            fmt::format("flooded its stderr (more than {} MiB a second)", StderrFlood::kPerSecond >> 20),
+            {}});
+    }
     return;
   }
-  stderr_budget_ -= bytes.size();
-  const size_t skipped = stderr_lines_.feed(bytes, [&](const std::string& line) { stderr_line(line); });
+  std::string_view rest = bytes;
+  size_t lines = 0;
+  const size_t skipped = stderr_lines_.feed_some(rest, kLinesPerTurn, [&](const std::string& line) {
+    stderr_line(line);
+    ++lines;
+  });
+  const size_t used = bytes.size() - rest.size() + lines * kStderrLine;
+  stderr_budget_ -= std::min<uint64_t>(stderr_budget_, used);
   stderr_dropped_ += skipped;
+  if (!rest.empty()) err_.stream->put_back(rest);
 }
 
 void StdioProcess::tell_dropped_stderr() {
@@ -243,8 +272,13 @@ void StdioProcess::exited(net::ExitStatus status) {
   if (down_) return check_gone();
   if (out_ended_) return last_stderr_read();
   // Twice, so that the loop has read what was there even when it was held up for longer than this.
-  timer_.start(kLastWords, [this] {
-    timer_.start(milliseconds(1), [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+  timer_.start(kLastWords, [this] { read_last_lines(loop_.now() + kLastLines); });
+}
+
+void StdioProcess::read_last_lines(milliseconds until) {
+  timer_.start(milliseconds(1), [this, until] {
+    if (out_.stream && out_.stream->holds_back() && loop_.now() < until) return read_last_lines(until);
+    go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
   });
 }
 

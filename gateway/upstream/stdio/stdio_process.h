@@ -14,6 +14,7 @@
 #include "net/lifetime.h"
 #include "process/child_process.h"
 #include "process/last_words.h"
+#include "upstream/shared/flood.h"
 #include "upstream/shared/process_end.h"
 #include "upstream/stdio/cut_lines.h"
 
@@ -48,6 +49,8 @@ class StdioProcess {
   uint64_t taken() const { return written_ - backlog(); }
   // Close stdin, wait, SIGTERM to the tree, wait, SIGKILL. `text` says why, for on_process_down.
   void stop(const ProcessEnd& why);
+  // The same without waiting for anything.
+  void kill(const ProcessEnd& why);
   bool down() const { return down_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
   const std::string& last_stderr() const { return last_words_.text(); }
@@ -78,6 +81,7 @@ class StdioProcess {
   void stderr_end();
   void tell_dropped_stderr();
   void last_stderr_read();
+  void read_last_lines(std::chrono::milliseconds until);
   void failed(const net::SpawnFailure& failure);
   void exited(net::ExitStatus status);
   void go_down(ProcessEnd end);
@@ -101,6 +105,7 @@ class StdioProcess {
   uint64_t stderr_budget_ = 0;  // bytes still logged in this second
   std::chrono::milliseconds stderr_second_{0};
   uint64_t stderr_dropped_ = 0;
+  StderrFlood stderr_flood_;
   bool exited_ = false;
   bool out_ended_ = false;
   bool err_ended_ = false;

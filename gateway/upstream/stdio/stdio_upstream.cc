@@ -120,6 +120,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
+  call->turn = places_.shares().next_turn(call->request.account());
   call->half_open_probe = needs_start;
   const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_.is_current()) {
@@ -154,10 +155,13 @@ void StdioUpstream::pump() {
   bool without_room = false;
   // A call that fails may start others and so add groups: they are not in this line. A group that is closed
   // meanwhile lives until the end of the turn, and has nothing left to pump.
-  groups_.pump_wanting([&](InstanceGroup& group) {
-    group.pump();
-    without_room = without_room || group.without_room_since() != milliseconds::max();
-  });
+  groups_.pump_wanting([&](const InstanceGroup& group) { return room_.is_beyond_share(group); },
+                       [this] { return places_in_flight(); },
+                       [&](InstanceGroup& group, size_t most) {
+                         const bool wants_more = group.pump(most);
+                         without_room = without_room || group.without_room_since() != milliseconds::max();
+                         return wants_more;
+                       });
   if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
   if (spares_.size() < server_.pool.prewarm) spares_.fill(room_.for_spares());
 }

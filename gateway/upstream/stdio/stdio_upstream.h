@@ -57,16 +57,20 @@ class StdioUpstream final : public core::Upstream,
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
+  std::chrono::milliseconds now() const { return loop_.now(); }
 
   // GroupOwner
   StdioHealth& health() override { return health_; }
-  bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
+  Room room_for_instance(const InstanceGroup& asking, const Account* whose) override {
+    return room_.take(asking, whose);
+  }
   bool room_soon() const override { return groups_.leaving() > 0; }
-  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking) override {
-    return room_.take_spare(asking) ? spares_.take() : nullptr;
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) override {
+    return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
+  void served(const StdioCall& call) override { places_.shares().served(call.turn); }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }
@@ -87,6 +91,11 @@ class StdioUpstream final : public core::Upstream,
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
+  // Calls that may be sent beside those in flight.
+  size_t places_in_flight() const {
+    const size_t most = server_.limits.max_in_flight;
+    return most > in_flight_ ? most - in_flight_ : 0;
+  }
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
   void pump();
@@ -100,7 +109,7 @@ class StdioUpstream final : public core::Upstream,
   CallerGrouping grouping_{server_};
   InstanceGroups groups_;
   SparePool spares_;
-  ProcessRoom room_{server_, groups_, spares_};
+  ProcessRoom room_{loop_, server_, groups_, spares_};
   net::Timer room_timer_;
   size_t live_calls_ = 0;
   CallPlaces places_{server_};

@@ -57,6 +57,43 @@ describe('files', { skip: DIRECT }, () => {
     assert.equal(piped(['adapt', '-'], '[]').status, 78);
   });
 
+  test('a file with names as people write them, and with bad entries, runs, and becomes a configuration that validates', async (t) => {
+    const folder = temporaryFolder(t);
+    const theirs = join(folder, 'claude_desktop_config.json');
+    const servers = {
+      'awslabs.aws-documentation-mcp-server': { command: 'cat' },
+      'My notes': { command: 'cat' },
+      'My/notes': { command: 'cat' },
+      '@scope/tool': { command: 'cat' },
+      nothing: {},
+      wrong: { url: 'ftp://x' },
+      ok: { command: 'cat' },
+    };
+    writeFileSync(theirs, JSON.stringify({ mcpServers: servers }));
+    const validated = await lineward(['validate', theirs]);
+    assert.equal(validated.code, 0, validated.err);
+    const said = validated.out + validated.err;
+    assert.match(said, /the server '@scope\/tool' is called 'scope-tool' here/);
+    assert.match(said, /server 'nothing' has no command and no url; this server is left out/);
+    const names = [...said.matchAll(/the server 'My.notes' is called '(My-notes-[0-9a-f]{4})' here/g)].map((m) => m[1]);
+    assert.equal(new Set(names).size, 2, said);
+    for (const make of [(to) => lineward(['init', to, '--from', theirs]), async (to) => {
+      const adapted = await lineward(['adapt', theirs]);
+      writeFileSync(to, adapted.out);
+      return adapted;
+    }]) {
+      const ours = join(folder, `${make.length}${Math.random()}.yaml`);
+      const made = await make(ours);
+      assert.equal(made.code, 0, made.err);
+      assert.match(made.err, /server 'nothing': it has no command and no url, and is left out/);
+      assert.match(made.err, /server 'wrong': .*; it is left out/);
+      assert.match(made.err, /server 'My notes': it is called 'My-notes-[0-9a-f]{4}' here/);
+      const again = await lineward(['validate', '--strict', ours]);
+      assert.equal(again.code, 0, again.out + again.err);
+      for (const name of [...names, 'scope-tool', 'ok']) assert.match(readFileSync(ours, 'utf8'), new RegExp(`^  ${name}:`, 'm'));
+    }
+  });
+
   test('init writes a file that validates, with the servers of another one, and never over one', async (t) => {
     const folder = temporaryFolder(t);
     const file = join(folder, 'lineward.yaml');

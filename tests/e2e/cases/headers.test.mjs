@@ -246,6 +246,49 @@ describe('refusals on their way down', () => {
     assert.equal((await send(new URL(`${wellKnown}/mcp`, url), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })).status, 405);
   });
 
+  // MCP 2025-03-26: the server is its own authorization server, and has no protected-resource metadata.
+  test('the old way to the authorization server through the sidecar', async (t) => {
+    const places = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration/api/mcp', '/api/mcp/.well-known/openid-configuration'];
+    const server = await origin(
+      t,
+      (request, response) => {
+        const own = `http://${request.headers.host}`;
+        if (request.method === 'GET' && places.includes(request.url))
+          return json(response, { issuer: own, authorization_endpoint: `${own}/oauth/go`, token_endpoint: `${own}/oauth/token` });
+        if (request.url === '/.well-known/oauth-authorization-server/api/mcp') return json(response, { secret: 1 });
+        if (request.method === 'GET') return json(response, {}, 404);
+        response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end();
+      },
+      '/api/mcp',
+    );
+    const { url } = await gateway(t, { s: { url: server.url } });
+    assert.equal((await modern(url, 1, 'tools/call', { name: 'x' })).status, 401);
+    const get = (path) => send(new URL(path, url), { method: 'GET', headers: { Cookie: 'secret', Authorization: 'Bearer no' } });
+    assert.equal((await get('/.well-known/oauth-protected-resource')).status, 404);
+    assert.equal((await get('/.well-known/oauth-protected-resource/mcp')).status, 404);
+    for (const path of ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration/mcp', '/mcp/.well-known/openid-configuration']) {
+      const got = await get(path);
+      assert.equal(got.status, 200, path);
+      // Lineward issues no tokens: what the server says of itself stays.
+      assert.equal(got.json.issuer, new URL(server.url).origin);
+      assert.equal(got.json.authorization_endpoint, new URL('/oauth/go', server.url).href);
+    }
+    for (const { headers } of server.requests.filter(({ method }) => method === 'GET')) {
+      assert.equal(headers.authorization, undefined);
+      assert.equal(headers.cookie, undefined);
+    }
+    const none = await get('/.well-known/oauth-authorization-server/mcp');
+    assert.equal(none.status, 502);
+    assert.doesNotMatch(none.text, /secret/);
+    assert.equal((await get('/.well-known/openid-configuration')).status, 404);
+    assert.equal((await get('/.well-known/oauth-authorization-server/other')).status, 404);
+    assert.equal((await get('/other/.well-known/openid-configuration')).status, 404);
+    assert.equal((await send(new URL('/.well-known/oauth-authorization-server', url), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })).status, 405);
+    // Of several servers none is meant.
+    const two = (await gateway(t, { one: { url: server.url }, two: { url: server.url } })).url;
+    assert.equal((await send(new URL('/.well-known/oauth-authorization-server', two), { method: 'GET' })).status, 404);
+  });
+
   test('metadata that is none is not passed on', async (t) => {
     let answer;
     const server = await origin(t, (request, response, body) =>

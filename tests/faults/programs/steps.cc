@@ -22,15 +22,15 @@ std::string from_hex(std::string_view hex) {
   return out;
 }
 
-void replace(std::string& text, std::string_view from, std::string_view to) {
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
 }
 
 std::string line_for(const CallContext& call, std::string_view hex) {
   std::string text = from_hex(hex);
-  replace(text, "$ID", call.raw_id);
-  replace(text, "$TOKEN", call.raw_token);
+  replace_all(text, "$ID", call.raw_id);
+  replace_all(text, "$TOKEN", call.raw_token);
   return text;
 }
 

@@ -364,6 +364,18 @@ TEST_CASE("Codex: variables that are maps, and who approves tools") {
   CHECK(adapted(ours, Form::codex).find("bearer_token_env_var = \"T\"") != std::string::npos);
 }
 
+TEST_CASE("in our own file servers have names that it takes, in a client's those that were written") {
+  const ClientFile file = read(
+      R"({"mcpServers": {"My notes": {"command": "x"}, "@scope/x": {"command": "x"}, "ok": {"command": "x"}}})",
+      "mcp.json");
+  const Adapted ours = write_client_file(file, Form::yaml);
+  CHECK(ours.text ==
+        "mcpServers:\n  My-notes:\n    command: x\n  scope-x:\n    command: x\n  ok:\n    command: x\n");
+  CHECK(joined(ours.remarks).find("server 'My notes': it is called 'My-notes' here") != std::string::npos);
+  CHECK(load(ours.text).ok());
+  CHECK(adapted(file, Form::cursor).find("\"My notes\"") != std::string::npos);
+}
+
 TEST_CASE("what is left out of a server is told") {
   const ClientFile file = read(
       R"({"mcpServers": {"s": {"command": "x", "args": ["a", null, ["n"], 1], "env": {"N": null, "M": {"q": 1}, "P": 8}},

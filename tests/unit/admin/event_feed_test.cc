@@ -25,7 +25,7 @@ struct Feed {
   }
 };
 
-size_t count(std::string_view text, std::string_view what) {
+size_t occurrences(std::string_view text, std::string_view what) {
   size_t out = 0;
   for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1))
     ++out;
@@ -77,7 +77,7 @@ TEST_CASE("a cursor goes on where it was, and one of another process is none") {
   auto again = one.feed.number_of(cursor);
   REQUIRE(again);
   const std::string text = one.read(*again);
-  CHECK(count(text, "event: ") == 1);
+  CHECK(occurrences(text, "event: ") == 1);
   CHECK(text.find("\"n\":3") != std::string::npos);
   for (const char* wrong : {"", "run1", "run1-", "run1-x", "run1-1x", "run2-1", "run1--1", "run1-99999999",
                             "run1-99999999999999999999999"}) {
@@ -98,8 +98,8 @@ TEST_CASE("who was overtaken by the ring is told once, and goes on with what is 
   std::string all = text;
   while (!(text = one.read(at, kAllGroups, 1000)).empty())
     all += text;
-  CHECK(count(all, "event: lost") == 1);
-  CHECK(count(all, "event: call.begin") == 4096);
+  CHECK(occurrences(all, "event: lost") == 1);
+  CHECK(occurrences(all, "event: call.begin") == 4096);
   CHECK(all.find("\"n\":4999}") != std::string::npos);
 }
 
@@ -111,9 +111,9 @@ TEST_CASE("the ring is bounded in bytes too") {
   for (int i = 0; i < 10; ++i)
     one.feed.publish(EventGroup::calls, "call.begin", large);
   const std::string text = one.read(at, kAllGroups, 64 << 20);
-  CHECK(count(text, "event: call.begin") < 5);
-  CHECK(count(text, "event: call.begin") > 1);
-  CHECK(count(text, "event: lost") == 1);
+  CHECK(occurrences(text, "event: call.begin") < 5);
+  CHECK(occurrences(text, "event: call.begin") > 1);
+  CHECK(occurrences(text, "event: lost") == 1);
 }
 
 TEST_CASE("groups are read and bounded apart") {
@@ -124,7 +124,7 @@ TEST_CASE("groups are read and bounded apart") {
   for (int i = 0; i < 6000; ++i)
     one.say(i);
   const std::string text = one.read(servers, bit(EventGroup::servers));
-  CHECK(count(text, "event: ") == 1);
+  CHECK(occurrences(text, "event: ") == 1);
   CHECK(text.find("lost") == std::string::npos);
   CHECK(one.read(calls, bit(EventGroup::calls)).find("event: lost") == 0);
 }
@@ -143,7 +143,7 @@ TEST_CASE("what nobody wanted was not told, and is lost for who was here before"
   one.say(4);
   std::string text = one.read(now, bit(EventGroup::calls));
   CHECK(text.find("lost") == std::string::npos);
-  CHECK(count(text, "event: ") == 1);
+  CHECK(occurrences(text, "event: ") == 1);
   text = one.read(before, bit(EventGroup::calls));
   CHECK(text.find("event: lost") == 0);
   CHECK(text.find("\"n\":4") != std::string::npos);
@@ -174,8 +174,8 @@ TEST_CASE("lines of the log are kept, and make events of servers") {
   one.feed.told(log::Level::info, "upstream.exit", {{"upstream", "github"}}, "T3");
   one.feed.told(log::Level::info, "plain", {}, "T4");
   const std::string text = one.read(at);
-  CHECK(count(text, "event: server.exit\n") == 1);
-  CHECK(count(text, "event: log\n") == 2);
+  CHECK(occurrences(text, "event: server.exit\n") == 1);
+  CHECK(occurrences(text, "event: log\n") == 2);
 }
 
 TEST_CASE("a server's last lines are twenty, the log's are a thousand") {

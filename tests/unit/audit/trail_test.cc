@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "log/peer_rates.h"
 #include "log/redaction.h"
 #include "log/tap.h"
 #include "unit/audit/audit_folder.h"
@@ -59,7 +60,7 @@ VerifyOptions strictly(const std::string& key = {}) {
   return options;
 }
 
-size_t count(const std::string& text, const std::string& what) {
+size_t occurrences(const std::string& text, const std::string& what) {
   size_t out = 0;
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
     ++out;
@@ -183,7 +184,7 @@ TEST_CASE("records of many threads make one chain, and the next process goes on 
   CHECK(verdict.whole());
   CHECK(verdict.records == 4000 + 4);
   CHECK(verdict.notes.empty());
-  CHECK(count(log.text(), R"("after":"close")") == 1);
+  CHECK(occurrences(log.text(), R"("after":"close")") == 1);
 }
 
 TEST_CASE("full files get a name of their own, the chain goes on, and the oldest go") {
@@ -277,15 +278,15 @@ TEST_CASE("a file that is moved away is closed, and another one goes on") {
   Open log(folder);
   log.begin();
   call(1);
-  REQUIRE(eventually([&] { return count(log.text(), "\"call\":\"c1\"") == 1; }));
+  REQUIRE(eventually([&] { return occurrences(log.text(), "\"call\":\"c1\"") == 1; }));
   const std::string away = folder.file("moved");
   std::filesystem::rename(log.config.path, away);
   log.trail->reopen();
   REQUIRE(eventually([&] { return std::filesystem::exists(log.config.path); }));
   call(2);
   log.end();
-  CHECK(count(read_text(away), R"("why":"reopen")") == 1);
-  CHECK(count(read_text(log.config.path), "\"call\":\"c2\"") == 1);
+  CHECK(occurrences(read_text(away), R"("why":"reopen")") == 1);
+  CHECK(occurrences(read_text(log.config.path), "\"call\":\"c2\"") == 1);
   Verdict verdict = verified({log.config.path, away}, strictly());
   CHECK(verdict.whole());
 }
@@ -302,7 +303,7 @@ TEST_CASE("a log that ends behind a checkpoint is signed once more, as one that 
     log.end();
     CHECK(verified(log.files(), strictly(folder.file("key.pub"))).whole());
   }
-  CHECK(count(log.text(), R"("end":"stop","key":)") == 2);
+  CHECK(occurrences(log.text(), R"("end":"stop","key":)") == 2);
 }
 
 TEST_CASE("a process that is killed between a full file and the next one has crashed") {
@@ -321,7 +322,7 @@ TEST_CASE("a process that is killed between a full file and the next one has cra
       if (file != full) std::filesystem::remove(file);
     // As it is at that moment; or where everything was done: there is only a file that somebody has moved.
     std::vector<std::string> lines = lines_of(read_text(full));
-    REQUIRE(count(lines.back(), R"("why":"rotate")") == 1);
+    REQUIRE(occurrences(lines.back(), R"("why":"rotate")") == 1);
     const auto last = read_record(lines.back());
     Chain chain(last->seq - 1, std::string(last->prev));
     lines.back() = chain.seal(spell(Kind::close, 1700000000000, std::vector<log::Field>{{"why", why}}).body);
@@ -334,7 +335,7 @@ TEST_CASE("a process that is killed between a full file and the next one has cra
     log.end();
     Verdict verdict = verified(log.files(), strictly());
     CHECK(verdict.whole());
-    CHECK(count(log.text(), R"("after":"crash")") == (why == "stop" ? 0 : 1));
+    CHECK(occurrences(log.text(), R"("after":"crash")") == (why == "stop" ? 0 : 1));
     CHECK(verdict.notes.size() == (why == "stop" ? 0 : 1));
   }
 }
@@ -360,7 +361,7 @@ TEST_CASE("what a crash left is recorded, and the chain goes on behind the last 
     Verdict verdict = verified({log.config.path}, strictly());
     CHECK(verdict.whole());
     CHECK(verdict.notes.size() == 2);  // the rest, and the crash
-    CHECK(count(log.text(), R"("after":"crash")") == 1);
+    CHECK(occurrences(log.text(), R"("after":"crash")") == 1);
     // What was torn is chained too.
     std::string changed = read_text(log.config.path);
     changed[changed.find(rest)] ^= 2;
@@ -392,8 +393,8 @@ TEST_CASE("what a crash left in a file that was renamed before the next start is
   for (const Remark& one : verdict.findings)
     UNSCOPED_INFO(one.text);
   CHECK(verdict.whole());
-  CHECK(count(read_text(log.config.path), R"("type":"torn","bytes":)") == 1);
-  CHECK(count(read_text(log.config.path), R"("after":"crash")") == 1);
+  CHECK(occurrences(read_text(log.config.path), R"("type":"torn","bytes":)") == 1);
+  CHECK(occurrences(read_text(log.config.path), R"("after":"crash")") == 1);
   // And nothing more than that is forgiven.
   write_text(renamed, text_of(lines) + torn + "x");
   CHECK_FALSE(verified({renamed, log.config.path}, strictly()).whole());
@@ -457,8 +458,8 @@ TEST_CASE("a disk that is full loses nothing while there is room, then says how 
     const Counts at_the_end = counts();
     log.end();
     const std::string text = log.text();
-    CHECK(count(text, "\"type\":\"call\"") == at_the_end.records);
-    CHECK(count(text, fmt::format(R"("type":"gap","lost":{})", at_the_end.lost)) == 1);
+    CHECK(occurrences(text, "\"type\":\"call\"") == at_the_end.records);
+    CHECK(occurrences(text, fmt::format(R"("type":"gap","lost":{})", at_the_end.lost)) == 1);
     Verdict verdict = verified(log.files(), strictly());
     CHECK(verdict.whole());
     CHECK(verdict.notes.size() == 1);
@@ -523,7 +524,7 @@ TEST_CASE("a disk that takes at the end what it did not take a moment before get
   log.end();
   full.reset();
   CHECK((was_full && went_on));
-  CHECK(count(log.text(), "\"type\":\"call\"") == taken);
+  CHECK(occurrences(log.text(), "\"type\":\"call\"") == taken);
   CHECK(verified(log.files(), strictly()).whole());
 }
 
@@ -565,7 +566,7 @@ TEST_CASE("whoever may not act unrecorded is refused while records find no room"
   CHECK(eventually([] { return counts().writable; }));
   CHECK(refusal().empty());
   log.end();
-  CHECK(count(log.text(), R"("type":"gap")") == 1);
+  CHECK(occurrences(log.text(), R"("type":"gap")") == 1);
 }
 
 TEST_CASE("a full file that may not be on the disk is told, though the next one is") {
@@ -593,7 +594,8 @@ TEST_CASE("a record that one file could not take to its end stands whole in the 
   log.begin();
   const std::string away = folder.file("moved");
   call(0);
-  REQUIRE(eventually([&] { return count(log.text(), "\"call\":\"c0\"") == 1 && log.text().back() == '\n'; }));
+  REQUIRE(eventually(
+      [&] { return occurrences(log.text(), "\"call\":\"c0\"") == 1 && log.text().back() == '\n'; }));
   {
     // In the middle of the next record: whole ones might fill it to the byte.
     FullDisk full(log.text().size() + 50);
@@ -612,7 +614,7 @@ TEST_CASE("a record that one file could not take to its end stands whole in the 
   for (const Remark& one : verdict.findings)
     UNSCOPED_INFO(one.text);
   CHECK(verdict.whole());
-  CHECK(count(read_text(away) + read_text(log.config.path), "\"call\":\"c29\"") == 1);
+  CHECK(occurrences(read_text(away) + read_text(log.config.path), "\"call\":\"c29\"") == 1);
 }
 
 TEST_CASE("texts are redacted before they are cut, arguments only where they are wanted") {
@@ -648,22 +650,22 @@ TEST_CASE("what takes the place of the log and is none stops it, and loses nothi
   const std::string moved = folder.file("moved"), path = log.config.path;
   log.begin();
   call(1);
-  REQUIRE(eventually([&] { return count(read_text(path), "\"c1\"") == 1; }));
+  REQUIRE(eventually([&] { return occurrences(read_text(path), "\"c1\"") == 1; }));
   std::filesystem::rename(path, moved);
   std::filesystem::create_directory(path);
   log.trail->reopen();
   REQUIRE(eventually([&] { return !counts().writable; }));
   CHECK_FALSE(refusal().empty());
   call(2);
-  CHECK(count(read_text(moved), "\"close\"") == 0);
-  CHECK(count(read_text(moved), "\"c2\"") == 0);
+  CHECK(occurrences(read_text(moved), "\"close\"") == 0);
+  CHECK(occurrences(read_text(moved), "\"c2\"") == 0);
   std::filesystem::remove(path);
   log.trail->reopen();
   REQUIRE(eventually([&] { return counts().writable; }));
   CHECK(refusal().empty());
   log.end();
-  CHECK(count(read_text(moved), "\"close\"") == 1);
-  CHECK(count(read_text(path), "\"c2\"") == 1);
+  CHECK(occurrences(read_text(moved), "\"close\"") == 1);
+  CHECK(occurrences(read_text(path), "\"c2\"") == 1);
   const Verdict verdict = verified({moved, path}, strictly());
   CHECK(verdict.found == 0);
 }
@@ -684,7 +686,7 @@ TEST_CASE("a log that comes back to its place goes on") {
   REQUIRE(eventually([&] { return counts().writable; }));
   call(2);
   log.end();
-  CHECK(count(read_text(path), "\"close\"") == 1);
+  CHECK(occurrences(read_text(path), "\"close\"") == 1);
   CHECK(verified({path}, strictly()).found == 0);
 }
 
@@ -709,7 +711,7 @@ TEST_CASE(
     const Verdict verdict = verified(log.files(), strictly());
     CHECK(verdict.found == 0);
     CHECK(verdict.first == 1);
-    CHECK(count(log.text(), "\"torn\"") == 1);
+    CHECK(occurrences(log.text(), "\"torn\"") == 1);
   }
   Folder folder;
   Open log(folder);
@@ -761,14 +763,14 @@ TEST_CASE("a file that was put in the place of the log and is not empty goes on 
   REQUIRE(old.size() == 7);
   const std::string half = old[4].substr(0, 40);
   log.begin();
-  REQUIRE(eventually([&] { return count(read_text(path), R"("type":"open")") == 2; }));
+  REQUIRE(eventually([&] { return occurrences(read_text(path), R"("type":"open")") == 2; }));
   const std::string other = folder.file("other");
   write_text(other, old[2] + "\n" + old[3] + "\n" + half);
   // In one step: it makes a new file as soon as it sees that there is none.
   std::filesystem::create_hard_link(path, moved);
   std::filesystem::rename(other, path);
   log.trail->reopen();
-  REQUIRE(eventually([&] { return count(read_text(path), R"("why":"reopen")") == 1; }));
+  REQUIRE(eventually([&] { return occurrences(read_text(path), R"("why":"reopen")") == 1; }));
   for (int i = 0; i < 40; ++i)
     call(i);
   log.end();
@@ -826,4 +828,29 @@ TEST_CASE("what a record costs the thread that makes it", "[!benchmark][.]") {
   }
   WARN(fmt::format("{:.0f} ns for a record, {} lost", took.count() / (kTurns * kInTurn), counts().lost));
   log.end();
+}
+
+TEST_CASE("refusals beyond the rate of their peer are counted in one record of the chain") {
+  Folder folder;
+  Open log(folder);
+  log.begin();
+  const uint64_t before = counts().counted;
+  for (int i = 0; i < 5000; ++i) {
+    record(Kind::refusal, {{"from", fmt::format("192.0.2.7:{}", 1000 + i)},
+                           {"path", fmt::format("/{}", i)},
+                           {"status", 401},
+                           {"end", "unauthorized"}});
+  }
+  for (int i = 0; i < 300; ++i)
+    call(i);  // those that were answered have a record each
+  CHECK(counts().counted - before == 4900);
+  log::tell_left_out();
+  log.end();
+  const std::string text = log.text();
+  CHECK(text.find("\"from\":\"192.0.2.7\",\"end\":\"unauthorized\",\"status\":\"401\",\"unrecorded\":4900") !=
+        std::string::npos);
+  auto verdict = verify(log.files(), strictly());
+  REQUIRE(verdict);
+  CHECK(verdict->found == 0);
+  CHECK(verdict->records < 420);
 }

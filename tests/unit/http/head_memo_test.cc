@@ -51,7 +51,7 @@ Outcome second(const std::string& one, const std::string& other) {
   return read_on(parser, other);
 }
 
-std::string all_of(ResponseParser& parser, const std::string& bytes) {
+std::string read_all(ResponseParser& parser, const std::string& bytes) {
   parser.begin();
   parser.append(bytes);
   std::string out;
@@ -156,9 +156,9 @@ TEST_CASE("a response is read the same behind one that is like it") {
   for (const std::string& head : heads) {
     for (const std::string& other : neighbours(head)) {
       ResponseParser fresh{ResponseLimits()}, used{ResponseLimits()};
-      REQUIRE(all_of(used, head + body).size() > 5);
-      const std::string expected = all_of(fresh, other + body);
-      const std::string got = all_of(used, other + body);
+      REQUIRE(read_all(used, head + body).size() > 5);
+      const std::string expected = read_all(fresh, other + body);
+      const std::string got = read_all(used, other + body);
       if (got != expected) FAIL(other << "\n" << got << "\n" << expected);
     }
   }
@@ -169,10 +169,10 @@ TEST_CASE("the body of a response that is like the last one has its own length a
   limits.body_bytes = 20;
   ResponseParser parser(limits);
   const std::string begin = "HTTP/1.1 200 OK\r\nContent-Length: ";
-  CHECK(all_of(parser, begin + "12\r\n\r\n" + std::string(12, 'x')) ==
+  CHECK(read_all(parser, begin + "12\r\n\r\n" + std::string(12, 'x')) ==
         "200+Content-Length=12|" + std::string(12, 'x'));
-  CHECK(all_of(parser, begin + "14\r\n\r\n" + std::string(14, 'y')) ==
+  CHECK(read_all(parser, begin + "14\r\n\r\n" + std::string(14, 'y')) ==
         "200+Content-Length=14|" + std::string(14, 'y'));
-  CHECK(all_of(parser, begin + "34\r\n\r\n" + std::string(34, 'z')) ==
+  CHECK(read_all(parser, begin + "34\r\n\r\n" + std::string(34, 'z')) ==
         "200+Content-Length=34|its body has more than 20 bytes");
 }

@@ -41,3 +41,16 @@ TEST_CASE("what is left of a line that was too long or taken away is not of the 
   CHECK(got.bytes == "{}");
   CHECK(got.outline == nullptr);
 }
+
+TEST_CASE("of many lines so many are taken as are wanted, and the rest is left") {
+  LineSplitter lines(100);
+  std::vector<std::string> got;
+  std::string_view bytes = "a\nb\nc\nd";
+  const auto take = [&](std::string line) { got.push_back(std::move(line)); };
+  CHECK(lines.feed_some(bytes, 2, take));
+  CHECK(bytes == "c\nd");
+  CHECK(lines.feed_some(bytes, 2, take));
+  CHECK(bytes.empty());
+  CHECK(got == std::vector<std::string>{"a", "b", "c"});
+  CHECK(lines.has_partial());
+}

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unit/net/tcp_pair.h"
+#include "unit/net/turns.h"
 
 using namespace lineward;
 using namespace lineward::net;
@@ -303,4 +304,63 @@ TEST_CASE("ending the writes leaves the reading") {
   CHECK(owner.ended == 0);
   pair.near->close();
   loop.close_all();
+}
+
+TEST_CASE(
+    "what an owner puts back comes again in the next turn, before anything else, and the end after it") {
+  Loop loop;
+  for (bool tcp : {true, false}) {
+    int far = -1;
+    std::unique_ptr<ByteStream> near;
+    std::unique_ptr<Pair> pair;
+    if (tcp) {
+      pair = std::make_unique<Pair>(loop);
+      far = pair->far;
+      near = std::move(pair->near);
+    } else {
+      int ends[2];
+      REQUIRE(::pipe(ends) == 0);
+      far = ends[1];
+      auto stream = ByteStream::from_pipe(loop, ends[0]);
+      REQUIRE(stream);
+      near = std::move(*stream);
+    }
+    struct Taker final : StreamOwner {
+      ByteStream* stream = nullptr;
+      std::vector<std::string> got;
+      std::vector<uint64_t> turns;
+      bool ended = false;
+      Loop& loop;
+      explicit Taker(Loop& its) : loop(its) {}
+      void on_data(std::string_view bytes) override {
+        got.emplace_back(bytes.substr(0, 4));
+        turns.push_back(loop.turn());
+        if (bytes.size() > 4) stream->put_back(bytes.substr(4));
+      }
+      void on_end(int) override { ended = true; }
+    } taker(loop);
+    taker.stream = near.get();
+    near->set_owner(&taker);
+    near->start_reading();
+    REQUIRE(::write(far, "aaaabbbbccccddddeeee", 20) == 20);
+    REQUIRE(wait_for(loop, [&] { return taker.got.size() >= 2; }));
+    CHECK(near->holds_back());
+    near->pause_reading();
+    const size_t before = taker.got.size();
+    turn(loop);
+    turn(loop);
+    CHECK(taker.got.size() == before);
+    REQUIRE(::write(far, "ffff", 4) == 4);
+    if (tcp) {
+      ::shutdown(far, SHUT_WR);
+    } else {
+      ::close(far);
+    }
+    near->start_reading();
+    REQUIRE(wait_for(loop, [&] { return taker.ended; }));
+    CHECK(taker.got == std::vector<std::string>{"aaaa", "bbbb", "cccc", "dddd", "eeee", "ffff"});
+    for (size_t i = 1; i < taker.turns.size(); ++i)
+      CHECK(taker.turns[i] > taker.turns[i - 1]);
+    near.reset();
+  }
 }

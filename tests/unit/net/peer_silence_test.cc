@@ -46,13 +46,13 @@ struct Pair : TcpPair {
 
 }  // namespace
 
-TEST_CASE("who is asked whether it is there has three times as long as it may be quiet") {
+TEST_CASE("who is asked whether it is there has nine times as long as it may be quiet") {
   Pair pair;
   ask_when_quiet(pair.near, 15s);
   CHECK(pair.option(SOL_SOCKET, SO_KEEPALIVE) == 1);
   CHECK(pair.option(IPPROTO_TCP, TCP_KEEPIDLE) == 15);
   CHECK(pair.option(IPPROTO_TCP, TCP_KEEPINTVL) == 15);
-  CHECK(pair.option(IPPROTO_TCP, TCP_KEEPCNT) == 2);
+  CHECK(pair.option(IPPROTO_TCP, TCP_KEEPCNT) == 8);
   ask_when_quiet(pair.near, 1200ms);
   CHECK(pair.option(IPPROTO_TCP, TCP_KEEPIDLE) == 2);
   ask_when_quiet(pair.near, 1ms);
@@ -72,7 +72,7 @@ TEST_CASE("the kernel ends the connection of a machine that is gone and to which
   CHECK(errno == ETIMEDOUT);
 }
 
-TEST_CASE("a machine that acknowledges nothing of what is sent is silent after three quiet times") {
+TEST_CASE("a machine that acknowledges nothing of what is sent is silent after nine quiet times") {
   const auto begun = std::chrono::steady_clock::now();
   Pair pair;
   CHECK_FALSE(is_silent(pair.near, 1ms));
@@ -86,7 +86,7 @@ TEST_CASE("a machine that acknowledges nothing of what is sent is silent after t
     pair.wait(10ms);
   }
   // The last word is younger than the connection; the kernel counts in ticks.
-  CHECK(std::chrono::steady_clock::now() - begun >= 280ms);
+  CHECK(std::chrono::steady_clock::now() - begun >= 880ms);
   CHECK_FALSE(is_silent(pair.near, 1h));
 }
 

@@ -43,7 +43,7 @@ struct Answering final : RequestHandler {
   int answered = 0;
 };
 
-std::string get(const std::string& path) {
+std::string asking_for(const std::string& path) {
   return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n";
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
   Home home(front);
   FarClient client(front.loop);
   front.table.accept(client.take_stream(), "10.0.0.1:1");
-  client.send(get("/"));
+  client.send(asking_for("/"));
   run_until(front.loop, [&] { return client.received().find("at home") != std::string::npos; });
   CHECK(front.answered == 0);
   CHECK(front.table.size() == 0);
@@ -137,8 +137,8 @@ TEST_CASE("where too much waits for clients, who takes least of it makes room fi
   front.table.accept(greedy.take_stream(), "10.0.0.1:1");
   front.table.accept(modest.take_stream(), "10.0.0.2:1");
   front.table.accept(idle.take_stream(), "10.0.0.3:1");
-  greedy.send(get("/500000"));
-  modest.send(get("/300000"));
+  greedy.send(asking_for("/500000"));
+  modest.send(asking_for("/300000"));
   run_until(front.loop, [&] { return front.answered == 2; });
   CHECK(front.table.backlog() > 700'000);
   const uint64_t before = refused(core::Overload::backlog);
@@ -159,8 +159,8 @@ TEST_CASE("room that is made for a request is made at once, and once in a turn")
   FarClient greedy(front.loop, 4096), modest(front.loop, 4096);
   front.table.accept(greedy.take_stream(), "10.0.0.1:1");
   front.table.accept(modest.take_stream(), "10.0.0.2:1");
-  greedy.send(get("/500000"));
-  modest.send(get("/300000"));
+  greedy.send(asking_for("/500000"));
+  modest.send(asking_for("/300000"));
   run_until(front.loop, [&] { return front.answered == 2; });
   front.table.make_room_now();
   CHECK(front.table.size() == 1);

@@ -58,12 +58,41 @@ TEST_CASE("the document names the resource as its client does (RFC 9728, 3.3)") 
   CHECK_FALSE(kNames.document(R"({"resource":"x")", kClient));
 }
 
+namespace {
+
+// Where the server has what is asked of us at this path; "-": it is no such path.
+std::string asked_of(const ResourceNames& names, std::string_view path) {
+  const auto asked = well_known(path);
+  return asked ? names.metadata_path(*asked) : "-";
+}
+
+}  // namespace
+
 TEST_CASE("paths of the metadata") {
-  CHECK(kNames.metadata_path("/mcp") == "/.well-known/oauth-protected-resource/api/mcp");
-  CHECK(kNames.metadata_path("") == "/.well-known/oauth-protected-resource");
-  CHECK(ResourceNames("https://a", "/").metadata_path("/mcp") == "/.well-known/oauth-protected-resource");
-  CHECK(ResourceNames("https://a:443", "/m?x=1").metadata_path("/mcp") ==
+  CHECK(asked_of(kNames, "/.well-known/oauth-protected-resource/mcp") ==
+        "/.well-known/oauth-protected-resource/api/mcp");
+  CHECK(asked_of(kNames, "/.well-known/oauth-protected-resource") == "/.well-known/oauth-protected-resource");
+  CHECK(asked_of(ResourceNames("https://a", "/"), "/.well-known/oauth-protected-resource/mcp") ==
+        "/.well-known/oauth-protected-resource");
+  CHECK(asked_of(ResourceNames("https://a:443", "/m?x=1"), "/.well-known/oauth-protected-resource/mcp") ==
         "/.well-known/oauth-protected-resource/m");
+  // Of servers that are their own authorization server (MCP 2025-03-26).
+  CHECK(asked_of(kNames, "/.well-known/oauth-authorization-server") ==
+        "/.well-known/oauth-authorization-server");
+  CHECK(asked_of(kNames, "/.well-known/oauth-authorization-server/mcp") ==
+        "/.well-known/oauth-authorization-server/api/mcp");
+  CHECK(asked_of(kNames, "/.well-known/openid-configuration") == "/.well-known/openid-configuration");
+  CHECK(asked_of(kNames, "/.well-known/openid-configuration/mcp") ==
+        "/.well-known/openid-configuration/api/mcp");
+  CHECK(asked_of(kNames, "/mcp/.well-known/openid-configuration") ==
+        "/api/mcp/.well-known/openid-configuration");
+  CHECK(well_known("/mcp/.well-known/openid-configuration")->endpoint == "/mcp");
+  for (const char* path :
+       {"/", "/mcp", "/.well-known", "/.well-known/other", "/.well-known/oauth-protected-resourcex",
+        "/mcp/.well-known/oauth-authorization-server", "/.well-known/openid-configurations"}) {
+    INFO(path);
+    CHECK(asked_of(kNames, path) == "-");
+  }
 }
 
 TEST_CASE("the side of a client") {

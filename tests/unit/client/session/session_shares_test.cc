@@ -37,15 +37,35 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("who has its share of sessions makes room with its own, the longest idle one") {
+TEST_CASE("a caller may have more than its share of sessions while no other wants one") {
   World world;
   const std::string first = world.open(world.a)->id;
+  const std::string second = world.open(world.a)->id;
   world.open(world.a);
   world.open(world.a);
   CHECK(world.ended.empty());
-  REQUIRE(world.open(world.a) != nullptr);
+  REQUIRE(world.open(world.a) !=
+          nullptr);  // in a full table it makes room with its own, the longest idle one
   CHECK(world.ended == std::vector<std::string>{first});
   REQUIRE(world.open(world.b) != nullptr);
+  CHECK(world.ended == std::vector<std::string>{first, second});
+}
+
+TEST_CASE(
+    "in a full table a session beyond its caller's share goes though it has a stream, and none with a call") {
+  World world;
+  std::vector<client::Session*> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(world.open(world.a));
+    all.back()->use_pipe([](const std::string&) {});
+  }
+  ++all.front()->exchanges;
+  const std::string second = all[1]->id;
+  CHECK(world.open(world.a) == nullptr);
+  CHECK(world.ended.empty());
+  REQUIRE(world.open(world.b) != nullptr);
+  CHECK(world.ended == std::vector<std::string>{second});
+  CHECK(world.open(world.b) == nullptr);  // what is within its share stays
   CHECK(world.ended.size() == 1);
 }
 
@@ -61,13 +81,27 @@ TEST_CASE("in a full table who has most gives one, and nobody with less loses an
   CHECK(world.table.find(bs) != nullptr);
 }
 
-TEST_CASE("where all of its sessions are busy a caller with its share gets no more; others do") {
+TEST_CASE("where all of its sessions are busy a caller with its share gets no more than there is room for") {
   World world;
   for (int i = 0; i < 3; ++i)
     ++world.open(world.a)->exchanges;
+  const std::string lent = world.open(world.a)->id;
+  ++world.table.find(lent)->exchanges;
   CHECK(world.open(world.a) == nullptr);
+  --world.table.find(lent)->exchanges;
   CHECK(world.open(world.b) != nullptr);
-  CHECK(world.ended.empty());
+  CHECK(world.ended == std::vector<std::string>{lent});
+}
+
+TEST_CASE("a session is unused from the end of its last stream or call on") {
+  World world;
+  client::Session* session = world.open(world.a);
+  CHECK(session->unused_for() == std::chrono::milliseconds(0));
+  ++session->exchanges;
+  CHECK_FALSE(session->unused_for());
+  --session->exchanges;
+  session->use_pipe([](const std::string&) {});
+  CHECK_FALSE(session->unused_for());
 }
 
 TEST_CASE("one who has the gateway alone has no share") {

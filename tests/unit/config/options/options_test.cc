@@ -182,3 +182,24 @@ TEST_CASE("help by topic") {
   CHECK(options_help("timeouts").find("maxDuration (never restarts)") != std::string::npos);
   CHECK(options_help("servers").find("mcpServers.NAME.command") != std::string::npos);
 }
+
+TEST_CASE("names of servers as people write them become names here by one rule") {
+  using Names = std::vector<std::string>;
+  CHECK(server_names({"awslabs.aws-documentation-mcp-server", "My notes", "@scope/x", "fs_1", ". .x. ."}) ==
+        Names{"awslabs-aws-documentation-mcp-server", "My-notes", "scope-x", "fs_1", "x"});
+  // A good name keeps what it has, wherever the others stand; a server's name does not depend on the order.
+  const Names made = server_names({"My notes", "My-notes", "My/notes"});
+  const Names turned = server_names({"My/notes", "My-notes", "My notes"});
+  CHECK(made[1] == "My-notes");
+  CHECK(made == Names{turned[2], turned[1], turned[0]});
+  CHECK(made[0] != made[2]);
+  CHECK(made[0].substr(0, 9) == "My-notes-");
+  CHECK(server_names({"a b", "a b"}) == Names{"a-b", "a-b"});
+  for (const std::string& written :
+       {std::string(), std::string("日本語"), std::string("/"), std::string(500, 'x'),
+        std::string(64, 'y') + "!", std::string("a\0b", 3)}) {
+    INFO(written);
+    CHECK(is_server_name(server_names({written}).front()));
+  }
+  CHECK(server_names({"日本語"}) != server_names({"中文"}));
+}

@@ -359,6 +359,38 @@ TEST_CASE("files of clients") {
   CHECK(sse.config.servers.at(1).type == ServerType::http);
 }
 
+TEST_CASE("a client's own file: any name will do, and an entry that is wrong takes no other along") {
+  const std::string servers =
+      "\"mcpServers\": {\n"
+      "  \"My notes\": { \"command\": \"x\", \"includeTools\": [\"a\"] },\n"
+      "  \"none\": { },\n"
+      "  \"both\": { \"command\": \"x\", \"url\": \"http://h\", \"excludeTools\": [\"a\"] },\n"
+      "  \"word\": 7,\n"
+      "  \"ok\": { \"command\": \"x\" } }";
+  LoadResult result = load("{ \"$schema\": \"x\",\n" + servers + " }", {}, "mcp.json");
+  INFO(result.report(false));
+  REQUIRE(result.ok());
+  REQUIRE(result.config.servers.size() == 2);
+  CHECK(result.config.servers.at(0).name == "My-notes");
+  CHECK(result.config.servers.at(1).name == "ok");
+  REQUIRE(result.config.plugins.size() == 1);
+  CHECK(result.config.plugins.at(0).servers == std::vector<std::string>{"My-notes"});
+  CHECK(result.left_out.size() == 3);
+  CHECK(findings(result) == "renamed 3:3+10, missing-option 4:3+6, two-servers 5:29+5, wrong-type 6:11+1");
+  CHECK(result.diagnostics.at(0).message == "the server 'My notes' is called 'My-notes' here");
+  CHECK(result.diagnostics.at(1).message ==
+        "server 'none' has no command and no url; this server is left out");
+  // Beside an option of Lineward the file is Lineward's, and YAML is.
+  CHECK_FALSE(load("{ \"listen\": {},\n" + servers + " }", {}, "mcp.json").ok());
+  CHECK_FALSE(load("mcpServers: { ok: { command: x }, none: {} }\n").ok());
+  LoadResult strict = load("mcpServers: { \"My notes\": { command: x } }\n");
+  CHECK(strict.diagnostics.at(0).hint == "use 1 to 64 of A-Z a-z 0-9 _ -, as My-notes");
+  // Nothing is left.
+  LoadResult nothing = load("{ \"mcpServers\": { \"a\": {} } }", {}, "mcp.json");
+  CHECK_FALSE(nothing.ok());
+  CHECK(nothing.diagnostics.size() == 2);
+}
+
 TEST_CASE("flag before environment before file before default") {
   LoadOptions options;
   options.env = lookup_in(

@@ -7,6 +7,7 @@
 
 #include "unit/net/scripted_server.h"
 #include "upstream/http/server_stream.h"
+#include "upstream/http/session_credentials.h"
 #include "upstream/http/sse_transport.h"
 
 using namespace lineward;
@@ -20,12 +21,15 @@ struct Session final : ServerStreamOwner, SseTransportOwner {
   net::Loop& loop;
   std::vector<std::string> told;
   bool streams = true;
-  explicit Session(net::Loop& its_loop) : loop(its_loop) {}
+  SessionCredentials its_credentials;
+  Session(net::Loop& its_loop, const config::Server& server, const HttpUrl& url)
+      : loop(its_loop), its_credentials(server, url) {}
   void tell(std::string what) {
     told.push_back(std::move(what));
     loop.stop();
   }
   Headers headers(HttpVerb) const override { return {}; }
+  SessionCredentials& credentials() override { return its_credentials; }
   bool is_ready() const override { return true; }
   bool may_stream() const override { return streams; }
   bool check_lost(const MessagesEnd& end) override {
@@ -59,7 +63,7 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
     auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
     REQUIRE(url);
     HttpPool pool(loop, *url, nullptr, {});
-    Session session(loop);
+    Session session(loop, options, *url);
 
     SECTION("the stream on which the server speaks by itself is waited for, and heard") {
       server.script = {kStream + kChanged};

@@ -1,8 +1,13 @@
 #include "upstream/shared/call_places.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <deque>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 using namespace lineward;
 using namespace lineward::upstream;
@@ -66,4 +71,41 @@ TEST_CASE("who waits in front of a transport has that of its caller's share") {
   CHECK_FALSE(places.refusal(other, 0));
   one->reset();
   CHECK_FALSE(places.refusal(greedy, 0));
+}
+
+TEST_CASE("callers take turns, and the calls of one in their order") {
+  CallerShares shares;
+  const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
+  struct Call {
+    uint64_t turn;
+    std::string name;
+  };
+  std::deque<Call> calls;
+  std::deque<Call*> queue;
+  std::vector<std::unique_ptr<CallerShares::Place>> places;
+  auto comes = [&](const AccountPtr& whose, const std::string& name) {
+    places.push_back(std::make_unique<CallerShares::Place>());
+    places.back()->take(shares, whose);
+    join_by_turn(queue, calls.emplace_back(Call{shares.next_turn(whose), name}));
+  };
+  auto served = [&](size_t count) {
+    std::string names;
+    for (; count > 0; --count) {
+      names += queue.front()->name + " ";
+      shares.served(queue.front()->turn);
+      queue.pop_front();
+    }
+    return names;
+  };
+  for (int i = 0; i < 6; ++i)
+    comes(a, fmt::format("a{}", i));
+  CHECK(served(2) == "a0 a1 ");
+  comes(b, "b0");
+  comes(b, "b1");
+  comes(nullptr, "n0");
+  CHECK(served(7) == "a2 b0 n0 a3 b1 a4 a5 ");
+  // Who comes back after a while has no turns to make up for, nor lost any.
+  comes(b, "b2");
+  comes(a, "a6");
+  CHECK(served(2) == "b2 a6 ");
 }

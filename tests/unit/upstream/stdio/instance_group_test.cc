@@ -72,14 +72,17 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
 
   // GroupOwner
   StdioHealth& health() override { return its_health; }
-  bool room_for_instance(const InstanceGroup&) override { return room; }
+  Room room_for_instance(const InstanceGroup&, const Account*) override {
+    return room ? Room::there : Room::none;
+  }
   bool room_soon() const override { return false; }
-  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&) override { return nullptr; }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {
     doubted.insert(doubted.end(), refused.begin(), refused.end());
     if (doubts_era) refused.clear();
   }
   bool room_in_flight() const override { return in_flight < most_in_flight; }
+  void served(const StdioCall&) override {}
   bool stopping() const override { return false; }
   void schedule_pump() override {
     stdio.loop.defer(lifetime, [this] { group->pump(); });

@@ -27,11 +27,14 @@ struct World final : GroupOwner, StdioHealthOwner {
 
   // GroupOwner
   StdioHealth& health() override { return its_health; }
-  bool room_for_instance(const InstanceGroup& asking) override { return room.take(asking); }
+  Room room_for_instance(const InstanceGroup& asking, const Account* whose) override {
+    return room.take(asking, whose);
+  }
   bool room_soon() const override { return groups.leaving() > 0; }
-  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&) override { return nullptr; }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool room_in_flight() const override { return true; }
+  void served(const StdioCall&) override {}
   bool stopping() const override { return false; }
   void schedule_pump() override {}
   void schedule_pump(InstanceGroup&) override {}
@@ -80,7 +83,8 @@ struct World final : GroupOwner, StdioHealthOwner {
   StdioHealth its_health{stdio.loop, stdio.server, *this};
   InstanceGroups groups{stdio.loop, *stdio.spawner, stdio.server, *this};
   SparePool spares{stdio.loop, *stdio.spawner, stdio.server, *this};
-  ProcessRoom room{stdio.server, groups, spares};
+  ProcessRoom room{stdio.loop, stdio.server, groups, spares};
+  Room take(const InstanceGroup& asking) { return room.take(asking, asking.caller()); }
   std::list<Held> calls;
 };
 
@@ -92,8 +96,8 @@ TEST_CASE("places are given out until all are taken, also within one turn") {
   CHECK(first.instances() == 1);
   CHECK(world.room.for_spares() == 1);
   // In this turn one more, though it has not been started yet.
-  CHECK(world.room.take(first));
-  CHECK_FALSE(world.room.take(first));
+  CHECK(world.take(first) == Room::there);
+  CHECK(world.take(first) == Room::none);
   world.next_turn();
   CHECK(world.wants("b").instances() == 1);
   CHECK(world.wants("c").instances() == 0);
@@ -118,13 +122,13 @@ TEST_CASE("where all are taken the process goes that was used longest ago and no
 
   // What is ending makes room for one that asks, in each turn anew.
   world.next_turn();
-  CHECK_FALSE(world.room.take(asking));
+  CHECK(world.take(asking) == Room::none);
   CHECK(world.groups.leaving() == 1);
   // For a second one another has to go; for a third there is none.
-  CHECK_FALSE(world.room.take(busy));
+  CHECK(world.take(busy) == Room::none);
   CHECK(world.groups.leaving() == 2);
   CHECK(young.instances() == 0);
-  CHECK_FALSE(world.room.take(busy));
+  CHECK(world.take(busy) == Room::none);
   CHECK(world.groups.leaving() == 2);
   CHECK(busy.instances() == 1);
 }
@@ -133,47 +137,75 @@ TEST_CASE("who asks does not lose its own process for it") {
   World world(1);
   InstanceGroup& group = world.idle("a");
   world.next_turn();
-  CHECK_FALSE(world.room.take(group));
+  CHECK(world.take(group) == Room::none);
   CHECK(group.instances() == 1);
   CHECK(world.groups.leaving() == 0);
 }
 
-TEST_CASE("a process that was started ahead is taken within its caller's share, and counts there") {
+TEST_CASE(
+    "a process that was started ahead counts for its caller, who gets none beyond its share that another "
+    "wants") {
   Account::limit_shares(50);
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
   World world(4);
   InstanceGroup& first = world.wants("a1", a);
   InstanceGroup& other = world.wants("b1", b);
   world.next_turn();
-  CHECK_FALSE(world.room.take_spare(first));  // there is none
+  CHECK_FALSE(world.room.take_spare(first, first.caller()));  // there is none
   world.spares.fill(1);
   world.next_turn();
-  CHECK(world.room.take_spare(first));
-  CHECK_FALSE(world.room.take_spare(first));  // it would be the third
-  CHECK(world.room.take_spare(other));
+  CHECK(world.room.take_spare(first, first.caller()));
+  CHECK(world.room.take_spare(first, first.caller()));  // lent: nobody waits
+  world.next_turn();
+  world.wants("a2", a);
+  world.next_turn();
+  CHECK(world.take(other) == Room::none);  // one runs ahead, and there are three
+  world.next_turn();
+  CHECK_FALSE(world.room.take_spare(first, first.caller()));
+  CHECK(world.room.take_spare(other, other.caller()));
   world.spares.retire();
   CHECK(world.spares.size() == 0);
   world.spares.fill(1);
   CHECK(world.spares.size() == 0);  // none is started any more
 }
 
-TEST_CASE("who has its share of processes makes room with its own, though others have older ones") {
+TEST_CASE(
+    "a caller has more than its share of processes until another waits, and gives back what has no call") {
   Account::limit_shares(50);
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
   World world(4);
-  InstanceGroup& others = world.idle("b", b);
-  InstanceGroup& first = world.idle("a1", a);
+  InstanceGroup& busy = world.wants("a1", a);
+  run_for(world.stdio.loop, milliseconds(2));
   InstanceGroup& second = world.idle("a2", a);
-  world.next_turn();
   InstanceGroup& third = world.wants("a3", a);
-  CHECK(third.instances() == 0);  // one place is left, and not for this caller
-  CHECK(first.instances() == 0);
-  CHECK(second.instances() == 1);
-  CHECK(others.instances() == 1);
+  CHECK(third.instances() == 1);  // the third of four, half of which are its share
+  InstanceGroup& fourth = world.wants("a4", a);
+  CHECK(fourth.instances() == 1);
   world.next_turn();
-  CHECK(world.wants("b2", b).instances() == 1);
-  CHECK(world.wants("b3", b).instances() == 0);
-  CHECK(others.instances() == 1);  // while something is ending nothing more goes for one with its share
+  // In a full server it makes room with its own.
+  InstanceGroup& fifth = world.wants("a5", a);
+  CHECK(fifth.instances() == 0);
+  CHECK(second.instances() == 0);
+  CHECK(world.groups.leaving() == 1);
+  world.next_turn();
+  InstanceGroup& others = world.wants("b1", b);
+  CHECK(others.instances() == 0);
+  // What is ending is the other's, who has none: the first has its share.
+  world.next_turn();
+  CHECK(world.room.is_beyond_share(fifth));
+  CHECK_FALSE(world.room.is_beyond_share(others));
+  CHECK(busy.instances() == 1);
+}
+
+TEST_CASE("state that has a name is never beyond its caller's share") {
+  Account::limit_shares(50);
+  const AccountPtr a = Account::of("principal a");
+  World world(4);
+  world.stdio.server.isolation = config::Isolation::principal;
+  CHECK(world.wants("a1", a).instances() == 1);
+  CHECK(world.wants("a2", a).instances() == 1);
+  CHECK(world.wants("a3", a).instances() == 0);
+  CHECK(world.groups.find("a3")->without_room_since() != milliseconds::max());
 }
 
 TEST_CASE("a caller without a share in a full server gets a place for which anybody's idle process goes") {

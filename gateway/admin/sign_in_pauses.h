@@ -1,0 +1,35 @@
+// How long an address waits after it has brought wrong tokens: a few are free, then each costs twice the
+// pause of the one before. Who brings the right one starts anew. Bounded; pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace lineward::admin {
+
+class SignInPauses {
+ public:
+  static constexpr uint32_t kFree = 5;
+  static constexpr std::chrono::milliseconds kFirst{1000}, kLongest{60'000};
+  static constexpr size_t kMost = 1024;  // addresses; the one that was heard of first is forgotten
+
+  // `peer`: with its port or without. 0: it may try now.
+  std::chrono::milliseconds left(std::string_view peer, std::chrono::milliseconds now) const;
+  void failed(std::string_view peer, std::chrono::milliseconds now);
+  void succeeded(std::string_view peer);
+
+ private:
+  struct Address {
+    uint32_t failures = 0;
+    std::chrono::milliseconds until{0};
+    std::list<std::string>::iterator order;
+  };
+  std::unordered_map<std::string, Address> addresses_;
+  std::list<std::string> oldest_first_;
+};
+
+}  // namespace lineward::admin

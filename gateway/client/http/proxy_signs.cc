@@ -1,0 +1,75 @@
+#include "client/http/proxy_signs.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <string>
+
+namespace lineward::client {
+namespace {
+
+constexpr std::string_view kForwarded = "X-Forwarded-";
+
+size_t digest(const std::string& text) {
+  return std::hash<std::string>()(text) | 1;
+}
+
+bool is_loopback_name(std::string_view name) {
+  return http::equals_ignoring_case(name, "localhost") || name.substr(0, 4) == "127." || name == "[::1]";
+}
+
+}  // namespace
+
+bool through_proxy(const http::HeaderList& headers) {
+  static constexpr std::array<std::string_view, 3> kNames{"Via", "Forwarded", "X-Real-IP"};
+  const auto& all = headers.all();
+  return std::any_of(all.begin(), all.end(), [](const auto& header) {
+    const std::string_view name = header.name;
+    return http::equals_ignoring_case(name.substr(0, kForwarded.size()), kForwarded) ||
+           std::any_of(kNames.begin(), kNames.end(),
+                       [&](std::string_view one) { return http::equals_ignoring_case(name, one); });
+  });
+}
+
+bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16_t local_port) {
+  if (local_port == 0 || head.minor_version != 1 || through_proxy(head.headers)) return false;
+  if (peer.substr(0, 4) != "127." && peer.substr(0, 6) != "[::1]:") return false;
+  const std::string_view host = head.headers.get("Host");
+  const size_t colon = host.rfind(':');
+  if (colon == std::string_view::npos || !is_loopback_name(host.substr(0, colon))) return false;
+  uint16_t port = 0;
+  const char* end = host.data() + host.size();
+  const auto [read, error] = std::from_chars(host.data() + colon + 1, end, port);
+  return error == std::errc() && read == end && port == local_port;
+}
+
+void Sharing::saw(const http::RequestHead& head) {
+  if (shared_ || head.number == seen_) return;  // the same bytes as before
+  seen_ = head.number;
+  std::string caller;
+  for (const char* name : {"Authorization", "User-Agent", "Host"}) {
+    caller += head.headers.get(std::string_view(name));
+    caller += '\n';
+  }
+  const size_t now = digest(caller);
+  shared_ = caller_ != 0 && now != caller_;
+  caller_ = now;
+  const std::string_view session = head.headers.get(std::string_view("Mcp-Session-Id"));
+  if (session.empty()) return;
+  const size_t name = digest(std::string(session));
+  const bool another = session_ != 0 ? name != session_ : opened_;
+  shared_ = shared_ || another;
+  session_ = name;
+}
+
+void Sharing::opens(bool by_client) {
+  shared_ = shared_ || (by_client && (opened_ || session_ != 0));
+  opened_ = true;
+}
+
+void Sharing::named(std::string_view session) {
+  session_ = digest(std::string(session));
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,35 @@
+// The cookies of one conversation with an HTTP server (RFC 6265): a balancer in front of several replicas
+// names the replica in one. Only the origin that set a cookie gets it back: a pool has one origin. Pure.
+//
+// Owned by an upstream session. A client's cookie is never kept here, and no client sees what is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/kept_text.h"
+#include "http/header_list.h"
+#include "http_client/http_url.h"
+
+namespace lineward::upstream {
+
+class CookieJar {
+ public:
+  // Takes the Set-Cookie fields of a response from `url`. Cookies beyond 16 or 4 KiB in all, malformed
+  // cookies and those for another path are dropped.
+  void take(const http::HeaderList& response, const HttpUrl& url);
+  bool empty() const { return cookies_.empty(); }
+  // The value of a Cookie field.
+  std::string header() const;
+
+ private:
+  struct Cookie {
+    std::string name, value;
+  };
+  void put(std::string_view name, std::string_view value);
+
+  std::vector<Cookie> cookies_;
+  HeldBytes held_{Held::servers};
+};
+
+}  // namespace lineward::upstream
