@@ -7,8 +7,8 @@
 #include "json/json_scan.h"
 #include "log/log.h"
 #include "mcp/rewrite.h"
-#include "upstream/http/session_credentials.h"
 #include "upstream/http/server_stream.h"
+#include "upstream/http/session_credentials.h"
 #include "upstream/shared/own_id.h"
 #include "upstream/shared/own_limits.h"
 

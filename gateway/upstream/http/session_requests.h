@@ -21,8 +21,8 @@
 namespace lineward::upstream {
 
 class HttpCall;
-class SessionCredentials;
 class ServerStream;
+class SessionCredentials;
 
 class SessionRequestsOwner {
  public:
