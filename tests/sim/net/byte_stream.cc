@@ -34,6 +34,11 @@ Open* find(int fd) {
 
 struct ByteStream::WriteRequest {};
 
+// Bytes that were put back: they are given again at the same moment, after what else is due then.
+struct ByteStream::Rest {
+  std::string bytes;
+};
+
 Result<std::unique_ptr<ByteStream>> ByteStream::from_pipe(Loop& loop, int fd) {
   auto link = world().take(fd);
   if (!link) return fail("cannot use a pipe: there is none");
@@ -64,7 +69,7 @@ ByteStream::~ByteStream() {
 
 int ByteStream::detach() {
   flush_now();
-  if (writing_ || !queue_.empty() || ended_ || ending_writes_ || closed()) return -1;
+  if (writing_ || !queue_.empty() || ended_ || rest_ || ending_writes_ || closed()) return -1;
   auto link = find(socket_)->link;
   link->to_gateway.on_ready = nullptr;
   link->from_gateway.on_room = nullptr;
@@ -81,6 +86,10 @@ std::optional<uint32_t> ByteStream::peer_uid() const {
 // Machines of this world stand still, and go on: none is gone without a word.
 bool ByteStream::peer_is_silent(milliseconds) {
   return false;
+}
+
+uint16_t ByteStream::local_port() const {
+  return 0;
 }
 
 size_t ByteStream::backlog() const {
@@ -166,9 +175,31 @@ void ByteStream::close() {
   tcp_.close();
 }
 
+void ByteStream::put_back(std::string_view rest) {
+  if (closed() || ended_) return;
+  if (!rest_) rest_ = std::make_unique<Rest>();
+  if (rest_->bytes.empty()) rest_->bytes = rest;
+  const int fd = socket_;
+  if (!reading_) return;
+  world().at_home(world().home(), world().now(), [this, fd] {
+    if (find(fd) != nullptr && rest_ && reading_) give_rest();
+  });
+}
+
+void ByteStream::give_rest() {
+  const std::unique_ptr<Rest> rest = std::move(rest_);
+  const int fd = socket_;
+  const Lifetime::Watch here = lifetime_.watch();
+  if (!rest->bytes.empty() && owner_ != nullptr) owner_->on_data(rest->bytes);
+  if (here.gone() || closed() || socket_ != fd || rest_ || !reading_) return;
+  sim::Way& way = find(fd)->link->to_gateway;
+  if (!way.ready().empty() || way.at_end() || way.broken()) way.on_ready();
+}
+
 void ByteStream::start_reading() {
   if (reading_ || ended_ || closed()) return;
   reading_ = true;
+  if (rest_) put_back({});
   const int fd = socket_;
   Open* open = find(fd);
   open->link->to_gateway.on_ready = [this, fd] {
@@ -196,6 +227,7 @@ void ByteStream::receive() {
   Open* open = find(fd);
   auto link = open->link;
   sim::Way& way = link->to_gateway;
+  if (rest_) return;  // comes before anything else
   if (way.broken()) return ended(-ECONNRESET);
   if (!way.ready().empty()) {
     constexpr size_t kMost = 64 * 1024;
@@ -223,7 +255,7 @@ void ByteStream::ended(int error) {
 }
 
 bool ByteStream::quiet() const {
-  if (closed() || ended_) return false;
+  if (closed() || ended_ || rest_) return false;
   const sim::Way& way = find(socket_)->link->to_gateway;
   return way.ready().empty() && !way.at_end() && !way.broken();
 }

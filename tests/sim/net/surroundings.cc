@@ -65,12 +65,16 @@ FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> 
 
 // ---- stdin and stdout ----
 
-StdStreams::StdStreams(Loop& loop, StreamOwner& owner) : loop_(loop), owner_(owner), next_read_(loop) {
+StdStreams::StdStreams(Loop& loop, StreamOwner& owner)
+    : loop_(loop), owner_(owner), next_read_(loop), next_look_(loop) {
   in_.streams = out_.streams = this;
 }
 StdStreams::~StdStreams() {
   lifetime_.end();
 }
+
+// An output without a reader shows at the next write here.
+void StdStreams::watch_output() {}
 
 Status<> StdStreams::open(int, int) {
   auto given = world().stdio().find(world().home());

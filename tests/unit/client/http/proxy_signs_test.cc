@@ -11,7 +11,7 @@ using namespace lineward::client;
 
 namespace {
 
-struct Requests {
+struct HeadSequence {
   // The head of the next request on the connection.
   const http::RequestHead& head(const std::vector<std::string>& fields, const std::string& version = "1.1") {
     std::string text = "GET / HTTP/" + version + "\r\n";
@@ -36,7 +36,7 @@ const std::string kHost = "Host: 127.0.0.1:8000";
 
 bool directly(const std::vector<std::string>& fields, const std::string& peer = "127.0.0.1:51234",
               const std::string& version = "1.1", uint16_t port = 8000) {
-  Requests requests;
+  HeadSequence requests;
   return comes_directly(peer, requests.head(fields, version), port);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("of any other connection it is not known who is at the other end") {
 }
 
 TEST_CASE("one caller's requests leave a connection its own") {
-  Requests requests;
+  HeadSequence requests;
   const std::vector<std::string> alice{kHost, "User-Agent: alice/1"};
   CHECK_FALSE(requests.shared_after(alice));
   requests.sharing.opens(true);
@@ -74,7 +74,7 @@ TEST_CASE("one caller's requests leave a connection its own") {
 
 TEST_CASE("a connection is shared from the first request on that cannot be the same caller's") {
   for (const std::string& other : {"User-Agent: bob/1", "Authorization: Bearer b", "Host: other"}) {
-    Requests requests;
+    HeadSequence requests;
     CHECK_FALSE(requests.shared_after({kHost, "X: 1"}));
     CHECK(requests.shared_after(other.substr(0, 4) == "Host" ? std::vector<std::string>{other}
                                                              : std::vector<std::string>{kHost, other}));
@@ -83,31 +83,31 @@ TEST_CASE("a connection is shared from the first request on that cannot be the s
 }
 
 TEST_CASE("a second initialize and another session's name are another caller's") {
-  Requests twice;
+  HeadSequence twice;
   CHECK_FALSE(twice.shared_after({kHost}));
   twice.sharing.opens(true);
   CHECK_FALSE(twice.sharing.shared());
   twice.sharing.opens(true);
   CHECK(twice.sharing.shared());
 
-  Requests named;
+  HeadSequence named;
   CHECK_FALSE(named.shared_after({kHost, "Mcp-Session-Id: s1"}));
   CHECK(named.shared_after({kHost, "Mcp-Session-Id: s2"}));
 
-  Requests opened;
+  HeadSequence opened;
   CHECK_FALSE(opened.shared_after({kHost}));
   opened.sharing.opens(true);
   opened.sharing.named("s1");
   CHECK(opened.shared_after({kHost, "Mcp-Session-Id: s2"}));
 
-  Requests later;
+  HeadSequence later;
   CHECK_FALSE(later.shared_after({kHost, "Mcp-Session-Id: s1"}));
   later.sharing.opens(true);
   CHECK(later.sharing.shared());
 }
 
 TEST_CASE("a session that Lineward opens again for a caller that names none is no second initialize") {
-  Requests requests;
+  HeadSequence requests;
   CHECK_FALSE(requests.shared_after({kHost}));
   requests.sharing.opens(false);
   requests.sharing.opens(false);

@@ -117,8 +117,12 @@ TEST_CASE("a session that did not even stand is opened again after a pause") {
 }
 
 TEST_CASE("calls wait in the order in which they came, and one that is tried again before all others") {
-  int first = 1, second = 2, third = 3;
-  CallQueue<int> queue;
+  struct Waits {
+    int number;
+    int turn;
+  };
+  Waits first{1, 1}, second{2, 2}, third{3, 3};
+  CallQueue<Waits> queue;
   CHECK(queue.empty());
   CHECK(queue.first() == nullptr);
   queue.join(first);
@@ -126,11 +130,11 @@ TEST_CASE("calls wait in the order in which they came, and one that is tried aga
   queue.put_back(third);
   CHECK(queue.size() == 3);
   CHECK(queue.first() == &third);
-  CHECK(queue.any([](int call) { return call == 2; }));
+  CHECK(queue.any([](const Waits& call) { return call.number == 2; }));
   queue.withdraw(second);
-  CHECK_FALSE(queue.any([](int call) { return call == 2; }));
+  CHECK_FALSE(queue.any([](const Waits& call) { return call.number == 2; }));
   queue.take_first();
-  CHECK(queue.take_all() == std::deque<int*>{&first});
+  CHECK(queue.take_all() == std::deque<Waits*>{&first});
   CHECK(queue.empty());
 }
 
