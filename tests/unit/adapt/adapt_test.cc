@@ -355,7 +355,7 @@ TEST_CASE("Codex: variables that are maps, and who approves tools") {
   REQUIRE(file.servers.size() == 1);
   CHECK(file.servers[0].env == ClientServer::Pairs{{"A", "${env:A}"}, {"B", "${env:B}"}});
   CHECK(file.servers[0].own.empty());
-  CHECK(joined(file.remarks).find("approves") != std::string::npos);
+  CHECK(joined(file.remarks).find("approved tools") != std::string::npos);
   const ClientFile helped =
       read("[mcp_servers.c]\nurl = 'https://h/mcp'\nhttp_headers_helper = 'token'\n", "c.toml");
   CHECK(joined(helped.remarks).find("starts no program for headers") != std::string::npos);
