@@ -44,8 +44,8 @@ std::string_view refusal();
 struct Counts {
   uint64_t records = 0;  // taken
   uint64_t lost = 0;     // not taken, for want of room
-  uint64_t counted = 0;  // refusals beyond the rate of their peer, without a record of their own
   bool writable = true;  // what is done now will be on record
+  uint64_t counted = 0;  // refusals beyond the rate of their peer, without a record of their own
 };
 Counts counts();
 
