@@ -5,7 +5,7 @@ ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install deb docs
+.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench clean deps test-deps install deb docs
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -93,6 +93,10 @@ soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALL
 
 mixed: test-deps  ## Both eras, all kinds of servers, aborts, deaths and reloads at once for an hour (MIXED_SECONDS)
 	@tests/faults/run.sh mixed
+
+proxies: test-deps  ## The table of docs/proxies.md, measured with Debian's and npm's proxies (ONLY="nginx squid"; LINEWARD=)
+	@conf/scripts/deps.sh proxies
+	@tests/proxies/run.sh $(ONLY)
 
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh

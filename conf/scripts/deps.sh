@@ -13,6 +13,7 @@ for kind in "$@"; do
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;
     dist) packages+=(umoci nodejs) ;;
     dist-test) packages+=(umoci buildah lintian debootstrap dpkg-dev) ;;
+    proxies) packages+=(nginx-light haproxy caddy apache2 squid nghttp2-proxy) ;;
     distros | interop) packages+=(debootstrap git) ;;
     wire) packages+=(catch2 libsimdjson-dev curl procps git) ;;
     test) packages+=(catch2 libsimdjson-dev libtcmalloc-minimal4 curl procps git ccache clang libclang-rt-dev llvm lld prometheus redis-server haproxy

@@ -53,10 +53,14 @@ std::string unfit(const std::string& path, For whom) {
 
 }  // namespace
 
+// After `sudo -E` or `su` the variable names the directory of the user who called it. It counts only where
+// that belongs to this user, as its specification demands.
 std::vector<std::string> socket_directories() {
   std::vector<std::string> out;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/') out.push_back(std::string(runtime) + "/lineward");
+  struct stat status {};
+  const bool another = runtime != nullptr && stat(runtime, &status) == 0 && status.st_uid != geteuid();
+  if (runtime != nullptr && runtime[0] == '/' && !another) out.push_back(std::string(runtime) + "/lineward");
   out.emplace_back("/run/lineward");
   out.push_back(fmt::format("/tmp/lineward-{}", geteuid()));
   return out;

@@ -299,6 +299,13 @@ struct Replicas {
   milliseconds session_lifetime = 24h;
 };
 
+// How a legacy session's request is refused by a rate limit: in HTTP 200, or by the status.
+enum class LegacyStatus : uint8_t { rpc, http };
+
+struct Errors {
+  LegacyStatus legacy_status = LegacyStatus::rpc;
+};
+
 enum class LogFormat : uint8_t { automatic, text, logfmt, json };
 enum class LogLevel : uint8_t { debug, info, warn, error };
 
@@ -319,6 +326,7 @@ struct Config {
   Aggregate aggregate;
   Replicas replicas;
   Log log;
+  Errors errors;
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
   std::vector<Server> servers;       // in the order of the file

@@ -38,8 +38,11 @@ void seen(Step step, StepEvent event) {
 
 }  // namespace
 
-// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (behaviour.md 2).
-int refusal_status(EndReason reason) {
+// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (behaviour.md 2). A 429
+// ends the whole session of clients that take a status for the end of their connection.
+int refusal_status(EndReason reason, const core::ClientRequest& from, config::LegacyStatus legacy) {
+  const bool in_session = from.era == mcp::Era::legacy && from.method != Method::initialize;
+  if (reason == EndReason::rate_limited && in_session && legacy == config::LegacyStatus::rpc) return 200;
   return mcp::is_refusal_of_client(reason) ? mcp::row(reason).code : 200;
 }
 
@@ -283,9 +286,12 @@ void Exchange::failed(const core::Failure& given) {
   retry_after_ms_ = failure.retry_after_ms;
   if (failure.code != 0) return refuse(failure.reason, failure.code, failure.text, failure.http_status);
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
+  // What the server itself says by a status stays one.
+  const auto legacy = failure.server_status == 429 ? config::LegacyStatus::http : owner_.legacy_status();
+  const int status = refusal_status(failure.reason, *from_, legacy);
   fail(failure.reason, failure.text,
        {.limit_ms = of_start ? clock_.limits().startup.count() : failure.limit_ms,
-        .status = failure.session_over ? 404 : refusal_status(failure.reason),
+        .status = failure.session_over ? 404 : status,
         .untaken = failure.server_status == 401 || failure.server_status == 429});
 }
 

@@ -41,7 +41,7 @@ class ExchangeReport;
 class ParkTable;
 
 // The HTTP status of an error that Lineward makes.
-int refusal_status(mcp::EndReason reason);
+int refusal_status(mcp::EndReason reason, const core::ClientRequest& from, config::LegacyStatus legacy);
 
 // What its client is told of a failure beside the reason and the text.
 struct FailedAs {
@@ -61,6 +61,8 @@ class ExchangeOwner {
     static const std::shared_ptr<plugin::PluginSet> none;
     return none;
   }
+  // How a rate limit refuses a request of a legacy session.
+  config::LegacyStatus legacy_status() const { return errors_.legacy_status; }
   // Why this request goes nowhere while there is so much to do.
   virtual std::optional<core::Failure> overloaded(const Exchange&) { return std::nullopt; }
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays. False: it is open
@@ -81,7 +83,13 @@ class ExchangeOwner {
   virtual void retire(Exchange& exchange) = 0;
 
  protected:
+  // It stays as long as this.
+  explicit ExchangeOwner(const config::Errors& errors = kDefaultErrors) : errors_(errors) {}
   ~ExchangeOwner() = default;
+
+ private:
+  static constexpr config::Errors kDefaultErrors{};
+  const config::Errors& errors_;
 };
 
 class Exchange final : public core::CallOwner, public Pooled<Exchange> {

@@ -113,7 +113,9 @@ bool ExchangePlugins::decided() {
       exchange_.refuse(refusal.reason, refusal.code, refusal.text);
       return true;
     }
-    exchange_.fail(refusal.reason, std::move(refusal.text), {.status = refusal_status(refusal.reason)});
+    exchange_.fail(
+        refusal.reason, std::move(refusal.text),
+        {.status = refusal_status(refusal.reason, *exchange_.from_, exchange_.owner_.legacy_status())});
     return true;
   }
   if (!answer_) return false;

@@ -16,7 +16,8 @@ using mcp::Field;
 using mcp::Method;
 
 ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
-    : loop_(loop),
+    : ExchangeOwner(config.errors),
+      loop_(loop),
       servers_(loop, log_),
       load_limits_(config.listen),
       park_(loop,

@@ -80,7 +80,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   void client_gone(core::ExchangeId id, mcp::EndReason why) override;
   void cancelled(core::ExchangeId id, std::string_view why) override;
   std::optional<core::Denial> judge(core::Arrival& arrival) override {
-    return judge_of_client(plugins_, arrival);
+    return judge_of_client(plugins_, arrival, legacy_status());
   }
   void notified(core::Arrival&& arrival) override;
   bool answered(const std::string& session, mcp::Message answer, core::AnswerCame came) override {

@@ -22,14 +22,14 @@ void name_message(plugin::RequestFacts& facts, const mcp::Message& message, std:
   facts.bytes_in = message.bytes().size();
 }
 
-int status_of(mcp::EndReason reason) {
-  const int status = refusal_status(reason);
-  return status == 200 ? 400 : status;
+int status_of(mcp::EndReason reason, const core::ClientRequest& from, config::LegacyStatus legacy) {
+  return mcp::is_refusal_of_client(reason) ? refusal_status(reason, from, legacy) : 400;
 }
 
 }  // namespace
 
-std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival) {
+std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival,
+                                            config::LegacyStatus legacy) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // the message may become another
   plugin::RequestFacts facts = plugin::facts_of(*arrival.from);
@@ -52,8 +52,8 @@ std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arri
        {"end", mcp::name(refusal->reason)},
        {"policy", refusal->by},
        {"why", refusal->text}});
-  core::Denial denial{refusal->reason, status_of(refusal->reason), std::move(refusal->text),
-                      std::move(refusal->headers)};
+  core::Denial denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
+                      std::move(refusal->text), std::move(refusal->headers)};
   denial.by = std::move(refusal->by);
   if (refusal->retry_after_ms >= 0)
     denial.headers.emplace_back("Retry-After", std::to_string((refusal->retry_after_ms + 999) / 1000));

@@ -22,7 +22,9 @@ namespace lineward::exchange {
 using Plugins = std::shared_ptr<plugin::PluginSet>;
 
 // A message of a client, before it goes anywhere. What its sender is told, or nothing when it may pass.
-std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival);
+// `legacy`: how a rate limit refuses one of a legacy session.
+std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival,
+                                            config::LegacyStatus legacy);
 
 // A message of this server to the legacy session of this scope. Why it goes no further, or nothing.
 std::optional<std::string> judge_of_server(Plugins plugins, const std::string& upstream,

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/spare_texts.h"
 #include "net/peer_silence.h"
 
@@ -30,11 +31,28 @@ struct ByteStream::WriteRequest {
 
 // Bytes that were put back.
 struct ByteStream::Rest {
-  explicit Rest(Loop& loop) : next_turn(loop) {}
+  explicit Rest(ByteStream& its) : stream(its) {}
+  // Idle callbacks come once in a turn, and the loop asks for events between two of them; a timer of 0 ms
+  // that starts itself anew would come again before that.
+  void start() {
+    const auto init = [this](uv_idle_t* h) { return uv_idle_init(stream.loop_.raw(), h); };
+    if (!next_turn) LW_CHECK(next_turn.open(this, init) == 0);
+    uv_idle_start(next_turn.get(), [](uv_idle_t* h) {
+      auto* self = static_cast<Rest*>(h->data);
+      if (self == nullptr) return;
+      self->stop();
+      self->stream.give_rest();  // is the end of this
+    });
+  }
+  void stop() {
+    if (next_turn) uv_idle_stop(next_turn.get());
+  }
+
+  ByteStream& stream;
   std::string bytes;
   size_t at = 0;  // where they begin
   HeldBytes held{Held::bodies};
-  Timer next_turn;
+  Handle<uv_idle_t> next_turn;
 };
 
 namespace {
@@ -286,7 +304,7 @@ void ByteStream::close() {
 void ByteStream::start_reading() {
   if (reading_ || ended_ || closed()) return;
   reading_ = true;
-  if (rest_) return rest_->next_turn.start(milliseconds(0), [this] { give_rest(); });
+  if (rest_) return rest_->start();
   const int error = read_on();
   if (error != 0) {
     loop_.defer(lifetime_, [this, error] { ended(error); });
@@ -321,7 +339,7 @@ void ByteStream::read_pipe(std::string_view bytes, bool full) {
 void ByteStream::put_back(std::string_view rest) {
   if (closed() || ended_) return;
   if (!rest_) {
-    rest_ = std::make_unique<Rest>(loop_);
+    rest_ = std::make_unique<Rest>(*this);
     if (!rest.empty() && giving_ != nullptr) {
       rest_->at = giving_->bytes.size() - rest.size();
       rest_->bytes = std::move(giving_->bytes);
@@ -331,7 +349,7 @@ void ByteStream::put_back(std::string_view rest) {
     } else {
       uv_read_stop(raw());
     }
-    if (reading_) rest_->next_turn.start(milliseconds(0), [this] { give_rest(); });
+    if (reading_) rest_->start();
   }
   if (!rest.empty() && rest_->bytes.empty()) rest_->bytes = rest;
   rest_->held.set(rest_->bytes.size() - rest_->at);
@@ -354,7 +372,7 @@ void ByteStream::pause_reading() {
   if (!reading_) return;
   reading_ = false;
   if (closed()) return;
-  if (rest_) rest_->next_turn.stop();
+  if (rest_) rest_->stop();
   if (tcp_) {
     watch();
   } else {

@@ -211,7 +211,8 @@ bool ClientConnection::had_its_turn() {
   }
   timed_ = Phase::complete;
   waits_for_turn_ = true;
-  timer_.start(std::chrono::milliseconds(0), [this] {
+  // Not 0: that would come again before the loop has looked at anybody else.
+  timer_.start(std::chrono::milliseconds(1), [this] {
     waits_for_turn_ = false;
     pump();
   });

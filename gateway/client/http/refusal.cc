@@ -94,7 +94,8 @@ HttpRefusal without_session(const mcp::Message& request, const std::string& serv
 }
 
 HttpRefusal denied(core::Denial denial, ToldPolicies told) {
-  HttpRefusal refusal = refused_with(denial.status, std::move(denial.text));
+  const int code = denial.status == 200 ? mcp::row(denial.reason).code : denial.status;
+  HttpRefusal refusal = rpc_error(denial.status, code, std::move(denial.text));
   refusal.told = told == ToldPolicies::yes;
   refusal.reason = denial.reason;
   refusal.by = std::move(denial.by);

@@ -24,7 +24,6 @@ using mcp::Method;
 
 constexpr std::string_view kPrincipal = "anonymous";
 constexpr size_t kMaxHeld = 1024;
-constexpr size_t kMaxQuestions = 256;  // of one session, as in exchange/session_link.cc
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // Lines that are taken in one turn of the loop; the rest comes in the next one.
 constexpr size_t kLinesPerTurn = 256;
@@ -94,30 +93,19 @@ void StdioFront::on_end(int error) {
   if (error != 0) return leave_soon(EndReason::cancelled_client);
   take_line(lines_.take_partial());
   input_ended_ = true;
-  for (const std::string& raw_id : std::exchange(questions_, {}))
-    refuse_question(raw_id);
+  for (const std::string& raw_id : questions_.end())
+    answer_in_place(ClientQuestions::refusal(raw_id));
   leave_when_done();
 }
 
 void StdioFront::line(std::string message, Kind kind) {
-  if (kind == Kind::unasked_for && message.find("\"id\"") != std::string::npos) note_question(message);
+  auto unanswered = kind == Kind::unasked_for ? questions_.note(message) : std::nullopt;
   writer_.write(std::move(message), kind);
-}
-
-// Whether it is a request of the server: then its id is kept, or, where no answer can come, it is answered.
-void StdioFront::note_question(const std::string& message) {
-  auto parsed = mcp::Message::parse(message, json::kDepthCeiling);
-  if (!parsed || parsed->kind() != mcp::MessageKind::request) return;
-  std::string raw_id(parsed->raw(Field::id));
-  if (!input_ended_ && questions_.size() < kMaxQuestions) return questions_.push_back(std::move(raw_id));
-  // Not now: who asks is on the stack.
-  if (input_ended_) loop_.defer(lifetime_, [this, raw_id] { refuse_question(raw_id); });
-}
-
-void StdioFront::refuse_question(const std::string& raw_id) {
-  auto refusal = mcp::Message::parse(
-      mcp::error_message(raw_id, mcp::kInternalError, "the client has ended its input, and answers nothing"));
-  if (refusal && !gone_) answer_in_place(std::move(*refusal));
+  // Not now: its server's call is on the stack.
+  if (unanswered)
+    loop_.defer(lifetime_, [this, id = std::move(*unanswered)] {
+      if (!gone_) answer_in_place(ClientQuestions::refusal(id));
+    });
 }
 
 void StdioFront::take_line(std::string text) {
@@ -285,10 +273,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
 }
 
 void StdioFront::answer(mcp::Message message) {
-  if (!questions_.empty() && message.has(Field::id)) {
-    const std::string id = mcp::canonical_id(message.raw(Field::id));
-    std::erase_if(questions_, [&](const std::string& raw) { return mcp::canonical_id(raw) == id; });
-  }
+  if (message.has(Field::id)) questions_.answered(message.raw(Field::id));
   core::Arrival arrival = arrival_of(message, Era::legacy);
   arrival.message = std::move(message);
   if (exchanges_.judge(arrival)) return;
@@ -386,10 +371,13 @@ void StdioFront::reply_over(uint64_t serial) {
   leave_when_done();
 }
 
-// Not now: an exchange may be on the stack.
+// All that the input had has been taken, and what was asked in it is answered.
 void StdioFront::leave_when_done() {
+  const auto is_done = [this] {
+    return input_ended_ && !holds() && held_.empty() && running_.size() == listens_;
+  };
   if (!is_done()) return;
-  loop_.defer(lifetime_, [this] {
+  loop_.defer(lifetime_, [this, is_done] {
     if (is_done()) leave(EndReason::cancelled_client);
   });
 }

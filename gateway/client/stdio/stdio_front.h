@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "base/held_bytes.h"
 #include "client/endpoint/front.h"
+#include "client/stdio/client_questions.h"
 #include "client/stdio/line_reader.h"
 #include "client/stdio/stdio_reply.h"
 #include "client/stdio/stdio_writer.h"
@@ -89,11 +89,6 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
   core::Arrival arrival_of(const mcp::Message& message, mcp::Era era);
-  // A client whose input has ended answers nothing.
-  void note_question(const std::string& message);
-  void refuse_question(const std::string& raw_id);
-  // All that the input had has been taken, and what was asked in it is answered.
-  bool is_done() const { return input_ended_ && !holds() && held_.empty() && running_.size() == listens_; }
   void leave_when_done();
   void leave_soon(mcp::EndReason why);
   void leave(mcp::EndReason why);
@@ -117,8 +112,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::unordered_map<uint64_t, Running> running_;
   size_t listens_ = 0;                               // of these
   std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
-  std::vector<std::string>
-      questions_;             // ids, as JSON text, of what the client was asked and has not answered
+  ClientQuestions questions_;
   bool release_due_ = false;  // it was answered; what is held goes on at the end of this turn
   bool draining_ = false;
   bool input_ended_ = false;

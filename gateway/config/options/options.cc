@@ -203,6 +203,10 @@ void gateway_rows(std::vector<Option>& rows) {
                                          "auto is text on a terminal, else logfmt. Always on stderr."));
   rows.push_back(choice<&Config::log, &Log::level>("log.level", "debug|info|warn|error", "info",
                                                    "The least important line that is written."));
+  rows.push_back(choice<&Config::errors, &Errors::legacy_status>(
+      "errors.legacyStatus", "rpc|http", "rpc",
+      "How a rate limit refuses a request in a legacy session. rpc: a JSON-RPC error in HTTP 200 with "
+      "Retry-After; http: HTTP 429, which ends the whole session of some clients."));
 }
 
 void server_rows(std::vector<Option>& rows) {

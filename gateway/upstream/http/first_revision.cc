@@ -25,6 +25,10 @@ std::string with_revision(const mcp::Message& message, Field field, std::string_
 
 std::string legacy_request(const HttpSession& session, const HttpCall& call) {
   const mcp::Message& message = call.request.message;
+  if (!call.revision.empty()) {
+    auto other = mcp::Message::parse(with_revision(message, Field::params_protocol_version, call.revision));
+    if (other) return mcp::request_for_upstream(*other, call.id);
+  }
   if (!session.over_sse() && asks_for_first_revision(call)) {
     auto newer =
         mcp::Message::parse(with_revision(message, Field::params_protocol_version, mcp::kWithBatches));

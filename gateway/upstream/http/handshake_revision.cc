@@ -31,8 +31,8 @@ bool contains(std::string_view text, std::string_view word) {
 
 }  // namespace
 
-std::string other_revision(std::string_view params, const std::optional<mcp::Message>& answer,
-                           const MessagesEnd& end) {
+std::string other_revision(std::string_view params, const mcp::Message* answer, const MessagesEnd& end,
+                           Named which) {
   const bool refused_by_mcp = answer && answer->kind() == mcp::MessageKind::error &&
                               mcp::error_code(*answer) != mcp::kMethodNotFound &&
                               (end.status < 300 || end.status == 400);
@@ -47,7 +47,7 @@ std::string other_revision(std::string_view params, const std::optional<mcp::Mes
   }
   const std::string words = answer ? answer->text(Field::error_message) : end.fault.text;
   std::string named = newest_named(tried, [&](std::string_view name) { return contains(words, name); });
-  if (!named.empty()) return named;
+  if (!named.empty() || which == Named::only) return named;
   const bool of_versions = refused_by_http || contains(words, "ersion") || contains(words, "evision");
   return of_versions && tried != kWidelySpoken ? std::string(kWidelySpoken) : std::string();
 }

@@ -105,7 +105,7 @@ void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& faul
 }
 
 void HttpCall::on_no_message(HttpMessages&, const mcp::MessageFault& fault) {
-  host_.call_no_message(*this, fault);
+  host_.call_malformed(*this, fault);
 }
 
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {

@@ -42,7 +42,6 @@ class HttpCallHost {
   virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
   virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
   virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
-  virtual void call_no_message(HttpCall& call, const mcp::MessageFault& fault) = 0;
   virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
 
  protected:
@@ -77,6 +76,8 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
     bool accepted = false;               // it may have been carried out
   };
   std::optional<Doubt> doubt;
+  // Of an `initialize` whose own revision was refused: the one that it is tried with.
+  std::string revision;
   // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
   // fails too.
   std::optional<core::Failure> refused;

@@ -66,6 +66,26 @@ std::optional<Headers> not_remembered(const config::Server& server, const HttpCa
   return lasting_of(server, call);
 }
 
+core::Failure broken_answer(const config::Server& server, const mcp::MessageFault& fault) {
+  return {EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server.name, fault.text)};
+}
+
+// 2026-07-28 forbids it, and over HTTP there is no way to answer: a server that asks waits for ever.
+core::Failure forbidden_request(const config::Server& server, const mcp::Message& request) {
+  return {EndReason::upstream_protocol,
+          fmt::format("{} sent its client the request {} during a call, which servers of {} must not",
+                      server.name, printable(request.method(), kMaxShownMethod), mcp::kNewestModern)};
+}
+
+// A server guesses ids, which go up by one: of a call that it was not told there is no answer.
+template <class Calls>
+HttpCall* call_in(const Calls& calls, const HttpSession& session, std::optional<int64_t> id) {
+  auto found = id ? calls.find(*id) : calls.end();
+  const bool is_known =
+      found != calls.end() && found->second->group == session.group() && found->second->sent;
+  return is_known ? found->second : nullptr;
+}
+
 }  // namespace
 
 HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
@@ -189,7 +209,12 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   // A trial of whether the server is back need not wait for its answer: a listen has none for hours.
   if (says_more && std::exchange(call.health_probe, false)) parts_.health.answered();
   if (message.kind() == mcp::MessageKind::request) {
-    if (!legacy) return forbidden_request(call, message);
+    if (!legacy) {
+      drop("server_request");
+      // A ping wants nothing of anybody, and a listen has no end that its server could hold up.
+      const bool waits = !call.is_listen() && message.method() != "ping";
+      return waits ? fail(call, forbidden_request(server_, message)) : void();
+    }
     return group->session()->hear(std::move(message), &call);
   }
   if (message.kind() == mcp::MessageKind::notification)
@@ -199,6 +224,14 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   const bool no_such_method =
       message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
+  MessagesEnd so_far;
+  so_far.status = status;
+  if (parts_.sse.finds_revision(call, group, &message, so_far)) {
+    from.finish_quietly();
+    loop_.retire(std::move(call.messages));
+    left(call);
+    return parts_.sse.try_revision(call, *group);
+  }
   if (parts_.sse.may_try(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
@@ -220,30 +253,12 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   finish(call, std::move(message));
 }
 
+// What was to be an answer must not leave its caller waiting.
 void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
+  if (!fault.names_method() && !call.is_listen() && HttpMessages::is_broken_answer(fault, call.id))
+    return fail(call, broken_answer(server_, fault));
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session()) group->session()->refuse_malformed(fault);
-}
-
-void HttpCallTable::call_no_message(HttpCall& call, const mcp::MessageFault& fault) {
-  if (!call.is_listen() && HttpMessages::is_broken_answer(fault, call.id))
-    return fail_broken(call, "sent a broken answer: " + fault.text);
-  SessionGroup* group = group_of(call);
-  if (group != nullptr && group->session()) group->session()->hear_broken(fault);
-}
-
-// 2026-07-28 forbids it, and there is no way to answer over HTTP: a server that asks waits for ever. A ping
-// asks nothing of anybody, and a listen has no end that its server could hold up.
-void HttpCallTable::forbidden_request(HttpCall& call, const mcp::Message& request) {
-  drop("server_request");
-  if (call.is_listen() || request.method() == "ping") return;
-  fail_broken(call, fmt::format("sent its client the request {} during a call, which servers of {} must not",
-                                printable(request.method(), kMaxShownMethod), mcp::kNewestModern));
-}
-
-void HttpCallTable::fail_broken(HttpCall& call, const std::string& how) {
-  if (call.messages) call.messages->close();
-  fail(call, {EndReason::upstream_protocol, fmt::format("{} {}", server_.name, how)});
 }
 
 void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
@@ -317,6 +332,7 @@ void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
       !group->own_handshake && group->session()->state() == HttpSession::State::opening) {
     groups_.close_session(*group);
   }
+  if (call.messages) call.messages->close();
   loop_.retire(std::move(call.messages));
   call.fail(failure);
 }
@@ -332,7 +348,6 @@ void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure
 // The group, or their session, is over.
 void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure) {
   for (HttpCall* call : group.under_way()) {
-    if (call->messages) call->messages->close();
     fail(*call, failure);
   }
 }
@@ -361,8 +376,8 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
     return;  // a receipt: the answer comes on the session's stream
   // So it is with some servers of Streamable HTTP.
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
-  if (accepted && legacy && !call.is_listen() && group->session() && group->session()->hears_answers())
-    return;
+  HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
+  if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
@@ -399,6 +414,10 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
 
 void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
+  if (parts_.sse.finds_revision(call, group, nullptr, end)) {
+    left(call);
+    return parts_.sse.try_revision(call, *group);
+  }
   if (parts_.sse.may_try(call, group, end.status)) {
     left(call);
     return parts_.sse.try_again(call, *group, parts_.failures.of(end));
@@ -559,20 +578,12 @@ void HttpCallTable::cancel_task(const std::string& key, std::string_view params)
   if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
 }
 
-// A server guesses ids, which go up by one: of a call that it was not told there is no answer.
-HttpCall* HttpCallTable::call_in(const HttpSession& session, std::optional<int64_t> id) {
-  auto found = id ? calls_.find(*id) : calls_.end();
-  const bool is_known =
-      found != calls_.end() && found->second->group == session.group() && found->second->sent;
-  return is_known ? found->second : nullptr;
-}
-
 void HttpCallTable::broken(const HttpSession& session, const mcp::MessageFault& fault) {
   const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
   if (!found.is_answer) return;
   for (const std::string& raw : found.raw_ids) {
-    HttpCall* call = call_in(session, own_id(raw));
-    if (call != nullptr && !call->is_listen()) fail_broken(*call, "sent a broken answer: " + fault.text);
+    HttpCall* call = call_in(calls_, session, own_id(raw));
+    if (call != nullptr && !call->is_listen()) fail(*call, broken_answer(server_, fault));
   }
 }
 
@@ -581,7 +592,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   bool progress = message.kind() == mcp::MessageKind::notification;
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
-  HttpCall* named = call_in(session, id);
+  HttpCall* named = call_in(calls_, session, id);
   if (named == nullptr) {
     SessionGroup* group = groups_.find(session.group());
     if (!progress && id && cancels_.answered(message, *id)) return;

@@ -82,7 +82,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
   void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;
-  void call_no_message(HttpCall& call, const mcp::MessageFault& fault) override;
   void call_ended(HttpCall& call, const MessagesEnd& end) override;
 
  private:
@@ -95,9 +94,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   HttpRequest modern_request(const HttpCall& call, const Headers& forwarded);
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
-  void forbidden_request(HttpCall& call, const mcp::Message& request);
-  // The server breaks the protocol, as `how` says: its stream is closed.
-  void fail_broken(HttpCall& call, const std::string& how);
   // LostCallsOwner
   void finish(HttpCall& call, mcp::Message&& answer) override;
   void fail(HttpCall& call, const core::Failure& failure) override;
@@ -107,7 +103,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_again(HttpCall& call, const core::Failure& failure);
-  HttpCall* call_in(const HttpSession& session, std::optional<int64_t> id);
   void drop(std::string_view kind);
 
   const HttpParts parts_;

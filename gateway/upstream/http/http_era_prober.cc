@@ -142,7 +142,8 @@ void HttpEraProber::on_initialize_answer(const std::string& params, const std::o
   verdict.known = answer && answer->kind() == mcp::MessageKind::result;
   if (verdict.known) return decided(std::move(verdict), {});
   const bool is_first = params == mcp::bare_initialize_params();
-  const std::string revision = is_first ? other_revision(params, answer, end) : std::string();
+  const std::string revision =
+      is_first ? other_revision(params, answer ? &*answer : nullptr, end) : std::string();
   if (!revision.empty()) return try_initialize(with_handshake_revision(params, revision));
   if (silent_) no_evidence(*silent_);
 }

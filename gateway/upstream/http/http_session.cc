@@ -74,7 +74,9 @@ HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const co
         if (!is_ready()) return;
         owner_.on_session_checked(*this, verdict);
         if (is_ready() && settling_) settled();
-      }) {}
+      }) {
+  requests_.answers_come_on(stream_);
+}
 
 Headers HttpSession::headers(HttpVerb verb) const {
   return credentials_.headers(verb, credentials_.forwarded(), legacy_server_.revision);
@@ -86,15 +88,6 @@ void HttpSession::initialize(std::string_view params, IfRefused if_refused) {
   own_params_ = std::string(params);
   if_refused_ = if_refused;
   if (over_sse() && sse_.endpoint().empty()) return connect();  // it goes on when there is an endpoint
-  send_initialize();
-}
-
-void HttpSession::opening(const Headers& forwarded) {
-  state_ = State::opening;
-  credentials_.opened_with(forwarded);
-}
-
-void HttpSession::send_initialize() {
   opening(credentials_.forwarded());
   requests_.initialize(
       own_params_,
@@ -104,6 +97,11 @@ void HttpSession::send_initialize() {
       [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
         if (state_ == State::opening) handshake_answer(std::move(answer), end);
       });
+}
+
+void HttpSession::opening(const Headers& forwarded) {
+  state_ = State::opening;
+  credentials_.opened_with(forwarded);
 }
 
 void HttpSession::opened(const http::ResponseInfo& info) {
@@ -123,9 +121,9 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
     credentials_.set_id({});
   }
   if (other_revision_.empty()) {
-    other_revision_ = other_revision(own_params_, answer, end);
+    other_revision_ = other_revision(own_params_, answer ? &*answer : nullptr, end);
     own_params_ = with_handshake_revision(own_params_, other_revision_);
-    if (!other_revision_.empty()) return send_initialize();
+    if (!other_revision_.empty()) return initialize(own_params_, if_refused_);
   }
   state_ = State::fresh;
   core::Failure failure = refusal_of(server_, owner_, answer, end);
@@ -189,7 +187,7 @@ void HttpSession::on_sse_connected() {
   was_refused_.reset();
   state_ = State::fresh;
   owner_.on_session_speaks_sse();
-  if (!own_params_.empty()) return send_initialize();
+  if (!own_params_.empty()) return initialize(own_params_, if_refused_);
   owner_.on_session_free(*this);
 }
 
@@ -297,12 +295,11 @@ void HttpSession::on_stream_news(StreamNews news) {
 }
 
 void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
+  if (!fault.names_method()) {
+    requests_.broken_answer(fault);
+    return owner_.on_session_broken(*this, fault);
+  }
   post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
-}
-
-void HttpSession::hear_broken(const mcp::MessageFault& fault) {
-  requests_.broken_answer(fault);
-  owner_.on_session_broken(*this, fault);
 }
 
 void HttpSession::hear(mcp::Message message, HttpCall* call) {

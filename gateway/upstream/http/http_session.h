@@ -123,12 +123,9 @@ class HttpSession final : public ListenServer,
 
   // What the server said. `call`: on whose stream; null: on none.
   void hear(mcp::Message message, HttpCall* call) override;
-  // The server's request that is none.
+  // What the server sent that is no message: a request that is none is refused, and a broken answer ends its
+  // call.
   void refuse_malformed(const mcp::MessageFault& fault) override;
-  // Something on a stream that is no message.
-  void hear_broken(const mcp::MessageFault& fault) override;
-  // Answers to what was posted may come on the session's own stream.
-  bool hears_answers() const override { return is_ready() && (over_sse() || stream_.is_offered()); }
   // The server said that it does not know us.
   void lost();
   // Over: tells the server.
@@ -143,7 +140,6 @@ class HttpSession final : public ListenServer,
   void on_sse_connected() override;
   void on_sse_failed(const MessagesEnd& end) override;
   void on_sse_ended() override;
-  void send_initialize();
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void close_streams();
   void settled();

@@ -104,7 +104,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   if (!is_probe) return Refused{is_probe.error()};
   auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
-  call->turn = places_.shares().next_turn(call->request.account());
+  call->turn.take(places_.shares(), call->request.account());
   call->health_probe = *is_probe;
   const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_->is_current()) {
@@ -195,7 +195,7 @@ void HttpUpstream::pump_in_turns(const WaitLine<SessionGroup>& wanting) {
   std::vector<std::pair<uint64_t, std::string>> waiting;
   for (SessionGroup* group : wanting) {
     const HttpCall* first = group->queue().first();
-    waiting.emplace_back(first != nullptr ? first->turn : 0, group->key);
+    waiting.emplace_back(first != nullptr ? first->turn.number() : 0, group->key);
   }
   std::sort(waiting.begin(), waiting.end());
   while (!waiting.empty()) {
@@ -237,7 +237,7 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       break;
     }
     group.queue().take_first();
-    places_.shares().served(call.turn);
+    call.turn.served();
     if (!call.is_listen()) --most;
     calls_->send(group, call);
   }

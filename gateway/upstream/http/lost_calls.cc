@@ -124,7 +124,7 @@ void LostCalls::lost(SessionGroup& group) {
                   parts_.server.name)};
   for (HttpCall* call : group.under_way()) {
     if (parts_.groups.find(key) != &group) return;
-    if (!group.has(*call) || call->in_session != group.session_number()) continue;
+    if (call->list == nullptr || call->in_session != group.session_number()) continue;
     if (auto doubt = std::exchange(call->doubt, std::nullopt)) {
       if (!doubt->accepted) {
         again(*call, group);
@@ -145,7 +145,7 @@ void LostCalls::kept(SessionGroup& group) {
   const std::string key = group.key;
   for (HttpCall* call : group.under_way()) {
     if (parts_.groups.find(key) != &group) return;
-    if (!group.has(*call)) continue;
+    if (call->list == nullptr) continue;
     auto doubt = std::exchange(call->doubt, std::nullopt);
     if (doubt) said(*call, std::move(*doubt));
   }

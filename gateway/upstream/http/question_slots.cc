@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -85,10 +87,14 @@ void QuestionSlots::fill(mcp::Era era) {
     return true;
   });
   bool again = false;
+  std::set<std::pair<const Account*, std::string>> in_vain;  // one look for each caller
   for (HttpCall* call : std::deque<HttpCall*>(waiting_)) {
     if (std::find(waiting_.begin(), waiting_.end(), call) == waiting_.end()) continue;
     auto plan = planner_.plan(call->request, era);
-    again = (plan && make_room(*plan, *call)) || again;
+    if (!plan || in_vain.count({call->caller(), plan->key}) > 0) continue;
+    const bool made = make_room(*plan, *call);
+    if (!made) in_vain.emplace(call->caller(), plan->key);
+    again = again || made;
   }
   if (again) pump_.schedule();
   std::deque<HttpCall*> waiting = waiting_;

@@ -26,6 +26,11 @@ class ReopenPause {
   void opened() { opened_at_ = loop_.now(); }
   // It was lost, or did not even stand. False when too many were in a row.
   bool lost(First first);
+  // A session is lost. `useful`: its server had answered in it. True: neither had it in the one before.
+  bool is_useless_again(bool useful) {
+    useless_ = useful ? 0 : useless_ + 1;
+    return useless_ > 1;
+  }
   // None may be opened yet; `over` is called when it may.
   bool must_wait(std::function<void()> over);
 
@@ -34,7 +39,8 @@ class ReopenPause {
   const config::Server& server_;
   std::chrono::milliseconds opened_at_{0};
   std::chrono::milliseconds not_before_{0};
-  uint32_t losses_ = 0;  // in a row
+  uint32_t losses_ = 0;   // in a row
+  uint32_t useless_ = 0;  // likewise, before anything was answered in the session
   net::Timer wake_;
 };
 

@@ -44,7 +44,6 @@ class ServerStreamOwner {
   // What the server says. `call` is null: on no call's stream.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
-  virtual void hear_broken(const mcp::MessageFault& fault) = 0;
   virtual void on_stream_news(StreamNews news) = 0;
 
  protected:
@@ -80,7 +79,9 @@ class ServerStream final : public MessagesOwner {
   void on_messages_open(HttpMessages& from, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
-  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override { owner_.hear_broken(fault); }
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override {
+    owner_.refuse_malformed(fault);
+  }
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void open();
   void ask();

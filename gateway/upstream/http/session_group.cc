@@ -76,11 +76,6 @@ void SessionGroup::replay() {
   facade.tell_state_is_gone(session_->legacy_server(), scope_);
 }
 
-bool SessionGroup::note_lost(bool useful) {
-  useless_ = useful ? 0 : useless_ + 1;
-  return useless_ > 1;
-}
-
 // For a legacy client its session ends with the server's (behaviour.md 11). A session of Lineward's own is no
 // client's business.
 core::Failure SessionGroup::session_over() const {

@@ -65,7 +65,6 @@ class SessionGroup {
   void join(HttpCall& call);
   void sent(HttpCall& call);
   std::vector<HttpCall*> under_way() const { return calls_.all(); }
-  bool has(const HttpCall& call) const { return call.list == &calls_; }
 
   // Somebody calls, listens, or may come back.
   bool is_busy() const { return has_calls() || is_listened() || scope_ != nullptr; }
@@ -95,9 +94,6 @@ class SessionGroup {
   // changed where the server could not tell.
   void remember(const HttpCall& call);
   void replay();
-  // The session is lost. `useful`: its server had answered calls in it. True: so was the one before it, and
-  // the server had answered nothing in either.
-  bool note_lost(bool useful);
   // Why a call that needs the session that was lost has failed.
   core::Failure session_over() const;
 
@@ -145,7 +141,6 @@ class SessionGroup {
   std::chrono::milliseconds others_until_{0};
   bool unsettled_ = false;  // one that may ask is over, and no ping was answered since
   uint64_t opened_ = 0;     // sessions so far
-  uint32_t useless_ = 0;    // of them lost in a row before anything was answered in them
   bool revive_ = false;     // its client may be told something while it calls nothing
   ReopenPause reopening_;
   std::unique_ptr<HttpSession> session_;

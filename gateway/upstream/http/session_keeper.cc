@@ -209,7 +209,7 @@ void SessionKeeper::on_session_lost(HttpSession& session) {
   if (group->scope() != nullptr) group->scope()->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
   const std::string key = group->key;
-  const bool again_useless = group->note_lost(session.check().was_of_use());
+  const bool again_useless = group->reopening().is_useless_again(session.check().was_of_use());
   if (!group->replays()) {  // its client must initialise anew
     const core::Failure over = group->session_over();
     calls_.fail_queue(*group, over);

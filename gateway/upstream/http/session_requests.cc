@@ -8,6 +8,7 @@
 #include "log/log.h"
 #include "mcp/rewrite.h"
 #include "upstream/http/session_credentials.h"
+#include "upstream/http/server_stream.h"
 #include "upstream/shared/own_id.h"
 #include "upstream/shared/own_limits.h"
 
@@ -103,7 +104,7 @@ void SessionRequests::ask(std::string_view method, std::string_view params, Answ
   SubRequestPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
   plan.option = "timeouts.request";
   plan.session = session_;
-  plan.answered_elsewhere = owner_.hears_answers();
+  plan.answered_elsewhere = stream_ != nullptr && stream_->is_offered();
   plan.late = std::move(late);
   sub_requests_.run(std::move(plan));
 }

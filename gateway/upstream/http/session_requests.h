@@ -22,14 +22,13 @@ namespace lineward::upstream {
 
 class HttpCall;
 class SessionCredentials;
+class ServerStream;
 
 class SessionRequestsOwner {
  public:
   virtual int64_t next_id() = 0;
   virtual bool is_ready() const = 0;
   virtual bool over_sse() const = 0;
-  // Answers may come on a stream of the session, not of their request.
-  virtual bool hears_answers() const = 0;
   virtual SessionCredentials& credentials() = 0;
   // A POST of this session, to where it wants them. `as`: what is forwarded with it; null: what it remembers.
   virtual HttpRequest request(std::string body, const Headers* as = nullptr) const = 0;
@@ -53,6 +52,9 @@ class SessionRequests {
   ~SessionRequests() { lifetime_.end(); }
   SessionRequests(const SessionRequests&) = delete;
   SessionRequests& operator=(const SessionRequests&) = delete;
+
+  // Answers may come on this stream of the session, not on their request's.
+  void answers_come_on(const ServerStream& stream) { stream_ = &stream; }
 
   // None of these calls back from inside.
   // The handshake, within timeouts.startup. `opened`: the response to it has begun; not over HTTP+SSE.
@@ -95,6 +97,7 @@ class SessionRequests {
   const config::Server& server_;
   SessionRequestsOwner& owner_;
   const uint64_t session_;
+  const ServerStream* stream_ = nullptr;
   std::map<int64_t, Asked> asked_;  // whose answers come on the one stream
   net::Lifetime lifetime_;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "log/log.h"
+#include "upstream/http/handshake_revision.h"
 
 namespace lineward::upstream {
 
@@ -20,6 +21,24 @@ bool SseFallback::may_try(const HttpCall& call, const SessionGroup* group, int s
          call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
          group != nullptr && !group->plain && !group->own_handshake && group->session() &&
          !group->session()->over_sse();
+}
+
+bool SseFallback::finds_revision(HttpCall& call, const SessionGroup* group, const mcp::Message* answer,
+                                 const MessagesEnd& end) const {
+  const bool is_clients_own = call.request.method == Method::initialize && group != nullptr &&
+                              !group->plain && !group->own_handshake && group->session() &&
+                              !group->session()->over_sse();
+  if (era_.is_modern() || !is_clients_own || !call.revision.empty()) return false;
+  call.revision = other_revision(call.request.message.raw(mcp::Field::params), answer, end, Named::only);
+  return !call.revision.empty();
+}
+
+void SseFallback::try_revision(HttpCall& call, SessionGroup& group) {
+  group.queue().put_back(call);
+  groups_.close_session(group);
+  groups_.open_session(group, HttpSession::Transport::streamable_http);
+  group.replaced();
+  groups_.want(group);
 }
 
 void SseFallback::try_again(HttpCall& call, SessionGroup& group, core::Failure refused) {

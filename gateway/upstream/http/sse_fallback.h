@@ -29,6 +29,11 @@ class SseFallback {
   // A call that Streamable HTTP refused with this status may have met such a server. `group`: the call's, or
   // null.
   bool may_try(const HttpCall& call, const SessionGroup* group, int status) const;
+  // A client's own `initialize` whose refusal names another revision is to be tried with that, once.
+  bool finds_revision(HttpCall& call, const SessionGroup* group, const mcp::Message* answer,
+                      const MessagesEnd& end) const;
+  // Makes that call again. It is not under way any more.
+  void try_revision(HttpCall& call, SessionGroup& group);
   // Makes the call again over HTTP+SSE. It is not under way any more; `refused`: what Streamable HTTP said.
   void try_again(HttpCall& call, SessionGroup& group, core::Failure refused);
   // No session came of it: ends the call that was to be tried, if that is why there was to be one.

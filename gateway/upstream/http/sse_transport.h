@@ -23,7 +23,6 @@ class SseTransportOwner {
   // As ServerStreamOwner's.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
-  virtual void hear_broken(const mcp::MessageFault& fault) = 0;
   // There is an endpoint.
   virtual void on_sse_connected() = 0;
   // There will be none: its `fault` says why.
@@ -53,7 +52,9 @@ class SseTransport final : public MessagesOwner {
   void on_messages_open(HttpMessages& from, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
-  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override { owner_.hear_broken(fault); }
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override {
+    owner_.refuse_malformed(fault);
+  }
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void fail(HttpFault fault);

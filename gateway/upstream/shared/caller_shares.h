@@ -103,10 +103,28 @@ class CallerShares {
   uint64_t served_ = 0;
 };
 
+// Of one call. It is taken once, and served when the call is on its way to the server.
+class CallTurn {
+ public:
+  void take(CallerShares& shares, const AccountPtr& account) {
+    shares_ = &shares;
+    number_ = shares.next_turn(account);
+  }
+  void served() {
+    if (shares_ != nullptr) shares_->served(number_);
+  }
+  friend bool operator<(const CallTurn& a, const CallTurn& b) { return a.number_ < b.number_; }
+  uint64_t number() const { return number_; }
+
+ private:
+  CallerShares* shares_ = nullptr;
+  uint64_t number_ = 0;
+};
+
 // Into a queue, behind the calls whose turn comes before.
 template <class Call>
 void join_by_turn(std::deque<Call*>& queue, Call& call) {
-  auto later = [](uint64_t turn, const Call* other) { return turn < other->turn; };
+  auto later = [](const auto& turn, const Call* other) { return turn < other->turn; };
   queue.insert(std::upper_bound(queue.begin(), queue.end(), call.turn, later), &call);
 }
 

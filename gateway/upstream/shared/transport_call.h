@@ -25,7 +25,7 @@ class TransportCall : public core::OwnedCall, public ListenCall {
   int64_t id = 0;     // the id the server knows
   OpenQuestions open_questions;
   CallerShares::Place place;  // of its caller; a listen has none
-  uint64_t turn = 0;          // when it is sent, among those that wait (CallerShares)
+  CallTurn turn;              // when it is sent, among those that wait
   // Since when it waits for its client; nothing: it does not.
   std::optional<std::chrono::milliseconds> parked_since;
   const Account* caller() const { return Account::caller_of(request.account()).get(); }

@@ -44,8 +44,9 @@ void InstanceCalls::free_place(PendingCall& entry) {
   if (std::exchange(entry.counts, false)) count(-1);
 }
 
-void InstanceCalls::handed_over(const StdioCall& call, core::Handover how) {
+void InstanceCalls::handed_over(StdioCall& call, core::Handover how) {
   const bool counts = how == core::Handover::in_flight;
+  call.parked_since = counts ? std::nullopt : std::optional(loop_.now());
   PendingCall* entry = find(call.id);
   if (entry == nullptr || entry->counts == counts) return;
   entry->counts = counts;

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/node_slabs.h"
 #include "config/config.h"
@@ -79,7 +80,11 @@ class InstanceCalls {
   // Of a cancelled one: only its id is remembered.
   void free_place(PendingCall& entry);
   // A parked call takes no place.
-  void handed_over(const StdioCall& call, core::Handover how);
+  void handed_over(StdioCall& call, core::Handover how);
+
+  // Lines of the server that were of no use to any client, since they were taken last.
+  void note_useless() { ++useless_; }
+  uint64_t take_useless() { return std::exchange(useless_, 0); }
 
   size_t in_flight() const { return in_flight_; }
   // Nothing that a caller waits for; Lineward's own listens keep no process.
@@ -131,6 +136,7 @@ class InstanceCalls {
   // Whose calls were answered, and whose of those that may ask.
   LateCallers late_;
   LateCallers late_askers_;
+  uint64_t useless_ = 0;
   bool unsettled_ = false;
 };
 

@@ -63,18 +63,6 @@ void InstanceGroup::enqueue(StdioCall& call) {
   owner_.schedule_pump(*this);
 }
 
-// A process that several callers share is nobody's, but for the time of a call that needs it for itself.
-const Account* InstanceGroup::caller_of(const StdioCall& call) const {
-  return caller_ || !asks(call) ? caller_.get() : call.caller();
-}
-
-const Account* InstanceGroup::next_caller() const {
-  if (caller_ || !plan_.exclusive) return caller_.get();
-  auto first =
-      std::find_if(queue_.begin(), queue_.end(), [this](const StdioCall* call) { return asks(*call); });
-  return first == queue_.end() ? nullptr : (*first)->caller();
-}
-
 void InstanceGroup::withdraw(StdioCall& call) {
   std::erase(queue_, &call);
   listens_.close(call);
@@ -129,7 +117,7 @@ bool InstanceGroup::pump(size_t most) {
     }
     remember(call);
     listens_.asked();
-    owner_.served(call);
+    call.turn.served();
     if (!call.is_listen()) --most;
     instance->send(call);
   }
@@ -199,9 +187,11 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
   if (more) {
+    // A process that several callers share is nobody's, but for the time of a call that needs it for itself.
+    const Account* whose = caller_ || !asks(call) ? caller_.get() : call.caller();
     // How many there may be for calls that take turns is a matter of room, which somebody else may have to
     // make.
-    more = (plan_.most > 1 || active() < plan_.most) && start_instance(caller_of(call)) != nullptr;
+    more = (plan_.most > 1 || active() < plan_.most) && start_instance(whose) != nullptr;
     full = full || (!more && without_room_since_ != milliseconds::max());
   }
   if (more) ++coming_up;
@@ -291,25 +281,6 @@ StdioInstance* InstanceGroup::start_instance(const Account* whose) {
   owner_.health().start_begun();
   instances_.back()->start();
   return instances_.back().get();
-}
-
-StdioInstance* InstanceGroup::oldest_idle() const {
-  return is_lived_in() ? nullptr : oldest_of_living();
-}
-
-StdioInstance* InstanceGroup::oldest_of_living() const {
-  return queue_.empty() && !listens_.need_server() ? oldest_without_call() : nullptr;
-}
-
-StdioInstance* InstanceGroup::oldest_without_call() const {
-  StdioInstance* oldest = nullptr;
-  for (const auto& instance : instances_) {
-    if (!instance->calls().is_idle()) continue;
-    if (!queue_.empty() && !instance->is_ready()) continue;  // it comes up for one of these
-    if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
-      oldest = instance.get();
-  }
-  return oldest;
 }
 
 void InstanceGroup::end_idle(milliseconds longer_than) {
@@ -492,7 +463,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
-    return instance.useless_line();
+    return instance.calls().note_useless();
   }
   if (method == Method::cancelled || method == Method::elicitation_complete) {
     if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
@@ -503,7 +474,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-  instance.useless_line();
+  instance.calls().note_useless();
 }
 
 // Lists and URIs are listened to; the rest is the session's.

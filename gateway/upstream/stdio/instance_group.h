@@ -52,8 +52,6 @@ class GroupOwner {
   // `initialize`: true when that session's calls go on as those of modern clients, and its group is closed.
   virtual bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) = 0;
   virtual bool room_in_flight() const = 0;
-  // This call is on its way.
-  virtual void served(const StdioCall& call) = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
   virtual void schedule_pump(InstanceGroup& group) = 0;  // this one wants something
@@ -115,31 +113,21 @@ class InstanceGroup final : public InstanceOwner {
   bool is_lived_in() const {
     return (scope_ != nullptr && scope_->is_lived_in()) || (kept_from_ > 0 && calls_ >= kept_from_);
   }
-  // What its processes keep is called by a name or a principal, whose clients cannot be told that it is gone.
-  bool keeps_names() const { return kept_from_ > 0; }
-  // The turn of its first call.
-  uint64_t next_turn() const {
-    return queue_.empty() ? std::numeric_limits<uint64_t>::max() : queue_.front()->turn;
-  }
-  // Calls that may ask have a process for themselves, whoever makes them.
-  bool takes_turns() const { return plan_.exclusive; }
-  // Whose call gets its next process: its own caller's, or that of the first call that needs one for itself;
-  // null: it is not known.
-  const Account* next_caller() const;
-  // Its processes.
-  const std::vector<std::unique_ptr<StdioInstance>>& processes() const { return instances_; }
-  // For how long the session behind it was not used; nothing: it is in use, or there is none.
-  std::optional<std::chrono::milliseconds> unused_for() const {
-    return scope_ == nullptr ? std::nullopt : scope_->unused_for();
+  // What has to be known of it where processes are given out (process_room.h).
+  struct View {
+    const Account* caller;  // as caller()
+    bool keeps_names;       // its processes have state that a name or a principal stands for
+    bool takes_turns;       // calls that may ask have a process for themselves, whoever makes them
+    core::ScopeOwner* scope;
+    const LegacyListens& listens;
+    const std::deque<StdioCall*>& queue;
+    const std::vector<std::unique_ptr<StdioInstance>>& processes;
+  };
+  View view() const {
+    return {caller_.get(), kept_from_ > 0, plan_.exclusive, scope_, listens_, queue_, instances_};
   }
   // Since when it has been waiting for room; max: it does not wait.
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
-  // The idle process that was used longest ago, or null.
-  StdioInstance* oldest_idle() const;
-  // The same, though it is somebody's; not where somebody listens or waits for it.
-  StdioInstance* oldest_of_living() const;
-  // The same, though somebody waits for it: its caller has more than its share.
-  StdioInstance* oldest_without_call() const;
   void end_idle(std::chrono::milliseconds longer_than);
 
   // InstanceOwner
@@ -165,7 +153,6 @@ class InstanceGroup final : public InstanceOwner {
   // `claimed` counts the processes that come up for calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
   StdioInstance* start_instance(const Account* whose);
-  const Account* caller_of(const StdioCall& call) const;
   void replace_expired();
   size_t active() const;  // processes that take calls, or will
   StdioInstance* ready_instance() const;

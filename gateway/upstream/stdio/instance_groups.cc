@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kReapEvery{5000};
 
+// Of its first call.
+uint64_t next_turn(const InstanceGroup& group) {
+  const auto& queue = group.view().queue;
+  return queue.empty() ? std::numeric_limits<uint64_t>::max() : queue.front()->turn.number();
+}
+
 }  // namespace
 
 InstanceGroups::InstanceGroups(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
@@ -66,8 +72,8 @@ void InstanceGroups::leave_line() {
 std::vector<InstanceGroup*> InstanceGroups::line() const {
   std::vector<InstanceGroup*> line(wanting_.begin(), wanting_.end());
   std::stable_sort(line.begin(), line.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
-    return std::tuple(!a->is_lived_in(), a->without_room_since(), a->next_turn()) <
-           std::tuple(!b->is_lived_in(), b->without_room_since(), b->next_turn());
+    return std::tuple(!a->is_lived_in(), a->without_room_since(), next_turn(*a)) <
+           std::tuple(!b->is_lived_in(), b->without_room_since(), next_turn(*b));
   });
   return line;
 }

@@ -30,7 +30,7 @@ bool is_of_listens(const mcp::Message& message) {
 }  // namespace
 
 void InstanceInbox::read(json::Text line) {
-  if (line.bytes.find_first_not_of(" \t") == std::string::npos) return owner_.on_useless_line();
+  if (line.bytes.find_first_not_of(" \t") == std::string::npos) return calls_.note_useless();
   auto message = mcp::Message::parse(std::move(line));
   if (!message) return broken_line(message.error());
   owner_.on_message();
@@ -45,7 +45,7 @@ void InstanceInbox::read(json::Text line) {
 void InstanceInbox::drop(std::string_view kind) {
   if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
   log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
-  owner_.on_useless_line();
+  calls_.note_useless();
 }
 
 // A line that is no message. Banners are skipped; what was meant as an answer must not leave its caller
@@ -86,7 +86,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
 // It names a method, so it answers nobody.
 void InstanceInbox::refuse_malformed(const mcp::MessageFault& fault) {
   drop("malformed");
-  if (!fault.raw_id.empty() && !owner_.is_down())
+  if (!fault.raw_id.empty())
     wire_.answer_server(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
@@ -103,14 +103,13 @@ void InstanceInbox::response(mcp::Message&& message) {
 
 void InstanceInbox::request(mcp::Message message) {
   if (message.method() == "ping") {
-    owner_.on_useless_line();
+    calls_.note_useless();
     return wire_.answer_server(
         fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
   }
   if (is_modern()) {
     // 2026-07-28 stdio forbids it; an answer keeps the server from waiting for ever.
     drop("server_request");
-    if (owner_.is_down()) return;
     return wire_.answer_server(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
                                                   "servers of this revision do not send requests"));
   }

@@ -30,8 +30,6 @@ class InboxOwner {
   // A legacy server's request, or a notification that names no call. `only`: the one call it can belong to,
   // where there is exactly one.
   virtual void on_unclaimed(mcp::Message message, StdioCall* only) = 0;
-  // A line came that is of no use to any client.
-  virtual void on_useless_line() = 0;
   virtual bool is_down() const = 0;
 
  protected:

@@ -11,6 +11,41 @@
 namespace lineward::upstream {
 
 using std::chrono::milliseconds;
+using View = InstanceGroup::View;
+
+namespace {
+
+// Whose call gets its next process: its own caller's, or that of the first call that needs one for itself;
+// null: it is not known.
+const Account* next_caller(const View& group) {
+  if (group.caller != nullptr || !group.takes_turns) return group.caller;
+  auto asks = [](const StdioCall* call) { return mcp::may_ask(call->request.method); };
+  auto first = std::find_if(group.queue.begin(), group.queue.end(), asks);
+  return first == group.queue.end() ? nullptr : (*first)->caller();
+}
+
+// The process without a call that was used longest ago; not one that comes up for a call that waits.
+StdioInstance* oldest_without_call(const View& group) {
+  StdioInstance* oldest = nullptr;
+  for (const auto& instance : group.processes) {
+    if (!instance->calls().is_idle() || (!group.queue.empty() && !instance->is_ready())) continue;
+    if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
+      oldest = instance.get();
+  }
+  return oldest;
+}
+
+// The same where nobody waits, nor listens.
+StdioInstance* oldest_idle(const View& group) {
+  return group.queue.empty() && !group.listens.need_server() ? oldest_without_call(group) : nullptr;
+}
+
+bool unused_for(const View& group, milliseconds time) {
+  const auto unused = group.scope == nullptr ? std::nullopt : group.scope->unused_for();
+  return unused && *unused >= time;
+}
+
+}  // namespace
 
 void ProcessRoom::count_anew() {
   count_.reset();
@@ -23,10 +58,11 @@ ProcessCount& ProcessRoom::count() {
   count_->running = groups_.leaving() + spares_.size();
   for (const auto& [key, group] : groups_.all()) {
     count_->running += group->instances();
-    for (const auto& instance : group->processes()) {
+    const View view = group->view();
+    for (const auto& instance : view.processes) {
       const StdioCall* call = instance->calls().exclusive_call();
-      const Account* whose = group->caller();
-      if (whose == nullptr && call != nullptr && group->takes_turns()) whose = call->caller();
+      const Account* whose = view.caller;
+      if (whose == nullptr && call != nullptr && view.takes_turns) whose = call->caller();
       ProcessCount::OfCaller& its = count_->of_caller[whose];
       ++its.running;
       if (call != nullptr && call == instance->calls().only_parked()) ++its.parked;
@@ -46,7 +82,7 @@ bool ProcessRoom::is_lent(const Account* whose) {
 }
 
 bool ProcessRoom::is_beyond_share(const InstanceGroup& group) {
-  const Account* whose = group.next_caller();
+  const Account* whose = next_caller(group.view());
   if (whose == nullptr) return false;
   auto found = count().of_caller.find(whose);
   return found != count_->of_caller.end() && has_share(whose, found->second);
@@ -62,7 +98,7 @@ bool ProcessRoom::another_waits(const Account* whose) const {
 bool ProcessRoom::take_spare(const InstanceGroup& asking, const Account* whose) {
   if (spares_.size() == 0) return false;
   ProcessCount::OfCaller& its = count().of_caller[whose];
-  if (has_share(whose, its) && (asking.keeps_names() || another_waits(whose))) return false;
+  if (has_share(whose, its) && (asking.view().keeps_names || another_waits(whose))) return false;
   ++its.running;  // it runs already, as nobody's
   return true;
 }
@@ -72,7 +108,7 @@ Room ProcessRoom::take(const InstanceGroup& asking, const Account* whose) {
   // Who has its share makes room with its own, and goes beyond it only where that can be taken back.
   ProcessCount::OfCaller& its = all.of_caller[whose];
   const bool full = has_share(whose, its);
-  const bool may_borrow = !asking.keeps_names() && !another_waits(whose);
+  const bool may_borrow = !asking.view().keeps_names && !another_waits(whose);
   if (all.running < server_.instances && (!full || may_borrow)) {
     ++all.running;
     ++its.running;
@@ -112,9 +148,11 @@ StdioInstance* ProcessRoom::idle_one(const InstanceGroup& asking, const Account*
   };
   for (const auto& [key, group] : groups_.all()) {
     if (!may_go(*group)) continue;
-    older(group->oldest_idle(), nobodys);
-    if (nobodys == nullptr && group->unused_for().value_or(milliseconds(-1)) >= server_.reclaim_after)
-      older(group->oldest_of_living(), unused);
+    if (!group->is_lived_in()) {
+      older(oldest_idle(group->view()), nobodys);
+    } else if (nobodys == nullptr && unused_for(group->view(), server_.reclaim_after)) {
+      older(oldest_idle(group->view()), unused);
+    }
   }
   return nobodys != nullptr ? nobodys : unused;
 }
@@ -123,9 +161,10 @@ StdioInstance* ProcessRoom::idle_one(const InstanceGroup& asking, const Account*
 StdioInstance* ProcessRoom::lent_one(const InstanceGroup& asking) {
   StdioInstance* oldest = nullptr;
   for (const auto& [key, group] : groups_.all()) {
-    if (group.get() == &asking || group->keeps_names() || group->instances() == 0) continue;
-    if (!is_lent(group->next_caller())) continue;
-    StdioInstance* one = group->oldest_without_call();
+    const View view = group->view();
+    if (group.get() == &asking || view.keeps_names || view.processes.empty()) continue;
+    if (!is_lent(next_caller(view))) continue;
+    StdioInstance* one = oldest_without_call(view);
     if (one == nullptr) continue;
     if (oldest == nullptr || one->record().last_used < oldest->record().last_used) oldest = one;
   }
@@ -140,8 +179,9 @@ bool ProcessRoom::end_parked_one(const Account* whose) {
   StdioCall* oldest = nullptr;
   ProcessCount& all = count();
   for (const auto& [key, group] : groups_.all()) {
-    if (group->keeps_names()) continue;
-    for (const auto& instance : group->processes()) {
+    const View view = group->view();
+    if (view.keeps_names) continue;
+    for (const auto& instance : view.processes) {
       StdioCall* call = instance->calls().only_parked();
       if (call == nullptr || call->caller() == nullptr || call->caller() == whose) continue;
       if (all.of_caller[call->caller()].parked <= kept) continue;

@@ -10,7 +10,7 @@ namespace {
 
 // So many are started in one turn of the server's, which lasts so long: nothing tells when they are there.
 constexpr size_t kInATurn = 4;
-constexpr std::chrono::milliseconds kTurn{500};
+constexpr std::chrono::milliseconds kSpareTurn{500};
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void SparePool::fill(size_t room) {
     if (!turn_.is_held()) {
       started_ = 0;
       turn_.take(spawner_.own_starts(), net::StartLine::Order::last, [this] {
-        turn_timer_.start(kTurn, [this] {
+        turn_timer_.start(kSpareTurn, [this] {
           turn_.leave();
           owner_.schedule_pump();
         });

@@ -49,7 +49,6 @@ void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   const bool parked = how == core::Handover::parked;
   owner_ = &owner;
-  parked_since = parked ? std::optional(upstream_.now()) : std::nullopt;
   if (instance != nullptr) instance->calls().handed_over(*this, how);
   place.parked(parked);
   if (!is_listen()) count(!parked);

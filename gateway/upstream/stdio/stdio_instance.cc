@@ -128,16 +128,6 @@ void StdioInstance::stop(const ProcessEnd& why) {
   process_.stop(why);
 }
 
-void StdioInstance::useless_line() {
-  if (is_down() || !flood_.is_over(1, loop_.now())) return;
-  cancels_.write_now();
-  process_.kill({mcp::EndReason::upstream_protocol,
-                 fmt::format("flooded its output: lines that are no messages, or belong to nothing "
-                             "({} at once, then {} a second)",
-                             LineFlood::kBurst, LineFlood::kPerSecond),
-                 {}});
-}
-
 // ---- what it says ----
 
 void StdioInstance::on_answer(PendingCall&& entry, mcp::Message&& message) {

@@ -67,8 +67,6 @@ class StdioInstance final : public ProcessOwner,
   // A spare gets its purpose.
   void adopt(InstanceOwner& owner, std::string group, InstancePlan plan);
   void stop(const ProcessEnd& why) override;
-  // It sent something that is of no use to any client; one that floods is ended.
-  void useless_line();
 
   State state() const { return handshake_.state(); }
   bool is_ready() const override { return state() == State::ready; }
@@ -105,7 +103,10 @@ class StdioInstance final : public ProcessOwner,
  private:
   // ProcessOwner
   void on_process_started() override { handshake_.process_started(); }
-  void on_process_line(json::Text line) override { inbox_.read(std::move(line)); }
+  void on_process_line(json::Text line) override {
+    inbox_.read(std::move(line));
+    process_.count_useless(calls_.take_useless());
+  }
   void on_process_down(const ProcessEnd& end) override;
   void on_process_gone() override;
   void on_process_writable() override { tell_free(); }
@@ -120,7 +121,6 @@ class StdioInstance final : public ProcessOwner,
   void on_unclaimed(mcp::Message message, StdioCall* only) override {
     owner_->on_instance_message(*this, std::move(message), only);
   }
-  void on_useless_line() override { useless_line(); }
   bool is_down() const override { return state() == State::down; }
   // HandshakeOwner
   void on_handshake_done() override { owner_->on_instance_ready(*this); }
@@ -147,7 +147,6 @@ class StdioInstance final : public ProcessOwner,
   LowestLogLevel level_;
   InstanceExpiry expiry_;
   net::Timer lifetime_timer_;
-  LineFlood flood_;
   uint64_t sent_ = 0;  // calls of clients, listens aside
 };
 

@@ -177,6 +177,15 @@ void StdioProcess::kill(const ProcessEnd& why) {
   if (!watch.gone() && child_) child_->signal(net::TreeSignal::kill);
 }
 
+void StdioProcess::count_useless(uint64_t lines) {
+  if (lines == 0 || down_ || !flood_.is_over(lines, loop_.now())) return;
+  kill({mcp::EndReason::upstream_protocol,
+        fmt::format("flooded its output: lines that are no messages, or belong to nothing ({} at once, then "
+                    "{} a second)",
+                    LineFlood::kBurst, LineFlood::kPerSecond),
+        {}});
+}
+
 void StdioProcess::stdout_end() {
   if (out_ended_) return;
   out_ended_ = true;

@@ -51,6 +51,8 @@ class StdioProcess {
   void stop(const ProcessEnd& why);
   // The same without waiting for anything.
   void kill(const ProcessEnd& why);
+  // So many lines of it were of no use to any client; one that floods is ended.
+  void count_useless(uint64_t lines);
   bool down() const { return down_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
   const std::string& last_stderr() const { return last_words_.text(); }
@@ -105,6 +107,7 @@ class StdioProcess {
   uint64_t stderr_budget_ = 0;  // bytes still logged in this second
   std::chrono::milliseconds stderr_second_{0};
   uint64_t stderr_dropped_ = 0;
+  LineFlood flood_;
   StderrFlood stderr_flood_;
   bool exited_ = false;
   bool out_ended_ = false;

@@ -123,7 +123,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
-  call->turn = places_.shares().next_turn(call->request.account());
+  call->turn.take(places_.shares(), call->request.account());
   call->half_open_probe = needs_start;
   const bool needs_verdict = !call->request.of_session();
   if (needs_verdict && !era_.is_current()) {
@@ -193,8 +193,11 @@ void StdioUpstream::pump() {
   bool without_room = false;
   // A call that fails may start others and so add groups: they are not in this line. A group that is closed
   // meanwhile lives until the end of the turn, and has nothing left to pump.
-  groups_.pump_wanting([&](const InstanceGroup& group) { return room_.is_beyond_share(group); },
-                       [this] { return places_in_flight(); },
+  auto places = [this]() -> size_t {
+    const size_t most = server_.limits.max_in_flight;
+    return most > in_flight_ ? most - in_flight_ : 0;
+  };
+  groups_.pump_wanting([&](const InstanceGroup& group) { return room_.is_beyond_share(group); }, places,
                        [&](InstanceGroup& group, size_t most) {
                          const bool wants_more = group.pump(most);
                          without_room = without_room || group.without_room_since() != milliseconds::max();

@@ -58,7 +58,6 @@ class StdioUpstream final : public core::Upstream,
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
-  std::chrono::milliseconds now() const { return loop_.now(); }
 
   // GroupOwner
   StdioHealth& health() override { return health_; }
@@ -72,7 +71,6 @@ class StdioUpstream final : public core::Upstream,
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
-  void served(const StdioCall& call) override { places_.shares().served(call.turn); }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }

@@ -91,3 +91,29 @@ TEST_CASE("limits are called as their options are") {
     CHECK(known);
   }
 }
+
+TEST_CASE("a family of many samples is written in pieces, under one head") {
+  core::MetricSnapshot metrics;
+  core::MetricFamily& family = metrics.families.emplace_back();
+  family.name = "lineward_many";
+  family.help = "Many.";
+  for (int i = 0; i < 450; ++i)
+    family.points.push_back({{{"number", std::to_string(i)}}, 1.0, {}, {}});
+  for (const MetricFormat format : {MetricFormat::classic, MetricFormat::open_metrics}) {
+    MetricsWriter writer(metrics, format);
+    size_t pieces = 0;
+    while (writer.write_more())
+      ++pieces;
+    CHECK(pieces == 3);
+    const std::string text = writer.take();
+    auto count = [&text](std::string_view what) {
+      size_t found = 0;
+      for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+        ++found;
+      return found;
+    };
+    CHECK(count("# HELP") == 1);
+    CHECK(count("# TYPE") == 1);
+    CHECK(count("lineward_many{number=") == 450);
+  }
+}

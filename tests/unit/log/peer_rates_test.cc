@@ -19,8 +19,8 @@ struct World {
   milliseconds now{1000};
   Rate peer{3, 1}, all{100, 10};
   PeerRates rates{{"upstream", "remote"},
-                  [this](Level, std::string_view event, std::span<const std::string> peer, uint64_t lines) {
-                    told.push_back({std::string(event), peer[0], peer[1], lines});
+                  [this](Level, std::string_view event, std::span<const std::string> whose, uint64_t lines) {
+                    told.push_back({std::string(event), whose[0], whose[1], lines});
                   }};
 
   World() {

@@ -77,7 +77,7 @@ TEST_CASE("callers take turns, and the calls of one in their order") {
   CallerShares shares;
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
   struct Call {
-    uint64_t turn;
+    CallTurn turn;
     std::string name;
   };
   std::deque<Call> calls;
@@ -86,13 +86,16 @@ TEST_CASE("callers take turns, and the calls of one in their order") {
   auto comes = [&](const AccountPtr& whose, const std::string& name) {
     places.push_back(std::make_unique<CallerShares::Place>());
     places.back()->take(shares, whose);
-    join_by_turn(queue, calls.emplace_back(Call{shares.next_turn(whose), name}));
+    Call& call = calls.emplace_back();
+    call.name = name;
+    call.turn.take(shares, whose);
+    join_by_turn(queue, call);
   };
   auto served = [&](size_t count) {
     std::string names;
     for (; count > 0; --count) {
       names += queue.front()->name + " ";
-      shares.served(queue.front()->turn);
+      queue.front()->turn.served();
       queue.pop_front();
     }
     return names;

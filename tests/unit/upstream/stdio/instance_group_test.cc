@@ -83,7 +83,6 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
     if (doubts_era) refused.clear();
   }
   bool room_in_flight() const override { return in_flight < most_in_flight; }
-  void served(const StdioCall&) override {}
   bool stopping() const override { return false; }
   void schedule_pump() override {
     stdio.loop.defer(lifetime, [this] { group->pump(); });

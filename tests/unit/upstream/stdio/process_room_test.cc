@@ -35,7 +35,6 @@ struct World final : GroupOwner, StdioHealthOwner {
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   bool room_in_flight() const override { return true; }
-  void served(const StdioCall&) override {}
   bool stopping() const override { return false; }
   void schedule_pump() override {}
   void schedule_pump(InstanceGroup&) override {}

@@ -1,0 +1,52 @@
+// What the client on stdio was asked and has not answered: when its input ends, no answer comes any more.
+//
+// Owned by the StdioFront.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mcp/errors.h"
+#include "mcp/message.h"
+
+namespace lineward::client {
+
+class ClientQuestions {
+ public:
+  // A line for the client that no request awaits. The id of the question in it, where no answer can come.
+  std::optional<std::string> note(const std::string& line) {
+    if (line.find("\"id\"") == std::string::npos) return std::nullopt;
+    auto message = mcp::Message::parse(line, json::kDepthCeiling);
+    if (!message || message->kind() != mcp::MessageKind::request) return std::nullopt;
+    std::string raw_id(message->raw(mcp::Field::id));
+    if (over_) return raw_id;
+    if (ids_.size() < kMost) ids_.push_back(std::move(raw_id));
+    return std::nullopt;
+  }
+  void answered(std::string_view raw_id) {
+    if (ids_.empty()) return;
+    const std::string id = mcp::canonical_id(raw_id);
+    std::erase_if(ids_, [&](const std::string& one) { return mcp::canonical_id(one) == id; });
+  }
+  // The input has ended: the ids of those that are open.
+  std::vector<std::string> end() {
+    over_ = true;
+    return std::exchange(ids_, {});
+  }
+  // What their server is answered.
+  static std::optional<mcp::Message> refusal(std::string_view raw_id) {
+    auto message = mcp::Message::parse(
+        mcp::error_message(raw_id, mcp::kInternalError, "the client has ended its input and cannot answer"));
+    return message ? std::optional(std::move(*message)) : std::nullopt;
+  }
+
+ private:
+  static constexpr size_t kMost = 256;  // of one session, as in exchange/session_link.cc
+  std::vector<std::string> ids_;        // JSON text
+  bool over_ = false;
+};
+
+}  // namespace lineward::client
