@@ -63,6 +63,11 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) 
   return stream;
 }
 
+ByteStream::ByteStream(Loop& loop)
+    : loop_(loop),
+      flush_later_(
+          loop, [](void* self) { static_cast<ByteStream*>(self)->flush(); }, this) {}
+
 ByteStream::~ByteStream() {
   close();
 }

@@ -51,6 +51,9 @@ SignalWatch::SignalWatch(Loop&, int signal, std::function<void()> arrived) : arr
 
 void ignore_signals(std::initializer_list<int>) {}
 
+void hold_signals(std::initializer_list<int>) {}
+void take_signals(std::initializer_list<int>) {}
+
 void reap_children() {}
 
 // ---- nothing to watch ----

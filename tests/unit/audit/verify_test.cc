@@ -76,6 +76,11 @@ void check_altered_at(size_t at) {
     Verdict verdict = verified({path});
     INFO(one.name << " at " << at);
     // Of a beginning that was cut off the first one that is left is named.
+    if (at == 0 && one.name == std::string("swapped with the next one")) {
+      REQUIRE_FALSE(verdict.whole());
+      CHECK(verdict.findings[0].seq == 2);
+      continue;
+    }
     if (at == 0 && one.name == std::string("taken out")) {
       REQUIRE(verdict.found == 1);
       CHECK(verdict.findings[0].seq == 2);
@@ -177,7 +182,8 @@ TEST_CASE("files are put in their order, and one that is missing is missed") {
   CHECK(gap.findings[0].seq == 31);
   CHECK(gap.findings[0].file == files[2]);
   Verdict tail = verified({files[1], files[2]});
-  CHECK(tail.whole());
+  REQUIRE(tail.found == 1);  // these files were cut in the middle, not rotated
+  CHECK(tail.findings[0].seq == 31);
   REQUIRE(tail.notes.size() == 1);
   CHECK(tail.notes[0].text.find("1 to 30") != std::string::npos);
   CHECK_FALSE(verified({files[0], files[0], files[1], files[2]}).whole());

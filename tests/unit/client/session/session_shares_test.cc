@@ -63,8 +63,10 @@ TEST_CASE(
   const std::string second = all[1]->id;
   CHECK(world.open(world.a) == nullptr);
   CHECK(world.ended.empty());
-  REQUIRE(world.open(world.b) != nullptr);
+  client::Session* of_b = world.open(world.b);
+  REQUIRE(of_b != nullptr);
   CHECK(world.ended == std::vector<std::string>{second});
+  ++of_b->exchanges;
   CHECK(world.open(world.b) == nullptr);  // what is within its share stays
   CHECK(world.ended.size() == 1);
 }
