@@ -12,7 +12,7 @@ namespace lineward::admin {
 namespace {
 
 // What one piece of a scrape may take of the loop.
-constexpr std::chrono::nanoseconds kPiece{2'000'000};
+constexpr std::chrono::nanoseconds kReadingSlice{2'000'000};
 
 PlainResponse worker_is_stuck() {
   return plain_text(503, "a worker does not answer: its event loop stands still\n");
@@ -57,10 +57,10 @@ void OpsServer::go_on() {
 
 // True: each who is served has a page.
 bool OpsServer::read_and_write() {
-  const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(kPiece.count());
+  const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(kReadingSlice.count());
   if (reading_) {
     bool all = false;
-    if (!sources_.workers.paused([&] { all = reading_->read_for(kPiece); })) {
+    if (!sources_.workers.paused([&] { all = reading_->read_for(kReadingSlice); })) {
       reading_.reset();
       answer_all([](MetricFormat) { return worker_is_stuck(); });
       return false;

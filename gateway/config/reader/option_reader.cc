@@ -34,7 +34,7 @@ bool says(const Node& node, std::string_view word) {
 }
 
 // The values that ask for what happens anyway.
-bool is_harmless(std::string_view path, const Node& value) {
+bool is_harmless_option(std::string_view path, const Node& value) {
   if (path == "mcpServers.*.restart.policy") return says(value, "always");
   return false;
 }
@@ -78,7 +78,7 @@ void OptionReader::set(const Option& option, const Node& node, Server& server) {
 bool OptionReader::not_built(const std::string& path, const Member& member) {
   for (const Later& later : kLater) {
     if (later.path != path) continue;
-    if (is_harmless(path, member.value)) return true;
+    if (is_harmless_option(path, member.value)) return true;
     Diagnostic& diagnostic = values_.add(
         "not-built", fmt::format("'{}' is not built yet: {}", spell_target("mcpServers.*", path), later.what),
         member);
