@@ -240,8 +240,7 @@ class Reader {
         if (!name.empty()) server.env.emplace_back(name, "${env:" + name + "}");
       }
     } else if (one.key == "tools") {
-      remark(server.name,
-             "tools (the client's list of approved tools) is left out");
+      remark(server.name, "tools (the client's list of approved tools) is left out");
     } else if (one.key == "bearer_token_env_var") {
       server.headers.emplace_back("Authorization", "Bearer ${env:" + one.value.text + "}");
     } else if (one.key == "env_http_headers") {

@@ -37,7 +37,8 @@ using nlohmann::json;
 constexpr const char* kDoctorHelp = "lineward doctor --help";
 constexpr const char* kDoctorFooter =
     "Reads the configuration, looks at this machine, and starts each server for a moment. No process is\n"
-    "left running. Ends with 1 when something is wrong, with 0 when nothing is, or only what may make trouble.\n"
+    "left running. Ends with 1 when something is wrong, with 0 when nothing is, or only what may make "
+    "trouble.\n"
     "\n"
     "Examples\n"
     "  lineward doctor\n"

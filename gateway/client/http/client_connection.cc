@@ -50,6 +50,19 @@ http::RequestFault by_limit(core::Limit limit, http::RequestFault fault) {
   return fault;
 }
 
+http::RequestFault too_late(const config::Listen& limits, Phase phase) {
+  const bool head = phase == Phase::in_head;
+  const std::chrono::milliseconds limit = head ? limits.head_timeout : limits.read_timeout;
+  return by_limit(head ? core::Limit::head_timeout : core::Limit::read_timeout,
+                  {408, fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
+                                    limit.count())});
+}
+
+void count_request(const http::RequestHead& head, int status, std::chrono::milliseconds took) {
+  --core::stats().http_active;
+  core::stats().http_requests.observe(head.method, status, std::chrono::duration<double>(took).count());
+}
+
 }  // namespace
 
 ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
@@ -128,10 +141,6 @@ std::optional<std::chrono::milliseconds> ClientConnection::idle_for() const {
 
 bool ClientConnection::may_keep_alive() const {
   return !unread_ && parser_.head().keep_alive && !handler_.draining();
-}
-
-void ClientConnection::learn_facts() {
-  facts_ = HeadFacts(head());
 }
 
 void ClientConnection::on_data(std::string_view bytes) {
@@ -287,16 +296,10 @@ void ClientConnection::arm() {
   std::chrono::milliseconds limit = limits_.idle_timeout;
   if (phase == Phase::in_head) limit = limits_.head_timeout;
   if (phase == Phase::in_body) limit = limits_.read_timeout;
-  timer_.start(limit, [this] { too_late(); });
-}
-
-void ClientConnection::too_late() {
-  if (timed_ == Phase::idle) return close();
-  const bool head = timed_ == Phase::in_head;
-  const std::chrono::milliseconds limit = head ? limits_.head_timeout : limits_.read_timeout;
-  refuse(by_limit(head ? core::Limit::head_timeout : core::Limit::read_timeout,
-                  {408, fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
-                                    limit.count())}));
+  timer_.start(limit, [this] {
+    if (timed_ == Phase::idle) return close();
+    refuse(too_late(limits_, timed_));
+  });
 }
 
 void ClientConnection::refuse(const http::RequestFault& fault) {
@@ -340,17 +343,9 @@ void ClientConnection::write(std::string bytes) {
   if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) handler_.on_full();
 }
 
-// A stream that broke off before its end counts as 499, as nginx has it.
-void ClientConnection::count_request(int status) {
-  if (!busy_) return;
-  --core::stats().http_active;
-  core::stats().http_requests.observe(parser_.head().method, status,
-                                      std::chrono::duration<double>(loop_.now() - request_at_).count());
-}
-
 void ClientConnection::reply_finished(bool keep_alive, int status) {
   reply_ = nullptr;
-  count_request(status);
+  if (busy_) count_request(head(), status, loop_.now() - request_at_);
   busy_ = false;
   if (!keep_alive || handler_.draining()) return linger();
   parser_.next_request();
@@ -385,7 +380,8 @@ void ClientConnection::linger() {
 
 void ClientConnection::close() {
   if (!stream_) return;
-  count_request(499);
+  // A stream that broke off before its end counts as 499, as nginx has it.
+  if (busy_) count_request(head(), 499, loop_.now() - request_at_);
   busy_ = false;
   timer_.stop();
   stream_->close();

@@ -76,7 +76,7 @@ class ClientConnection final : private net::StreamOwner {
   const AccountPtr& account() const { return account_; }
   const http::RequestHead& head() const { return parser_.head(); }  // of the request being answered
   HeadFacts& facts() {                                              // of this head
-    if (facts_.number != head().number) learn_facts();
+    if (facts_.number != head().number) facts_ = HeadFacts(head());
     return facts_;
   }
   // Whether several callers come on it.
@@ -119,14 +119,11 @@ class ClientConnection final : private net::StreamOwner {
   bool had_its_turn();
   void begin();
   void arm();
-  void too_late();
   void refuse(const http::RequestFault& fault);
-  void learn_facts();
   void note_held();
   void use_account(AccountPtr account);
   void linger();
   void watch_writes();
-  void count_request(int status);
   void close();
 
   net::Loop& loop_;

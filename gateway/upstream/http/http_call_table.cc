@@ -86,6 +86,28 @@ HttpCall* call_in(const Calls& calls, const HttpSession& session, std::optional<
   return is_known ? found->second : nullptr;
 }
 
+HttpRequest modern_call(const HttpCall& call, const SharedHeaders& ours, ModernLines& lines,
+                        const Headers& forwarded) {
+  HttpRequest request;
+  if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
+    request.shared_headers = &ours;
+    request.lines = SpareTexts::take(256);
+    lines.append(request.lines, call.request.message, call.request.headers);
+  } else {
+    request.headers = ours.all();
+    add_all(request.headers, forwarded);
+    add_modern_headers(request.headers, call.request.message, call.request.headers);
+  }
+  request.body = mcp::request_for_upstream(call.request.message, call.id);
+  return request;
+}
+
+template <class Calls>
+bool is_one_of(const Calls& calls, const HttpCall& call) {
+  auto entry = calls.find(call.id);
+  return entry != calls.end() && entry->second == &call;
+}
+
 }  // namespace
 
 HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
@@ -101,11 +123,6 @@ HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
-}
-
-bool HttpCallTable::is_under_way(const HttpCall& call) const {
-  auto entry = calls_.find(call.id);
-  return entry != calls_.end() && entry->second == &call;
 }
 
 void HttpCallTable::stop() {
@@ -148,25 +165,11 @@ void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
   const Headers forwarded = forwarded_headers(server_, call.request.headers);
-  HttpRequest request = group.era == mcp::Era::modern ? modern_request(call, forwarded)
-                                                      : session_request(group, call, forwarded);
+  HttpRequest request = group.era == mcp::Era::modern
+                            ? modern_call(call, post_headers_, modern_lines_, forwarded)
+                            : session_request(group, call, forwarded);
   call.messages =
       std::make_unique<HttpMessages>(parts_.pool, std::move(request), server_.limits.max_message_bytes, call);
-}
-
-HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& forwarded) {
-  HttpRequest request;
-  if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
-    request.shared_headers = &post_headers_;
-    request.lines = SpareTexts::take(256);
-    modern_lines_.append(request.lines, call.request.message, call.request.headers);
-  } else {
-    request.headers = post_headers_.all();
-    add_all(request.headers, forwarded);
-    add_modern_headers(request.headers, call.request.message, call.request.headers);
-  }
-  request.body = mcp::request_for_upstream(call.request.message, call.id);
-  return request;
 }
 
 HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
@@ -503,14 +506,14 @@ bool HttpCallTable::has_session(const HttpCall& call) {
 // A call that waits for its client takes no place in flight.
 void HttpCallTable::park(HttpCall& call) {
   if (call.is_listen() || std::exchange(call.parked, true)) return;
-  if (!is_under_way(call)) return;
+  if (!is_one_of(calls_, call)) return;
   --in_flight_;
   parts_.pump.schedule();
 }
 
 void HttpCallTable::unpark(HttpCall& call) {
   if (call.is_listen() || !std::exchange(call.parked, false)) return;
-  if (!is_under_way(call)) return;
+  if (!is_one_of(calls_, call)) return;
   ++in_flight_;
   parts_.pump.schedule();
 }
@@ -531,7 +534,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
     groups_.note_served(*group);  // it may never have been sent
   }
   if (call.is_listen()) groups_.close_listen(call);
-  const bool under_way = is_under_way(call);
+  const bool under_way = is_one_of(calls_, call);
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent) {

@@ -90,8 +90,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   void cancel_task(const std::string& group, std::string_view params) override;
 
   SessionGroup* group_of(const HttpCall& call) const;
-  bool is_under_way(const HttpCall& call) const;
-  HttpRequest modern_request(const HttpCall& call, const Headers& forwarded);
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
   // LostCallsOwner

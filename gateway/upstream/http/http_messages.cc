@@ -10,9 +10,9 @@
 #include "log/excerpt.h"
 #include "log/log.h"
 #include "log/printable.h"
+#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/shared/own_id.h"
-#include "mcp/errors.h"
 
 namespace lineward::upstream {
 namespace {

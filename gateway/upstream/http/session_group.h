@@ -84,8 +84,6 @@ class SessionGroup {
   void opened();
   void replaced() { ++opened_; }
   uint64_t session_number() const { return opened_; }
-  // Whether there is something to initialise a session with, other than a client's own request.
-  bool can_initialize() const { return facade.has_handshake(); }
   // When the next one may be opened.
   ReopenPause& reopening() { return reopening_; }
   // A new session is opened although nobody calls: its client may be told something there.

@@ -104,7 +104,7 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
       calls_.fail_queue(group, *full);
       return false;
     }
-    if (!first && !group.can_initialize()) {
+    if (!first && !group.facade.has_handshake()) {
       calls_.fail_queue(group, {EndReason::upstream_protocol,
                                 fmt::format("this session was never initialised by {}", server_.name)});
       return false;

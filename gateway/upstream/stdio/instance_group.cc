@@ -32,6 +32,29 @@ uint32_t kept_from(const config::Server& server) {
   }
 }
 
+using Instances = std::vector<std::unique_ptr<StdioInstance>>;
+
+StdioInstance* newest_ready(const Instances& instances) {
+  for (auto instance = instances.rbegin(); instance != instances.rend(); ++instance) {
+    if ((*instance)->state() == StdioInstance::State::ready) return instance->get();
+  }
+  return nullptr;
+}
+
+// Processes that take calls, or will.
+size_t active_of(const Instances& instances) {
+  size_t sum = 0;
+  for (const auto& instance : instances)
+    sum += instance->expiry().retires ? 0 : 1;
+  return sum;
+}
+
+// Of a client's own session: what the next process is told again.
+void remember_own(LegacyFacade& facade, const StdioCall& call) {
+  if (call.request.method != Method::initialize) return facade.remember(call.request);
+  facade.keep_handshake(std::string(call.request.message.raw(Field::params)), call.request.account());
+}
+
 }  // namespace
 
 InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
@@ -115,7 +138,7 @@ bool InstanceGroup::pump(size_t most) {
       if (plan_.per_call) loop_.defer(lifetime_, [this, instance] { on_instance_free(*instance); });
       continue;
     }
-    remember(call);
+    if (session_) remember_own(facade_, call);
     listens_.asked();
     call.turn.served();
     if (!call.is_listen()) --most;
@@ -143,11 +166,8 @@ bool InstanceGroup::pump(size_t most) {
 }
 
 // The newest: an older one may be about to be replaced.
-StdioInstance* InstanceGroup::ready_instance() const {
-  for (auto instance = instances_.rbegin(); instance != instances_.rend(); ++instance) {
-    if ((*instance)->state() == StdioInstance::State::ready) return instance->get();
-  }
-  return nullptr;
+bool InstanceGroup::has_ready() const {
+  return newest_ready(instances_) != nullptr;
 }
 
 StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
@@ -191,7 +211,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
     const Account* whose = caller_ || !asks(call) ? caller_.get() : call.caller();
     // How many there may be for calls that take turns is a matter of room, which somebody else may have to
     // make.
-    more = (plan_.most > 1 || active() < plan_.most) && start_instance(whose) != nullptr;
+    more = (plan_.most > 1 || active_of(instances_) < plan_.most) && start_instance(whose) != nullptr;
     full = full || (!more && without_room_since_ != milliseconds::max());
   }
   if (more) ++coming_up;
@@ -208,12 +228,6 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
 }
 
 // What the server must be told again by a process that takes over.
-void InstanceGroup::remember(const StdioCall& call) {
-  if (!session_) return;
-  if (call.request.method != Method::initialize) return facade_.remember(call.request);
-  facade_.keep_handshake(std::string(call.request.message.raw(Field::params)), call.request.account());
-}
-
 // What a ready legacy process need not be asked: who it is, and the listens it does not know.
 bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
   if (!own_handshake()) return false;
@@ -229,7 +243,7 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
 }
 
 void InstanceGroup::forward(const mcp::Message& message) {
-  StdioInstance* instance = ready_instance();
+  StdioInstance* instance = newest_ready(instances_);
   if (instance == nullptr) return;
   // A shared process hears no single client: legacy ones would take its session's state apart, and modern
   // ones have no notification that an old server knows.
@@ -403,13 +417,6 @@ void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_vie
   owner_.schedule_pump(*this);
 }
 
-size_t InstanceGroup::active() const {
-  size_t sum = 0;
-  for (const auto& instance : instances_)
-    sum += instance->expiry().retires ? 0 : 1;
-  return sum;
-}
-
 // The new one comes first where somebody listens; the old one goes when its calls are answered.
 void InstanceGroup::replace_expired() {
   std::vector<StdioInstance*> expired;
@@ -418,12 +425,12 @@ void InstanceGroup::replace_expired() {
   }
   replacing_ = !expired.empty();
   for (StdioInstance* old : expired) {
-    StdioInstance* next = ready_instance();
+    StdioInstance* next = newest_ready(instances_);
     if (next != nullptr && next->expiry().is_expired()) next = nullptr;
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
     if (listened && next == nullptr && !of_one_session()) {
       // Where no second one may run the old one has to make room.
-      if (active() > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
+      if (active_of(instances_) > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
       if (start_instance(caller_.get()) != nullptr) {
         moves_.moved();
         continue;

@@ -94,7 +94,7 @@ class InstanceGroup final : public InstanceOwner {
   bool in_line = false;  // wait_line.h
 
   size_t instances() const { return instances_.size(); }
-  bool has_ready() const { return ready_instance() != nullptr; }
+  bool has_ready() const;
   // How long until it may be tried again, when its last processes came to nothing; 0: now.
   std::chrono::milliseconds pause() const {
     return instances_.empty() && loop_.now() < not_before_ ? not_before_ - loop_.now()
@@ -154,10 +154,7 @@ class InstanceGroup final : public InstanceOwner {
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
   StdioInstance* start_instance(const Account* whose);
   void replace_expired();
-  size_t active() const;  // processes that take calls, or will
-  StdioInstance* ready_instance() const;
   bool handled_here(StdioInstance& instance, StdioCall& call);
-  void remember(const StdioCall& call);
   void restore(StdioInstance& instance);
   void fail_queue(const core::Failure& failure);
 

@@ -22,6 +22,11 @@ core::Failure stopping_now() {
   return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
 }
 
+// `stopped` hears once that no process is left.
+void end_if_gone(const InstanceGroups& groups, const StdioEraProber& prober, std::function<void()>& stopped) {
+  if (stopped && groups.leaving() == 0 && !prober.is_busy()) std::exchange(stopped, nullptr)();
+}
+
 bool has_process_for(const core::CallRequest& request, mcp::Era era, CallerGrouping& grouping,
                      const InstanceGroups& groups) {
   auto plan = grouping.of(request, era);
@@ -91,7 +96,7 @@ void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& 
 }
 
 void StdioUpstream::on_prober_free() {
-  check_stopped();
+  end_if_gone(groups_, prober_, stopped_);
   era_.prober_free();
 }
 
@@ -212,7 +217,7 @@ void StdioUpstream::pump() {
 void StdioUpstream::instance_gone(StdioInstance& instance) {
   if (!groups_.free_gone(instance)) return;
   schedule_pump();  // it made room
-  check_stopped();
+  end_if_gone(groups_, prober_, stopped_);
 }
 
 void StdioUpstream::instance_lost() {
@@ -255,11 +260,7 @@ void StdioUpstream::stop(std::function<void()> done) {
     call->fail(stopping_now());
   groups_.close_all("the gateway is stopping");
   prober_.stop();
-  loop_.defer(lifetime_, [this] { check_stopped(); });
-}
-
-void StdioUpstream::check_stopped() {
-  if (stopped_ && groups_.leaving() == 0 && !prober_.is_busy()) std::exchange(stopped_, nullptr)();
+  loop_.defer(lifetime_, [this] { end_if_gone(groups_, prober_, stopped_); });
 }
 
 // ---- for people and probes ----

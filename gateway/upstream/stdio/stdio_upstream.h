@@ -94,15 +94,9 @@ class StdioUpstream final : public core::Upstream,
   // The era in which this request is served. A server that speaks both serves legacy sessions itself, also
   // one that is kept in front: each is tried so until one was refused.
   mcp::Era era_for(const core::CallRequest& request);
-  // Calls that may be sent beside those in flight.
-  size_t places_in_flight() const {
-    const size_t most = server_.limits.max_in_flight;
-    return most > in_flight_ ? most - in_flight_ : 0;
-  }
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
   void pump();
-  void check_stopped();
 
   net::Loop& loop_;
   const config::Server& server_;

@@ -77,7 +77,9 @@ struct Replica {
   Session& open(const std::string& headers = {}, const std::string& principal = "alice") {
     Session* opened = nullptr;
     ask(
-        headers, [&](auto& from) { opened = sessions.open(from, "s", client::SessionDirectory::Opener::client); }, "/mcp", principal);
+        headers,
+        [&](auto& from) { opened = sessions.open(from, "s", client::SessionDirectory::Opener::client); },
+        "/mcp", principal);
     REQUIRE(opened != nullptr);
     return *opened;
   }
@@ -183,7 +185,9 @@ TEST_CASE("one session too many is not opened, and its client is told by which l
   Session& session = only.open();
   session.exchanges = 1;  // it is not idle
   Session* more = &session;
-  only.ask({}, [&](auto& from) { more = only.sessions.open(from, "s", client::SessionDirectory::Opener::client); });
+  only.ask({}, [&](auto& from) {
+    more = only.sessions.open(from, "s", client::SessionDirectory::Opener::client);
+  });
   CHECK(more == nullptr);
   CHECK(only.requests.client.received().find("listen.maxSessions") == std::string::npos);
   const auto asked = mcp::Message::parse(R"({"jsonrpc":"2.0","id":7,"method":"initialize"})");

@@ -149,7 +149,7 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   SessionGroup group(loop, server, plan, listens);
 
   CHECK_FALSE(group.replays());
-  CHECK_FALSE(group.can_initialize());
+  CHECK_FALSE(group.facade.has_handshake());
   CHECK(group.session_over().session_over);
   core::CallRequest request;
   request.message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").value();
@@ -167,7 +167,7 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   group.revive();
   CHECK_FALSE(group.wants_pump());  // there is nothing to initialise it with yet
   group.facade.keep_handshake(R"({"protocolVersion":"2025-06-18"})", nullptr);
-  CHECK(group.can_initialize());
+  CHECK(group.facade.has_handshake());
   group.revive();
   CHECK(group.wants_pump());
   group.opened();
