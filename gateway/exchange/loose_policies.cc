@@ -34,6 +34,7 @@ std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arri
   const std::string method = arrival.message.method();  // the message may become another
   plugin::RequestFacts facts = plugin::facts_of(*arrival.from);
   name_message(facts, arrival.message, method);
+  facts.rate_limited_status = status_of(mcp::EndReason::rate_limited, *arrival.from, legacy);
   auto refusal =
       plugins->loose(facts, arrival.message, plugin::Direction::to_server, place_of(arrival.from->upstream));
   if (!refusal) return std::nullopt;

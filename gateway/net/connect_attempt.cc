@@ -9,7 +9,7 @@ namespace lineward::net {
 namespace {
 
 // A server may have nothing to say for hours, and be there all the same.
-constexpr milliseconds kQuiet{15000};
+constexpr milliseconds kQuiet{5000};
 
 }  // namespace
 

@@ -50,6 +50,7 @@ struct Refusal {
 
 // What is known of an exchange from its first byte. The views live as long as the exchange.
 struct RequestFacts {
+  int rate_limited_status = 429;  // HTTP: what a refusal by a rate limit is sent with (errors.legacyStatus)
   std::string_view call_id;
   std::string_view upstream;
   std::string_view endpoint;  // what the client addressed: the same, or the path of many servers as one

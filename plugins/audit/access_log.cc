@@ -179,7 +179,9 @@ void AccessLog::on_loose_end(const plugin::RequestFacts& facts, const plugin::Re
   values.set(F::reason, mcp::name(reason));
   if (refusal != nullptr)
     values.set(F::code, int64_t{refusal->code != 0 ? refusal->code : mcp::row(reason).code});
-  if (!facts.on_stdio) values.set(F::status, int64_t{refusal == nullptr ? 202 : mcp::row(reason).code});
+  int64_t status = refusal == nullptr ? 202 : mcp::row(reason).code;
+  if (reason == EndReason::rate_limited) status = facts.rate_limited_status;
+  if (!facts.on_stdio) values.set(F::status, status);
   values.set(F::bytes_in, static_cast<int64_t>(facts.bytes_in));
   values.set(F::era, facts.era == mcp::Era::modern ? "modern" : "legacy");
   values.set(F::revision, facts.revision, 32);
