@@ -44,7 +44,29 @@ StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const confi
       spares_(loop, spawner, server, *this),
       room_timer_(loop),
       pump_later_(
-          loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {}
+          loop,
+          [](void* it) {
+            auto& self = *static_cast<StdioUpstream*>(it);
+            self.room_.count_anew();
+            bool without_room = false;
+            // A call that fails may start others and so add groups: they are not in this line. A group that
+            // is closed meanwhile lives until the end of the turn, and has nothing left to pump.
+            auto places = [&self]() -> size_t {
+              const size_t most = self.server_.limits.max_in_flight;
+              return most > self.in_flight_ ? most - self.in_flight_ : 0;
+            };
+            self.groups_.pump_wanting(
+                [&](const InstanceGroup& group) { return self.room_.is_beyond_share(group); }, places,
+                [&](InstanceGroup& group, size_t most) {
+                  const bool wants_more = group.pump(most);
+                  without_room = without_room || group.without_room_since() != milliseconds::max();
+                  return wants_more;
+                });
+            if (without_room && !self.room_timer_.running())
+              self.room_timer_.start(kLookForRoom, [&self] { self.schedule_pump(); });
+            if (self.spares_.size() < self.server_.pool.prewarm) self.spares_.fill(self.room_.for_spares());
+          },
+          this) {}
 
 StdioUpstream::~StdioUpstream() {
   lifetime_.end();
@@ -191,25 +213,6 @@ void StdioUpstream::withdraw(StdioCall& call) {
 void StdioUpstream::schedule_pump(InstanceGroup& group) {
   groups_.want(group);
   schedule_pump();
-}
-
-void StdioUpstream::pump() {
-  room_.count_anew();
-  bool without_room = false;
-  // A call that fails may start others and so add groups: they are not in this line. A group that is closed
-  // meanwhile lives until the end of the turn, and has nothing left to pump.
-  auto places = [this]() -> size_t {
-    const size_t most = server_.limits.max_in_flight;
-    return most > in_flight_ ? most - in_flight_ : 0;
-  };
-  groups_.pump_wanting([&](const InstanceGroup& group) { return room_.is_beyond_share(group); }, places,
-                       [&](InstanceGroup& group, size_t most) {
-                         const bool wants_more = group.pump(most);
-                         without_room = without_room || group.without_room_since() != milliseconds::max();
-                         return wants_more;
-                       });
-  if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
-  if (spares_.size() < server_.pool.prewarm) spares_.fill(room_.for_spares());
 }
 
 // ---- processes ----

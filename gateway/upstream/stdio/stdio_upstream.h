@@ -96,7 +96,6 @@ class StdioUpstream final : public core::Upstream,
   mcp::Era era_for(const core::CallRequest& request);
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(StdioCall& call);
-  void pump();
 
   net::Loop& loop_;
   const config::Server& server_;
