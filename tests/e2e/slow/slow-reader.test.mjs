@@ -41,7 +41,7 @@ async function start(t, era, tools, { strangers = false } = {}) {
     served,
     cancels,
     session,
-    stalled: (id, name, meta) => stalled(t, served.url, headers(name), call(era, id, name, meta)),
+    stalled: (id, name, meta, more) => stalled(t, served.url, { ...headers(name), ...more }, call(era, id, name, meta)),
     async quick(id) {
       const body = call(era, id, 'quick');
       const began = performance.now();
@@ -132,7 +132,8 @@ describe('clients that read slowly, or not at all', () => {
       const { served, stalled, quick: another } = await start(t, era, { quick, large });
       const wanted = `{"jsonrpc":"2.0","id":7,"result":${result}}`;
 
-      const plain = stalled('7', 'large');
+      // Whoever takes streams gets one after a second, and a sanitizer may need that long.
+      const plain = stalled('7', 'large', '', { Accept: 'application/json' });
       await eventually(() => /target=large .*reason=ok/.test(served.stderr()), 'the end of the call');
       await another(1);
       const answer = bodyOf(await plain.readUntil(']}}', 96 * 1024, 60_000));
