@@ -20,9 +20,9 @@ namespace lineward::cli {
 struct Invocation {
   enum class Command : uint8_t { none, run, validate, version };
   Command command = Command::none;
-  std::string config_file;                   // empty: the server came on the command line
-  config::Config config;                     // flags, environment, file and defaults merged
-  std::function<config::LoadResult()> load;  // reads the file again; empty where there is none
+  std::string config_file;  // empty: the server came on the command line
+  config::Config config;    // flags, environment, file and defaults merged
+  config::ReadAgain load;   // reads the file again; empty where there is none
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool colour = false;  // on stderr

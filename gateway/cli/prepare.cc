@@ -193,9 +193,10 @@ void print_findings(const config::LoadResult& result, const Flags& flags, const 
 }
 
 // For a reload: what prepare_run made of the file, once more.
-config::LoadResult load_again(const std::string& file, config::LoadOptions options,
-                              const std::string& server) {
+config::LoadResult load_again(const std::string& file, config::LoadOptions options, const std::string& server,
+                              std::set<std::string> running) {
   options.look_at_plugins = false;
+  options.running = std::move(running);
   config::LoadResult result = config::load_file(file, options);
   if (!result.ok() || result.config.listen.address != kStdio) return result;
   std::string fault = choose_server(server, result.config);
@@ -292,8 +293,9 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
     if (!fault.empty()) return bad_usage(around.err, fault, help);
   }
   if (!invocation.config_file.empty() && invocation.config_file != "-") {
-    invocation.load = [file = invocation.config_file, load, server = flags.server] {
-      return load_again(file, load, server);
+    invocation.load = [file = invocation.config_file, load,
+                       server = flags.server](std::set<std::string> running) {
+      return load_again(file, load, server, std::move(running));
     };
   }
   invocation.exit_with_upstream = flags.exit_with_upstream;

@@ -23,6 +23,10 @@ std::string supported_versions() {
 
 }  // namespace
 
+bool is_initialize_result(const Message& answer) {
+  return answer.kind() == MessageKind::result && !answer.text(Field::result_protocol_version).empty();
+}
+
 LegacyServer read_initialize_result(std::string_view result) {
   LegacyServer server;
   server.info = R"({"name":"unknown","version":"0"})";

@@ -18,6 +18,10 @@ namespace lineward::mcp {
 struct LegacyServer : ServerSelf {
   std::string revision;
 };
+// Whether an answer to `initialize` is the result that the schema demands: with a protocolVersion. A server
+// that answers every method alike does not speak the era.
+bool is_initialize_result(const Message& answer);
+
 LegacyServer read_initialize_result(std::string_view result);
 // What its texts take.
 inline size_t bytes_of(const LegacyServer& server) {

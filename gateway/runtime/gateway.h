@@ -29,9 +29,9 @@ namespace lineward {
 
 struct RunOptions {
   std::string version;
-  std::string revision;                      // of the source
-  std::string source;                        // where the configuration came from, for the first line
-  std::function<config::LoadResult()> load;  // reads it again; empty where there is no file
+  std::string revision;    // of the source
+  std::string source;      // where the configuration came from, for the first line
+  config::ReadAgain load;  // reads it again; empty where there is no file
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool quiet = false;

@@ -91,8 +91,7 @@ double unix_time() {
 
 }  // namespace
 
-Reloader::Reloader(WorkerDirectory& workers, const bool& draining, std::function<config::LoadResult()> load,
-                   std::string file)
+Reloader::Reloader(WorkerDirectory& workers, const bool& draining, config::ReadAgain load, std::string file)
     : workers_(workers), draining_(draining), load_(std::move(load)), file_(std::move(file)) {
   counts_.last_ok_at = unix_time();
 }
@@ -151,7 +150,10 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   if (!load_)
     return refused(dry_run,
                    "this gateway was started without a configuration file: there is none to read again");
-  config::LoadResult loaded = load_();
+  std::set<std::string> running;
+  for (const config::Server& server : config().servers)
+    running.insert(server.name);
+  config::LoadResult loaded = load_(std::move(running));
   // Saved half-way: what follows brings another event.
   if (by == kWatch && loaded.ok() && loaded.text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));

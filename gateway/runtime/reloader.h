@@ -35,8 +35,7 @@ struct ReloadEvents {
 class Reloader final : public admin::ReloadApi {
  public:
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.
-  Reloader(WorkerDirectory& workers, const bool& draining, std::function<config::LoadResult()> load,
-           std::string file);
+  Reloader(WorkerDirectory& workers, const bool& draining, config::ReadAgain load, std::string file);
 
   admin::ReloadReport reload(bool dry_run, std::string_view by) override;
   const admin::ReloadCounts& counts() const override { return counts_; }
@@ -74,7 +73,7 @@ class Reloader final : public admin::ReloadApi {
   WorkerDirectory& workers_;
   const bool& draining_;
   std::vector<std::shared_ptr<plugin::PluginSet>> plugins_;  // of each worker, while they change
-  std::function<config::LoadResult()> load_;
+  config::ReadAgain load_;
   std::string file_;
   ReloadEvents events_;
   admin::ReloadCounts counts_;

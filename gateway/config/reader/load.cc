@@ -206,7 +206,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
                       options.plugins);
-    reader.read(document.root, options.as_client_file || is_client_file(document.root, syntax));
+    const bool client_file = options.as_client_file || is_client_file(document.root, syntax);
+    reader.read(document.root, client_file, options.running);
     result.left_out = reader.left_out();
     defaults = reader.defaults();
     result.config.together = defaults;

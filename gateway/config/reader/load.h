@@ -2,6 +2,8 @@
 // environment, file, default.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,9 @@ struct LoadOptions {
   bool read_files = true;
   // Read as a client's own file (config/reader/tree_reader.h), whatever it looks like.
   bool as_client_file = false;
+  // At a reload: the names of the servers that run now. An entry of a client's own file that has one of these
+  // names and is wrong is an error, as everywhere else, and not left out: a typing error ends no server.
+  std::set<std::string> running;
   // Files that options of plugins name are looked at. Not at a reload: what has not changed goes on with what
   // it read before.
   bool look_at_plugins = true;
@@ -50,6 +55,9 @@ struct LoadResult {
   bool has(Severity severity) const;
   std::string report(bool colour) const;  // config/reader/report.h, with the secrets masked
 };
+
+// Reads the same file again, while these servers run.
+using ReadAgain = std::function<LoadResult(std::set<std::string> running)>;
 
 LoadResult load_file(const std::string& path, LoadOptions options);  // "-" is stdin
 LoadResult load_text(std::string text, std::string name, const LoadOptions& options);

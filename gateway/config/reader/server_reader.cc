@@ -43,12 +43,14 @@ void ServerReader::read(const Member& member) {
       values_.add("too-many", fmt::format("more than {} servers", kMaxServers), child);
       return;
     }
-    lenient_ ? read_lenient(child) : read_server(child);
+    const bool runs = running_.find(name_of(child)) != running_.end();
+    lenient_ && !runs ? read_lenient(child) : read_server(child);
   }
 }
 
-void ServerReader::be_lenient(const Node& root) {
+void ServerReader::be_lenient(const Node& root, std::set<std::string> running) {
   lenient_ = true;
+  running_ = std::move(running);
   std::vector<std::string> written;
   for (const char* word : {"mcpServers", "servers"}) {
     const Member* servers = root.find(word);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ class ServerReader {
       : values_(values), options_(options), config_(config), defaults_(defaults), plugins_(plugins) {}
 
   // A client's own file: names that are none here are made into some, and an entry that is wrong is left out
-  // and takes no other along. `root`: all of it.
-  void be_lenient(const Node& root);
+  // and takes no other along, unless a server in `running` has its name. `root`: all of it.
+  void be_lenient(const Node& root, std::set<std::string> running);
   void read(const Member& member);
   // All that a client's own file has was left out.
   void finish(const Node& root);
@@ -65,6 +66,7 @@ class ServerReader {
   const Server& defaults_;
   PluginReader* plugins_;
   bool lenient_ = false;
+  std::set<std::string> running_;
   std::map<std::string, std::string> names_;  // of a client's own file: as written → here
   std::vector<LeftOut> left_out_;
 };

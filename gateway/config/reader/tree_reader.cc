@@ -27,7 +27,7 @@ TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, Var
 
 TreeReader::~TreeReader() = default;
 
-void TreeReader::read(const Node& root, bool client_file) {
+void TreeReader::read(const Node& root, bool client_file, const std::set<std::string>& running) {
   if (root.kind == NodeKind::null) return;
   if (root.kind != NodeKind::mapping) {
     values_.add("wrong-type", "a configuration is a map of options such as listen: and mcpServers:", root);
@@ -36,7 +36,7 @@ void TreeReader::read(const Node& root, bool client_file) {
   // Servers copy the defaults when they are made, wherever in the file those stand.
   if (const Member* defaults = root.find("defaults"); defaults != nullptr) read_defaults(*defaults);
   values_.read_for(std::string());
-  if (client_file) servers_.be_lenient(root);
+  if (client_file) servers_.be_lenient(root, running);
   for (const Member& member : root.members) {
     if (member.key != "defaults") read_top(member);
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "config/config.h"
@@ -25,7 +27,8 @@ class TreeReader {
   ~TreeReader();
 
   // `client_file`: nothing but a client's servers (config/reader/server_reader.h).
-  void read(const Node& root, bool client_file = false);
+  // `running`: see LoadOptions.
+  void read(const Node& root, bool client_file = false, const std::set<std::string>& running = {});
   const std::vector<LeftOut>& left_out() const { return servers_.left_out(); }
   // What `defaults:` makes of a server that says nothing itself.
   const Server& defaults() const { return defaults_; }

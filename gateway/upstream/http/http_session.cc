@@ -48,6 +48,8 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
     // A gateway of ours: it is its server that cannot be had, and it says why.
     failure.reason = *reason;
     failure.text = printable(answer->text(Field::error_message), 300);
+  } else if (answer && answer->kind() == mcp::MessageKind::result) {
+    failure.text += "answered initialize without a protocolVersion";
   } else if (answer) {
     failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
   } else {
@@ -110,7 +112,7 @@ void HttpSession::opened(const http::ResponseInfo& info) {
 }
 
 void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end) {
-  if (answer && answer->kind() == mcp::MessageKind::result) {
+  if (answer && mcp::is_initialize_result(*answer)) {
     initialized(*answer);
     if (!other_revision_.empty()) owner_.on_session_revision(other_revision_);
     send_initialized(std::string(mcp::kInitialized));

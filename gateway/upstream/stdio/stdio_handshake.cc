@@ -94,6 +94,8 @@ void StdioHandshake::take_answer(const mcp::Message& answer) {
     end.knows_no_initialize = mcp::error_code(answer) == mcp::kMethodNotFound;
     return wire_.stop(end);
   }
+  if (!mcp::is_initialize_result(answer))
+    return wire_.stop({EndReason::upstream_protocol, "answered initialize without a protocolVersion", {}});
   initialize_result_.keep(std::string(answer.raw(Field::result)));
   revision_ = answer.text(Field::result_protocol_version);
   legacy_server_ = mcp::read_initialize_result(initialize_result_.text());

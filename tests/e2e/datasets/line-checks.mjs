@@ -20,7 +20,9 @@ function messagesFor(text, ids, which) {
     if (raw(message, 'method') === undefined) return raw(message, 'id') === (which === 'a' ? '1' : '2');
     return which === 'a' && raw(message, 'params', 'progressToken') === '"{TOKEN}"';
   };
+  // Lineward's own number may come back as a text.
   return messagesOf(text)
+    .map((message) => message.replace('"id":"1"', '"id":1'))
     .filter(isFor)
     .map((message) => substitute(message, ids));
 }

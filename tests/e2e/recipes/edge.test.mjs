@@ -19,8 +19,8 @@ const startTools = (t, seen) =>
     seen.push({ headers: incoming.headers, method, params });
     if (method === 'tools/list')
       return json(response, 200, answer(id, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: TOOLS }));
-    if (method === 'tools/call' && params.name === 'hang') return undefined;
-    return json(response, 200, answer(id, { resultType: 'complete', content: [{ type: 'text', text: params.name ?? '' }] }));
+    if (method === 'tools/call' && params?.name === 'hang') return undefined;
+    return json(response, 200, answer(id, { resultType: 'complete', content: [{ type: 'text', text: params?.name ?? '' }] }));
   });
 
 async function startEdge(t) {

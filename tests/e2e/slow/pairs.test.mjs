@@ -32,7 +32,7 @@ const SERVER = String.raw`while IFS= read -r line; do
 done`;
 const stdio = { command: 'sh', args: ['-c', SERVER], protocolEra: 'legacy', instances: PLACES };
 // On one connection only the first client can be told by it. The sessions of the others make room soon.
-const makesRoom = { limits: { maxSessions: PLACES }, sessions: { reclaimAfter: '50ms' } };
+const makesRoom = { limits: { maxSessions: PLACES }, sessions: { reclaimAfter: '1ms' } };
 
 /** A server over HTTP. */
 async function origin(t, keeps) {
