@@ -19,12 +19,11 @@ using mcp::EndReason;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A server that was not there the last time is waited for this long, for a while, so that it does not hold up
-// each list.
+// For a while after a failure, an absent server has this limit, so that it does not delay each list.
 constexpr milliseconds kAbsentLimit{1000};
 constexpr milliseconds kAbsentFor{30000};
-// Between two questions whether the absent ones are there. It does not grow: a server that cannot be called
-// is left alone by its own pauses and circuit, and who listens is to know within a second that it is back.
+// The interval of probes of absent servers. It does not grow: a failing server is protected by its own
+// backoff and circuit, and listening clients must notice its return within a second.
 constexpr milliseconds kLook{500};
 constexpr size_t kMaxTold = 1000;
 
@@ -124,7 +123,7 @@ milliseconds AggregateUpstream::part_limit(const Member& member) const {
 
 bool AggregateUpstream::is_public() const {
   return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
-    // What a plugin lets one caller see is nobody else's.
+    // A plugin may show one caller something that others must not see.
     return member->server.cache_scope == config::CacheScope::everyone && !member->upstream.is_judged();
   });
 }
@@ -144,7 +143,7 @@ void AggregateUpstream::came(Member& member) {
 }
 
 void AggregateUpstream::missed(Member& member, std::string_view method, const Missing& missing) {
-  // Once for each time that it goes, not for each list that it is not in.
+  // Logged once for each loss, not for each list without its part.
   log::write(member.absent || missing.by_policy ? log::Level::debug : log::Level::warn,
              "aggregate.part_missing",
              {{"upstream", member.name},
@@ -261,7 +260,7 @@ void AggregateUpstream::stop(std::function<void()> done) {
   loop_.defer(std::move(done));
 }
 
-// ---- who listens hears of those that come back ----
+// ---- probes of absent servers ----
 
 void AggregateUpstream::parked(RoutedCall& call) {
   parked_[call.number()] = &call;
@@ -301,7 +300,7 @@ void AggregateUpstream::look() {
     open = true;
     if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
-    // A policy may let one of them ask, and not another.
+    // A policy may admit one of the listening clients, and not another.
     auto listen = listens_.upper_bound(member->denied_as);
     if (listen == listens_.end()) listen = listens_.begin();
     core::CallRequest asked = own_request(listen->second->request(), Method::server_discover, {});
@@ -315,18 +314,18 @@ void AggregateUpstream::look() {
                 }
                 if (!answer && is_away(mcp::name(answer.error().reason))) return note_absent(*member);
                 bool was_doubted = std::exchange(member->doubted, false);
-                if (!answer && answer.error().by_policy) {  // its server was not asked
+                if (!answer && answer.error().by_policy) {  // its server was not reached
                   member->denied_as = number;
                   return;
                 }
-                // Whatever else it says, and to whom, it is there.
+                // Any other answer, to any client, shows that it is reachable.
                 const bool told = answer && answer->kind() == mcp::MessageKind::result;
                 const bool is_new = told ? !member->facts : !member->is_known();
                 if (told)
                   member->learn(*asker, facts_for_routing(member->name, *answer));
                 else if (!member->facts)
                   member->refused = true;
-                // What broke though its server is there is opened again after its own pauses.
+                // Listens that broke while the server was reachable are reopened after their own pauses.
                 if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
               });
   }

@@ -1,8 +1,8 @@
 // Many servers as one (behaviour.md 7): an upstream around the upstreams of its members. It speaks 2026-07-28
-// alone, to them too; a ModernBridge in front of it serves legacy clients, and each member's own one serves
-// the aggregate where the member is legacy.
+// only, to the members too. A ModernBridge in front of it serves legacy clients, and each legacy member has a
+// bridge of its own.
 //
-// Owned by the UpstreamSet, which tells it who joins and leaves; outlived by the calls that its callers hold.
+// Owned by the UpstreamSet, which calls join() and leave(); its calls must be destroyed before it.
 #pragma once
 
 #include <functional>
@@ -24,31 +24,31 @@ namespace lineward::aggregate {
 class FannedListen;
 class RoutedCall;
 
-// What answers, be it with an error, too much or a refusal of this one client, is there. `reason`: an end
-// reason's name.
+// Does the failure mean that the server is away? A server that answers, even with an error, an oversized
+// message or a refusal of this client, is not. `reason`: an end reason's name.
 bool is_away(std::string_view reason);
 
 class AggregateUpstream final : public core::Upstream {
  public:
-  // `rules` and `together` stay as long as this. `together`: what holds for all at once; by its name calls
-  // find it, and no server can be called so.
+  // `rules` and `together` must outlive this. `together`: the configuration of the aggregate as a whole; its
+  // name is reserved, and calls are found by it.
   AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& together);
   ~AggregateUpstream() override;
 
-  // Behind those that there are. `lease` keeps the member's upstream alive while it is held.
+  // Adds a member at the end. `lease` keeps the member's upstream alive while it is held.
   void join(const config::Server& server, plugin::GuardedUpstream& upstream,
             std::function<std::shared_ptr<void>()> lease);
-  // `order`: the names of all servers as configured, also of those that are out of service.
+  // `order`: the names of all configured servers, including those out of service.
   void sort(const std::vector<std::string>& order);
-  // It takes no new calls; those that it has go on. With `why`, since nothing takes its place, calls that
-  // wait for their client end: it could not come back to them.
+  // The member gets no new calls; those in flight go on. With `why`, no replacement follows, so calls that
+  // wait for their client's answers end: a retry could not reach the member.
   void leave(const std::string& name, const std::string& why = {});
 
   // core::Upstream
   const std::string& name() const override { return together_.name; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
-  // The bridge in front keeps sessions: here is what they have at the members.
+  // The bridge in front keeps the sessions; these are their sessions at the members.
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
     member_sessions_.open(scope, owner);
   }
@@ -68,40 +68,41 @@ class AggregateUpstream final : public core::Upstream {
   NameMap& shown() { return shown_; }
   Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
-  // absent: those that are configured, and no members; an operator took them out of service, or their worker
-  // has not shown them yet.
+  // absent: configured servers that are not members; an operator took them out of service, or their worker
+  // has not announced them yet.
   enum class Named : uint8_t { members, absent };
   std::vector<std::string> names(Named which) const;
   std::shared_ptr<Member> find(const std::string& name) const;
-  // The facts of all members that are known, and who is not.
+  // The known facts of all members, and the members without facts.
   std::vector<MemberFacts> known_facts() const;
-  // How long this member is waited for.
+  // The time limit for this member's part.
   std::chrono::milliseconds part_limit(const Member& member) const;
-  // What the servers can tell one caller from the other by.
+  // A digest of what lets servers tell callers apart.
   size_t identity_of(const core::CallRequest& asker) const;
-  // Are all of them (or of those named) configured public?
+  // Are all members (or those named) configured public?
   bool is_public() const;
   void learned(Member& member, const core::CallRequest& asker, const mcp::Message& discovered);
-  // A part of an answer came, or is missing.
+  // A member's part of an answer arrived, or is missing.
   void came(Member& member);
   void missed(Member& member, std::string_view method, const Missing& missing);
-  // It answered one client with an error: it is there, and who listens asks it with its own credentials.
+  // The member answered one client with an error: it is reachable, and listening clients use it with their
+  // own credentials.
   void refused(Member& member);
-  // Something of it broke: while somebody listens, it is asked whether it is there.
+  // A listen on the member broke: while any client listens, the member is probed.
   void doubt(Member& member);
-  // An item has no name that is its own.
+  // An item has no unique name.
   void left_out(const Member& member, List list, const std::string& item);
   void opened(FannedListen& listen);
   void closed(FannedListen& listen);
-  // A call waits for its client's answers, or does not any more.
+  // A call waits for its client's answers, or no longer does.
   void parked(RoutedCall& call);
   void unparked(RoutedCall& call);
-  // Whoever comes gets a higher one than those before: they are told things in that order.
+  // Increases with each call: changes are notified in that order.
   uint64_t next_number() { return ++last_number_; }
 
  private:
   void note_absent(Member& member);
-  // Asks those that were absent, or may be, whether they are there, while somebody listens.
+  // Probes members that are absent or in doubt, while any client listens.
   void watch();
   void look();
   void tell_listens(const std::shared_ptr<Member>& member);
@@ -111,7 +112,7 @@ class AggregateUpstream final : public core::Upstream {
   const config::Server& together_;
   NameMap shown_;
   MemberSessions member_sessions_{shown_};
-  std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
+  std::vector<std::shared_ptr<Member>> members_;  // in configured order
   std::vector<std::string> configured_;           // likewise
   Discovery discovery_;
   uint64_t last_number_ = 0;
@@ -119,7 +120,7 @@ class AggregateUpstream final : public core::Upstream {
   std::map<uint64_t, RoutedCall*> parked_;
   std::map<std::string, std::unique_ptr<SubRequest>> looks_;  // by member
   net::Timer again_;
-  std::set<std::string> told_;  // items left out that were logged
+  std::set<std::string> told_;  // omitted items that were logged
   bool stopping_ = false;
   net::Lifetime lifetime_;
 };

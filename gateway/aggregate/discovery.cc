@@ -15,8 +15,8 @@ namespace {
 using mcp::Field;
 using std::chrono::milliseconds;
 
-// Nobody can make Lineward ask more often than this, nor all together so many times in it: whoever comes then
-// has to do with what the others were told.
+// The minimum interval between queries for one caller, and the maximum of callers within it. Further callers
+// use the others' results.
 constexpr milliseconds kPause{5000};
 constexpr size_t kMaxAskers = 32;
 constexpr size_t kMaxKey = 8192;
@@ -66,7 +66,7 @@ uint64_t Discovery::learn(Topic topic, const core::CallRequest& like, std::funct
   auto& round = rounds_[static_cast<size_t>(topic)];
   if (!round) {
     round = std::make_unique<DiscoveryRound>();
-    round->like = own_request(like, mcp::Method::server_discover, {});  // stands for its client
+    round->like = own_request(like, mcp::Method::server_discover, {});  // in its client's name
     aggregate_.loop().defer(lifetime_, [this, topic] { begin(topic); });
   }
   round->waiting[next_waiter_] = std::move(done);
@@ -90,7 +90,7 @@ void Discovery::begin(Topic topic) {
       auto reading = std::make_unique<Reading>();
       reading->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
       reading->list = list;
-      reading->held.charge(round->like.account());  // it is asked for them
+      reading->held.charge(round->like.account());  // charged to the caller it is queried for
       round->readings.push_back(std::move(reading));
     }
   }
@@ -153,8 +153,8 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
   } else {
     aggregate_.missed(member, "learning",
                       {member.name, std::string(mcp::name(answer.error().reason)), answer.error().text});
-    // Others than who asked are told so: that a server is away is true for all, that it refused this one's
-    // credentials is not.
+    // The failure is reported to other callers too: that a server is away holds for all, that it refused one
+    // caller's credentials does not.
     auto& unread = rounds_[static_cast<size_t>(topic)]->unread;
     const core::Failure& why = answer.error();
     if (!unread && is_away(mcp::name(why.reason)))
@@ -166,7 +166,7 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
   check(topic);
 }
 
-// Names are given away in the order of the configuration, not in that of the answers.
+// Names are assigned in configured order, not in order of arrival.
 void Discovery::check(Topic topic) {
   auto& round = rounds_[static_cast<size_t>(topic)];
   for (const auto& reading : round->readings) {
@@ -181,7 +181,7 @@ void Discovery::check(Topic topic) {
   }
   remember(topic, aggregate_.identity_of(round->like));
   unread_[static_cast<size_t>(topic)] = std::move(round->unread);
-  // One of its sub-requests is on the stack.
+  // A sub-request of the round is on the stack.
   auto waiting = std::exchange(round->waiting, {});
   aggregate_.loop().retire(std::move(round));
   for (auto& [number, done] : waiting) {

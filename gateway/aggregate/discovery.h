@@ -1,7 +1,7 @@
-// What has to be asked of the servers before a request can be routed: whose a name is that does not say it,
-// and who declares a capability. Asked on behalf of the client that needs it, for all who wait together, and
-// not again for a while, but for who has credentials of its own: a server may have refused the one who asked,
-// or have shown it less. A name that is known is never asked for.
+// Queries the servers before a request can be routed: for the owner of an unprefixed name, and for the server
+// that declares a capability. Sent on behalf of the requesting client, shared by all that wait, and not
+// repeated for a while. Exception: a caller with other credentials, since a server may have refused the first
+// caller or shown it less. Known names are never queried.
 #pragma once
 
 #include <array>
@@ -30,17 +30,17 @@ class Discovery {
   explicit Discovery(AggregateUpstream& aggregate);
   ~Discovery();
 
-  // Was it asked a moment ago, as this one asks?
+  // Was it queried recently with this caller's credentials?
   bool is_fresh(Topic topic, const core::CallRequest& asker) const;
-  // Why a server did not answer when it was asked last, where one was away; null where none was.
+  // The failure of a server that was away at the last query; null: none was.
   const core::Failure* unread(Topic topic) const {
     const auto& why = unread_[static_cast<size_t>(topic)];
     return why ? &*why : nullptr;
   }
-  // Is it being asked?
+  // Is a query in progress?
   bool is_asking(Topic topic) const { return rounds_[static_cast<size_t>(topic)] != nullptr; }
-  // `done` is called once, never from here: when it is known, as far as the servers' limits allow, to `like`
-  // or to one before it that was asked for already. The number forgets it again.
+  // `done` is called once, never synchronously: when the servers have answered or their limits ran out. The
+  // query is sent as `like`, or an earlier caller's query is joined. Returns a number for forget().
   uint64_t learn(Topic topic, const core::CallRequest& like, std::function<void()> done);
   void forget(uint64_t waiter);
   void stop();
@@ -48,11 +48,11 @@ class Discovery {
  private:
   struct Reading {
     std::unique_ptr<SubRequest> sub_request;
-    List list = List::count_;  // none: server/discover
+    List list = List::count_;  // count_: server/discover
     uint32_t pages = 0;
     std::string cursor;
-    std::vector<std::string> keys;  // names or URIs, as the server calls them
-    HeldBytes held{Held::calls};    // of these, until the last list is there
+    std::vector<std::string> keys;  // names or URIs, as the server sends them
+    HeldBytes held{Held::calls};    // `keys`, until the last list has arrived
     bool done = false;
   };
   struct DiscoveryRound {
@@ -71,10 +71,10 @@ class Discovery {
   AggregateUpstream& aggregate_;
   std::array<std::unique_ptr<DiscoveryRound>, static_cast<size_t>(Topic::count_)> rounds_;
   struct Learned {
-    size_t identity = 0;  // of who asked (AggregateUpstream::identity_of)
+    size_t identity = 0;  // of the caller (AggregateUpstream::identity_of)
     std::chrono::milliseconds at{0};
   };
-  std::array<std::vector<Learned>, static_cast<size_t>(Topic::count_)> learned_;  // a moment ago
+  std::array<std::vector<Learned>, static_cast<size_t>(Topic::count_)> learned_;  // recent queries
   std::array<std::optional<core::Failure>, static_cast<size_t>(Topic::count_)> unread_;
   uint64_t next_waiter_ = 1;
   net::Lifetime lifetime_;

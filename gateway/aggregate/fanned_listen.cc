@@ -20,13 +20,13 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Of timeouts.acknowledge, in tenths: for servers of which nothing is known, and until the client has its
-// own, without those that are not there. A legacy server's subscriptions have seven
+// Tenths of timeouts.acknowledge: the limit for servers without known facts, and for the client's own
+// acknowledgement, sent without the absent servers. A legacy server's subscriptions have seven
 // (upstream/shared/own_limits.h).
 constexpr int kFactsTenths = 4, kAllTenths = 8;
 constexpr size_t kMaxUris = 1000;  // of one listen, and as many tasks
 
-// A URI stands in the filter, in its server's, and in what each of the two was granted; a task likewise.
+// Copies of a URI or task: in the filter, in its server's filter, and in both acknowledgements.
 constexpr size_t kCopies = 3, kNode = 96;
 
 bool asked_for(std::string_view filter, std::string_view name) {
@@ -77,7 +77,7 @@ void FannedListen::begin() {
   });
 }
 
-// A URI may have to be read in the servers' lists before it is known whose it is, as for resources/read.
+// The owner of a URI may only be known from the servers' lists, as for resources/read.
 void FannedListen::learn_uris() {
   const std::string& text = request_.message.bytes();
   const json::Span filter = request_.message.at(Field::params_notifications);
@@ -105,14 +105,14 @@ std::vector<MemberFacts> FannedListen::with_resources() const {
   return facts;
 }
 
-// Which server is to be asked for which URI and task.
+// Assigns each URI and task to its server.
 void FannedListen::route_uris() {
   const std::string& text = request_.message.bytes();
   json::Span filter = request_.message.at(Field::params_notifications);
-  // Where one server alone has resources, it knows best what nothing leads to.
+  // If only one server has resources, it gets the URIs of unknown owners.
   const std::vector<MemberFacts> facts = with_resources();
   held_.charge(request_.account());
-  size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
+  size_t count = 0;  // URIs examined: a filter may hold very many without an owner
   json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
                             [&](json::Span element) {
                               if (++count > kMaxUris) return;
@@ -218,7 +218,7 @@ void FannedListen::open(SubscriptionLeg& leg) {
   leg.call = std::move(*call);
 }
 
-// ---- what the servers say ----
+// ---- from the servers ----
 
 void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   if (!live()) return;
@@ -282,7 +282,7 @@ void FannedListen::acknowledged(SubscriptionLeg& leg, const mcp::Message& messag
   leg.is_down = false;
   leg.settled = true;
   if (!acknowledged_) return check_acknowledged();
-  // It stands anew, or later than the client was told: something may have been missed.
+  // It was acknowledged again, or after the client's acknowledgement: changes may have been missed.
   change(leg.tools, leg.prompts, leg.resources);
   for (const std::string& uri : leg.granted)
     updated(leg.uris[uri]);
@@ -295,7 +295,7 @@ void FannedListen::again_now(SubscriptionLeg& leg) {
   open(leg);
 }
 
-// Most refusals are of a moment: a server that is not ready, a rate, a hook that was late.
+// Most refusals are temporary: a server that is not ready, a rate limit, a slow hook.
 void FannedListen::refused(SubscriptionLeg& leg, const std::string& why, bool for_good,
                            milliseconds no_sooner) {
   log::write(log::Level::info, "aggregate.listen_refused",
@@ -307,8 +307,9 @@ void FannedListen::refused(SubscriptionLeg& leg, const std::string& why, bool fo
   check_acknowledged_later();
 }
 
-// What is not there for this client, for which the whole is refused as at the server itself while it is not
-// acknowledged; a part of the rest, without which the server is listened to; or the whole server.
+// Three cases. The denied part is unknown to this client, so the whole listen is refused if not yet
+// acknowledged. Or a part is dropped, and the server is listened to without it. Or the whole server is
+// denied.
 void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure) {
   if (!live()) return;
   core::Failure told = failure;
@@ -327,7 +328,7 @@ void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure)
     aggregate_.loop().retire(std::move(leg.call));
     return leg.again.start(milliseconds(0), [this, &leg] { open(leg); });
   }
-  told.refused_parts.clear();  // it is kept
+  told.refused_parts.clear();  // it is stored
   leg.denied = std::move(told);
   refused(leg, failure.text, is_smaller, milliseconds(failure.retry_after_ms));
 }
@@ -353,8 +354,8 @@ void FannedListen::lost(SubscriptionLeg& leg, const std::string& why) {
   try_again(leg, {});
 }
 
-// `no_sooner`: when another try makes sense, where that is known; not longer than the longest pause, since
-// who says it may be wrong.
+// `no_sooner`: when another try makes sense, if known; at most the longest pause, since the value may be
+// wrong.
 void FannedListen::try_again(SubscriptionLeg& leg, milliseconds no_sooner) {
   leg.settled = true;
   leg.acknowledged = false;
@@ -367,9 +368,9 @@ void FannedListen::try_again(SubscriptionLeg& leg, milliseconds no_sooner) {
   check_acknowledged_later();
 }
 
-// ---- what the client is told ----
+// ---- to the client ----
 
-// Not from within start(): what ends a leg may have come from there.
+// Deferred: the end of a leg may have been reported within start().
 void FannedListen::check_acknowledged_later() {
   if (acknowledged_) return;
   aggregate_.loop().defer(lifetime_, [this] {
@@ -386,7 +387,7 @@ void FannedListen::check_acknowledged() {
   none ? fail(*legs_.begin()->second->denied) : acknowledge();
 }
 
-// Where no server announces it, the aggregate does, as servers come and go.
+// When servers come and go the aggregate itself notifies the change, even if no server does.
 bool FannedListen::may_come(bool SubscriptionLeg::*list) const {
   const auto& members = aggregate_.members();
   if (std::any_of(members.begin(), members.end(), [](const auto& one) { return !one->facts; })) return true;
@@ -455,7 +456,7 @@ void FannedListen::tell_changes() {
     deliver(notification("notifications/resources/list_changed", {}));
 }
 
-// ---- servers come and go ----
+// ---- servers that join and leave ----
 
 void FannedListen::came(const std::shared_ptr<Member>& member) {
   auto leg = legs_.find(member->name);
@@ -476,7 +477,7 @@ void FannedListen::left(const std::string& member) {
   change(true, true, true);
 }
 
-// It may be the one on the stack right now.
+// It may be on the stack.
 void FannedListen::drop(const std::string& member, std::string_view why) {
   auto found = legs_.find(member);
   if (found == legs_.end()) return;

@@ -1,8 +1,10 @@
-// One client's subscriptions/listen on many servers (behaviour.md 6): a listen on each that is concerned. It
-// is acknowledged when all of these have answered, or a moment later without the rest: what was asked for, of
-// the lists those that may change, as the aggregate's do when servers come and go, and of the URIs and tasks
-// those that a server granted. A server's loss does not end it, nor does its refusal: that one is listened to
-// again, with backoff, and what may have been missed is told as a change. Owned by its caller.
+// The subscriptions/listen of a client, fanned out to a listen on each server concerned (behaviour.md 6). It
+// is acknowledged when all of these have answered, or a moment later without the rest. The acknowledgement
+// has the requested lists that may change, and the URIs and tasks that a server granted. The aggregate's own
+// lists change when servers come and go.
+//
+// A server's loss or refusal does not end it: that server's listen is reopened with backoff, and changes that
+// may have been missed are notified. Owned by its caller.
 #pragma once
 
 #include <map>
@@ -24,15 +26,15 @@ class FannedListen final : public core::OwnedCall {
   FannedListen(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~FannedListen() override;
 
-  void begin();  // calls nobody back
+  void begin();  // never calls back synchronously
 
   // core::Call
   void cancel(core::CancelCause why) override;
   const mcp::Message& request_message() const override { return request_.message; }
 
   const core::CallRequest& request() const { return request_; }
-  uint64_t number() const { return number_; }  // at its aggregate
-  // A server has come, or come back: what it lists is news.
+  uint64_t number() const { return number_; }  // unique at its aggregate
+  // A server was added or is back: its lists count as changed.
   void came(const std::shared_ptr<Member>& member);
   void left(const std::string& member);
 
@@ -40,7 +42,7 @@ class FannedListen final : public core::OwnedCall {
   struct SubscriptionLeg final : core::CallOwner {
     SubscriptionLeg(FannedListen& its_listen, std::shared_ptr<Member> its_member)
         : listen(its_listen), member(std::move(its_member)), again(its_listen.aggregate_.loop()) {}
-    // After its acknowledgement: what stands behind it is being opened again.
+    // After its acknowledgement any other phase means that a lower layer is reopening it.
     void on_call_phase(core::CallPhase now) override {
       phase = now;
       if (acknowledged && phase != core::CallPhase::written) listen.down(*this);
@@ -59,14 +61,14 @@ class FannedListen final : public core::OwnedCall {
     std::shared_ptr<void> lease;
     core::CallPhase phase = core::CallPhase::queued;
     std::unique_ptr<core::Call> call;
-    std::map<std::string, std::string> uris;  // as the server knows them → as the client asked
+    std::map<std::string, std::string> uris;  // the server's URI → the client's
     bool tools = false, prompts = false, resources = false;
     std::vector<std::string> tasks;  // raw ids
-    std::set<std::string> granted;   // URIs as the server knows them
+    std::set<std::string> granted;   // the server's URIs
     bool settled = false;            // acknowledged, refused, or given up for now
     bool acknowledged = false;
-    bool is_down = false;  // it stood, and does not at present
-    bool over = false;     // refused in a way that no other try mends, or nothing is left to ask for
+    bool is_down = false;  // acknowledged before, but currently lost
+    bool over = false;     // refused for good, or the filter is empty
     std::optional<core::Failure> denied;
     Backoff backoff;
     net::Timer again;
@@ -80,7 +82,7 @@ class FannedListen final : public core::OwnedCall {
   bool wishes(const SubscriptionLeg& leg) const {
     return leg.tools || leg.prompts || leg.resources || !leg.uris.empty() || !leg.tasks.empty();
   }
-  // What the client was not granted it will not get, so no server is asked for it any more.
+  // Removes from the filter what the client was not granted: no server is asked for it any more.
   void narrow(SubscriptionLeg& leg) const;
   bool is_granted(const SubscriptionLeg& leg, const std::string& task) const;
   std::string filter_of(const SubscriptionLeg& leg) const;
@@ -90,25 +92,25 @@ class FannedListen final : public core::OwnedCall {
   void refused(SubscriptionLeg& leg, const std::string& why, bool for_good,
                std::chrono::milliseconds no_sooner = {});
   void try_again(SubscriptionLeg& leg, std::chrono::milliseconds no_sooner);
-  // It is opened again, by those below or from here, with pauses that grow; they are over when its server,
-  // which was not there, is back.
+  // It is being reopened, here or in a lower layer, with growing pauses; they end when its absent server is
+  // back.
   void down(SubscriptionLeg& leg) {
     if (!live()) return;
     leg.is_down = true;
     aggregate_.doubt(*leg.member);
   }
   void again_now(SubscriptionLeg& leg);
-  // A plugin does not let this server be listened to, or not to what was asked for.
+  // A plugin denies listening to this server, or to parts of the filter.
   void forbidden(SubscriptionLeg& leg, const core::Failure& failure);
-  // It is asked for without these; false: none of them was in it.
+  // Removes these parts from the filter; false: none of them was in it.
   bool take_out(SubscriptionLeg& leg, const std::vector<std::string>& parts) const;
   void fail(const core::Failure& failure);
   void acknowledge();
-  // Is there a server from which changes of this list may come, now or later?
+  // Is there a server that may notify changes of this list, now or later?
   bool may_come(bool SubscriptionLeg::*list) const;
   void check_acknowledged();
   void check_acknowledged_later();
-  // Told at the end of the turn, once, however many servers say it.
+  // Notified once at the end of the turn, for all servers together.
   void change(bool tools, bool prompts, bool resources);
   void tell_changes();
   void updated(const std::string& shown_uri);
@@ -125,9 +127,9 @@ class FannedListen final : public core::OwnedCall {
   std::map<std::string, std::map<std::string, std::string>> uris_;  // by server
   std::map<std::string, std::vector<std::string>> tasks_;           // by server
   std::map<std::string, std::unique_ptr<SubscriptionLeg>> legs_;    // by member
-  std::set<std::string> granted_;                                   // as the client asked
-  std::map<std::string, std::set<std::string>> granted_tasks_;      // by server, as that knows them
-  HeldBytes held_{Held::listens};                                   // of these, and of what legs have of them
+  std::set<std::string> granted_;                                   // the client's URIs
+  std::map<std::string, std::set<std::string>> granted_tasks_;      // by server, the server's ids
+  HeldBytes held_{Held::listens};                                   // these, and the legs' copies
   bool legs_open_ = false, opening_ = false;
   bool acknowledged_ = false;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;

@@ -1,4 +1,4 @@
-// The four lists that servers have, and what of an item is the aggregate's to change.
+// The four kinds of lists, and the fields of an item that the aggregate rewrites.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ struct ListRow {
   List list;
   mcp::Method method;
   std::string_view member;      // of the result: the array
-  mcp::Field items;             // the same
-  std::string_view capability;  // that a server with such a list declares
-  std::string_view key;         // of an item: what it is called by
+  mcp::Field items;             // the same array
+  std::string_view capability;  // declared by a server with such a list
+  std::string_view key;         // the identifying field of an item
 };
 
 inline constexpr std::array<ListRow, static_cast<size_t>(List::count_)> kLists{{
@@ -33,7 +33,7 @@ inline constexpr std::array<ListRow, static_cast<size_t>(List::count_)> kLists{{
 constexpr const ListRow& row(List list) {
   return kLists[static_cast<size_t>(list)];
 }
-// Null for methods that list nothing.
+// Null for other methods.
 constexpr const ListRow* list_of(mcp::Method method) {
   for (const auto& one : kLists) {
     if (one.method == method) return &one;
@@ -41,9 +41,9 @@ constexpr const ListRow* list_of(mcp::Method method) {
   return nullptr;
 }
 
-// Bounds that no configuration changes.
-inline constexpr size_t kMaxNames = 100'000;  // in Lineward's memory, of each kind, over all servers
-inline constexpr size_t kMaxSeen = 10'000;    // URIs of results, the last ones
+// Fixed limits.
+inline constexpr size_t kMaxNames = 100'000;  // stored names of each kind, over all servers
+inline constexpr size_t kMaxSeen = 10'000;    // URIs seen in results, the last ones
 inline constexpr uint32_t kMaxPages = 1000;   // of one server's list
 
 }  // namespace lineward::aggregate

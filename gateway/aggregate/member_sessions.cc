@@ -20,14 +20,15 @@ using mcp::Method;
 
 namespace {
 
-// Begins the ids under which servers' questions are shown. The bridge in front has numbers for its own.
+// The prefix of the ids under which clients see servers' questions. The bridge in front uses numbers for its
+// own.
 constexpr char kShown = 'm';
 
 std::string shown_id(uint64_t number) {
   return fmt::format("\"{}{}\"", kShown, number);
 }
 
-// 0: none of ours.
+// 0: not one of these ids.
 uint64_t number_of(const mcp::Message& answer) {
   if (!answer.is_string(Field::id)) return 0;
   const std::string text = answer.text(Field::id);
@@ -40,7 +41,7 @@ uint64_t number_of(const mcp::Message& answer) {
 
 }  // namespace
 
-// What one session has at one member.
+// A session's own session at one member.
 class MemberSession final : public core::ScopeOwner, public std::enable_shared_from_this<MemberSession> {
  public:
   MemberSession(MemberSessions& sessions, std::shared_ptr<Member> at, const core::Scope& session)
@@ -49,7 +50,7 @@ class MemberSession final : public core::ScopeOwner, public std::enable_shared_f
     scope_.bridged_session = session.affinity;
     member_->upstream.open_scope(scope_, *this);
   }
-  // The last call of its session there is over, or the session is.
+  // The session's last call there is over, or the session is.
   ~MemberSession() { close(); }
   MemberSession(const MemberSession&) = delete;
   MemberSession& operator=(const MemberSession&) = delete;
@@ -59,7 +60,7 @@ class MemberSession final : public core::ScopeOwner, public std::enable_shared_f
     member_->upstream.close_scope(scope_);
     lease_.reset();
   }
-  // Nobody hears of what its server says any more.
+  // Its server's messages are dropped from now on.
   void forget_sessions() { sessions_ = nullptr; }
   void forward(const mcp::Message& message) {
     if (lease_) member_->upstream.forward(scope_, mcp::Era::legacy, message);
@@ -87,7 +88,7 @@ class MemberSession final : public core::ScopeOwner, public std::enable_shared_f
     return its != nullptr && its->owner.is_lived_in();
   }
 
-  MemberSessions* sessions_;  // null: the session is over, or its server is no member any more
+  MemberSessions* sessions_;  // null: the session is over, or its server is no longer a member
   std::shared_ptr<void> lease_;
   const std::shared_ptr<Member> member_;
   core::Scope scope_;
@@ -123,14 +124,14 @@ void MemberSessions::close(const core::Scope& scope) {
 
 std::shared_ptr<void> MemberSessions::enter(const std::shared_ptr<Member>& member, core::Scope& scope) {
   Session* session = find(scope.affinity);
-  // Whoever names a session knows its id, and may speak in it as its principal alone.
+  // A scope may name any session id, but only the session's own principal may use it.
   const bool is_its_own = session != nullptr && session->principal == scope.principal &&
                           config::is_of_one_session(member->server.isolation);
   if (!is_its_own || member->left) return member->lease();
   auto& at = session->members[member->name];
   if (!at) at = std::make_shared<MemberSession>(*this, member, scope);
   scope.bridged_session = scope.affinity;
-  // The session there outlives the call, and the server both.
+  // The session there must outlive the call, and the server both.
   struct Lease {
     std::shared_ptr<void> server;
     std::shared_ptr<MemberSession> session;
@@ -173,8 +174,8 @@ void MemberSessions::heard(MemberSession& at, mcp::Message message, std::optiona
     session->owner.on_scope_message(std::move(*shown), only_call);
 }
 
-// Who answers bounds how many there are (exchange/session_link.h): each that finds no room is refused, which
-// comes back as its answer.
+// The answering side bounds the number of questions (exchange/session_link.h): each one over the limit is
+// refused, and the refusal arrives here as its answer.
 std::optional<mcp::Message> MemberSessions::shown_question(Session& session, MemberSession& at,
                                                            const mcp::Message& asked) {
   mcp::Message question = asked;

@@ -1,9 +1,9 @@
-// Legacy sessions in front of the aggregate, and what each of them has at the members: a legacy server has a
-// process, or a session, for each (behaviour.md 5). A request or a notification of such a server that names
-// no call goes to the session, under the aggregate's names; the client's answer goes back to that server.
+// Legacy sessions in front of the aggregate, and their sessions at the members. A legacy server has a process
+// or a session for each (behaviour.md 5). A server's request or notification outside of a call is sent to the
+// session's client, under the aggregate's names. The client's answer returns to that server.
 //
-// Owned by the AggregateUpstream. A session is here from open() to close(), at a member from its first
-// request there on. A member that leaves is let go by the last call that the session has there.
+// Owned by the AggregateUpstream. A session exists here from open() to close(), at a member from its first
+// request there on. A removed member is released by the session's last call there.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ class MemberSessions {
   // A session's scope names it by `affinity` (BridgeSession::modern_scope). The owner lives until close().
   void open(const core::Scope& scope, core::ScopeOwner& owner);
   void close(const core::Scope& scope);
-  // For a request of this scope to the member: a lease on it, to be held until the request is over. The scope
-  // becomes the one that the member knows.
+  // A lease on the member for a request of this scope, to be held until the request is over. The scope is
+  // changed to the member's own.
   std::shared_ptr<void> enter(const std::shared_ptr<Member>& member, core::Scope& scope);
-  // It is no member any more.
+  // The server is no longer a member.
   void left(const std::string& member);
-  // An answer of a session's client to a server's request; or a notification, which is for all its servers.
+  // An answer of the session's client to a server's request; or a notification, for all its servers.
   void forward(const core::Scope& scope, const mcp::Message& message);
 
  private:
@@ -56,13 +56,14 @@ class MemberSessions {
     core::ScopeOwner& owner;
     const std::string principal;
     std::map<std::string, std::shared_ptr<MemberSession>> members;  // by name
-    std::map<uint64_t, Question> questions;                         // by the number in the id that is shown
+    std::map<uint64_t, Question> questions;                         // by the number in the id sent to the
+                                                                    // client
     uint64_t next_question = 1;
   };
-  // A member's server said this in the session; `only_call` as in ScopeOwner.
+  // Receives a message of a member's server in the session; `only_call` as in ScopeOwner.
   void heard(MemberSession& at, mcp::Message message, std::optional<uint64_t> only_call);
   std::optional<mcp::Message> shown_question(Session& session, MemberSession& at, const mcp::Message& asked);
-  // The server takes a question back; nothing: it has not asked that.
+  // The server withdraws a question; empty: there is no such question.
   static std::optional<mcp::Message> shown_withdrawal(Session& session, const MemberSession& at,
                                                       const mcp::Message& cancelled);
   void withdraw_all(const MemberSession& at, std::string_view why);

@@ -61,12 +61,12 @@ std::string_view scope(bool is_public) {
   return is_public ? R"("public")" : R"("private")";
 }
 
-// Keys whose values are settings that two servers may have differently: one of them for all would be a lie.
+// Keys with settings that may differ between servers: one server's value must not be shown for all.
 bool holds_settings(std::string_view capability) {
   return capability == "extensions" || capability == "experimental";
 }
 
-// The order in which keys came first, and for each what was said.
+// Keys in order of arrival, and the values of each.
 struct Union {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> values;
@@ -99,7 +99,7 @@ std::string merged_settings(const std::vector<std::string>& objects) {
   return out.text();
 }
 
-// Flags that one server has, all have; anything else is the first one's.
+// A flag is set if any server sets it; other values are the first server's.
 std::string merged_flags(const std::vector<std::string>& objects, bool list_changed) {
   Union all = members_of(objects);
   Object out;
@@ -123,8 +123,9 @@ std::string merged_capabilities(const std::vector<MemberFacts>& servers, bool so
   for (const MemberFacts& one : servers)
     objects.push_back(one.capabilities);
   Union all = members_of(objects);
-  // What a server that does not answer has is not known: its lists may come yet, and so may what a legacy
-  // session could never use if it had not been told of it at its beginning. The server's answer decides.
+  // A server that does not answer may have anything: its lists may appear later, so they are declared. A
+  // legacy session cannot use a capability that was not declared at its beginning. The server's own answer
+  // decides.
   if (some_unknown) {
     for (std::string_view list : {"tools", "prompts"})
       all.add(std::string(list), "{}");
@@ -271,7 +272,7 @@ std::vector<std::string> servers_for(std::string_view method, const std::vector<
   auto belongs = [&](std::string_view name) {
     if (method.size() > name.size() && method.substr(0, name.size()) == name && method[name.size()] == '/')
       return true;
-    std::string_view last = name.substr(name.rfind('/') + 1);  // of all when there is no slash
+    std::string_view last = name.substr(name.rfind('/') + 1);  // the whole name without a slash
     return !last.empty() && method.substr(0, method.find('/')) == last;
   };
   std::vector<std::string> out;

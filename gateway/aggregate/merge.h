@@ -1,5 +1,5 @@
-// What many servers say of themselves and list, as one answer (behaviour.md 7). Pure; the answers are whole
-// messages under id 0, which the exchange replaces by the client's.
+// Merges the declarations and lists of many servers into one answer (behaviour.md 7). Pure; the answers are
+// whole messages with id 0, which the exchange replaces with the client's.
 #pragma once
 
 #include <cstdint>
@@ -17,44 +17,43 @@
 
 namespace lineward::aggregate {
 
-// A server whose part is not in an answer, and why: shown in `_meta["io.lineward/missing"]`.
+// A server with no part in an answer, and the reason: shown in `_meta["io.lineward/missing"]`.
 struct Missing {
   std::string server;
   std::string reason;      // the name of an end reason, or rpc_error
   std::string text;        // one plain sentence
-  bool by_policy = false;  // a plugin did not let it be asked, or answer
+  bool by_policy = false;  // a plugin denied the request or the answer
 };
 
-// What a server said in its DiscoverResult, as raw JSON.
+// A server's DiscoverResult, as raw JSON.
 struct MemberFacts {
   std::string server;
   std::string capabilities = "{}";
   std::string instructions;           // a string, or empty
-  std::vector<std::string> versions;  // modern ones that Lineward speaks
+  std::vector<std::string> versions;  // the modern ones that Lineward supports
   std::optional<int64_t> ttl_ms;
   bool has(std::string_view capability) const;
   bool has(std::string_view capability, std::string_view flag) const;
 };
 MemberFacts read_facts(const std::string& server, const mcp::Message& discovered);
-// Of them what calls are routed by: which capabilities there are, and their flags. It is kept, and walked for
-// each call, so it is at most kMaxRoutingBytes long; capabilities beyond that lead no call anywhere.
+// The facts that calls are routed by: capabilities and their flags. They are stored and searched for each
+// call, so at most kMaxRoutingBytes are kept; further capabilities route no call.
 inline constexpr size_t kMaxRoutingBytes = 16u << 10;
 MemberFacts facts_for_routing(const std::string& server, const mcp::Message& discovered);
 
-// What it has said at one time or another, to one or another; no longer than that either.
+// The union of the server's declarations over time and callers; bounded likewise.
 MemberFacts united(const MemberFacts& before, MemberFacts now);
 
-// Extensions that servers declare with other settings each; sorted.
+// Extensions that servers declare with different settings; sorted.
 std::vector<std::string> differing_extensions(const std::vector<MemberFacts>& servers);
 std::string merged_discover(const std::vector<MemberFacts>& servers, const std::vector<Missing>& missing,
                             bool is_public);
 
-// Which servers a method belongs to that names nothing: those that declare the capability, or the extension,
-// that its name begins with ("tasks/list": tasks, or an extension …/tasks; "com.example/x/run":
-// com.example/x).
+// The servers for a method without a name: those that declare the capability or extension that the method
+// begins with. "tasks/list": tasks, or an extension …/tasks; "com.example/x/run": com.example/x.
 std::vector<std::string> servers_for(std::string_view method, const std::vector<MemberFacts>& servers);
 
-// Members of JSON objects of several servers: the first one of each name, in the order in which they came.
+// Members of JSON objects of several servers: the first one of each name, in order of arrival.
 class Members {
  public:
   void add(std::string_view key, std::string_view raw) {
@@ -68,19 +67,18 @@ class Members {
   std::set<std::string, std::less<>> names_;
 };
 
-// One page of a merged list.
+// A page of a merged list.
 struct ListPage {
   List list = List::tools;
-  std::vector<std::string> items;  // as clients see them, in the order of the servers
+  std::vector<std::string> items;  // renamed for clients, in server order
   std::vector<CursorPart> more;
   std::optional<int64_t> ttl_ms;  // the smallest so far
-  bool uncached = false;          // a part said nothing of it, or is missing
-  Members others;                 // members of results that are not known
+  bool uncached = false;          // a part has no ttl, or is missing
+  Members others;                 // unknown members of results
   Members meta;                   // the same of _meta
   std::vector<Missing> missing;
 };
-// Takes from a server's result what is not its items; its cursor as JSON text, empty when this was its last
-// page.
+// Adds all but the items of a server's result; returns its cursor as JSON text, empty on its last page.
 std::string read_page(ListPage& page, const mcp::Message& answer);
 std::string merged_list(const ListPage& page, bool is_public);
 

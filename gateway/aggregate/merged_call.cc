@@ -58,7 +58,7 @@ void MergedCall::begin() {
       if (!without) add(member, {member->name, {}, 0});
     }
   }
-  // An answer may come while the others are being asked.
+  // An answer may arrive during this loop.
   for (size_t at = 0; at < parts_.size(); ++at)
     ask(*parts_[at]);
   begun_ = true;
@@ -86,7 +86,7 @@ void MergedCall::ask(Part& part) {
       std::move(request), aggregate_.part_limit(member),
       [this, &part](Result<mcp::Message, core::Failure> answer) { answered(part, std::move(answer)); },
       [this](mcp::Message heard) {
-        // Progress of one part says nothing of the whole.
+        // Progress of one part says nothing about the whole.
         if (live() && mcp::method_of(heard.method()) == Method::message)
           owner_->on_call_message(std::move(heard));
       });
@@ -120,7 +120,7 @@ std::string MergedCall::request_for(const Part& part) const {
   return splice.apply();
 }
 
-// ---- the end ----
+// ---- end ----
 
 core::CallOwner* MergedCall::leave() {
   for (auto& part : parts_) {
@@ -154,7 +154,7 @@ std::optional<Missing> MergedCall::gap_of(const Part& part) const {
   if (!answer)
     return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
                    answer.error().by_policy};
-  // Every part stands in memory until the last one is there, and each is searched through.
+  // Every part stays in memory until the last one arrives, and each is searched.
   const uint64_t most = aggregate_.rules().max_part_bytes;
   if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most) {
     core::limit_reached(core::Limit::part_bytes);
@@ -190,7 +190,7 @@ void MergedCall::check() {
       const Missing& gap = *parts_.front()->gap;
       const core::Failure too_long{EndReason::upstream_protocol,
                                    fmt::format("no server answered; {}: {}", gap.server, gap.text)};
-      return leave()->on_call_failed(too_long);  // afterwards: leaving takes the sub-requests away
+      return leave()->on_call_failed(too_long);  // after leave(): leaving retires the sub-requests
     }
     if (first) return finish(first->bytes());
     core::Failure failure = first.error();
@@ -205,7 +205,7 @@ void MergedCall::merge_discover() {
   std::vector<Missing> gaps;
   std::vector<MemberFacts> facts;
   for (const auto& part : parts_) {
-    // Not what another client was told.
+    // Uses this client's answer only.
     if (part->gap) {
       gaps.push_back(std::move(*part->gap));
     } else {
@@ -219,7 +219,7 @@ void MergedCall::merge_list() {
   ListPage page;
   page.list = list_->list;
   for (auto& part : parts_) {
-    // What the server no longer knows.
+    // The server no longer knows the cursor.
     bool stale = *part->answer && (*part->answer)->kind() == mcp::MessageKind::error &&
                  !part->from.raw.empty() && mcp::error_code(**part->answer) == mcp::kInvalidParams;
     if (stale) return finish((*part->answer)->bytes());
@@ -242,8 +242,7 @@ void MergedCall::take_page(ListPage& page, Part& part) {
     page.missing.push_back(std::move(gap));
   };
   std::string next = read_page(page, answer);
-  // The server means by an empty cursor that there is no more, and takes one for none: this is its first page
-  // again.
+  // The server sends an empty cursor for the end, and takes one as its start: this is its first page again.
   constexpr std::string_view kEmpty = R"("")";
   if (next == kEmpty && part.from.raw == kEmpty) return;
   take_items(page, part, answer);
@@ -259,7 +258,7 @@ void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answ
   const Member& member = *part.sub_request->member();
   const std::string& text = answer.bytes();
   json::Span items = answer.at(list_->items);
-  // Of its tools and prompts: what metrics may call a call of it.
+  // The names of tools and prompts that metrics may use as labels.
   auto* names = list_->list == List::tools     ? &core::routed_stats(member.name).tools
                 : list_->list == List::prompts ? &core::routed_stats(member.name).prompts
                                                : nullptr;

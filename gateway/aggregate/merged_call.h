@@ -1,7 +1,7 @@
-// A list, or server/discover, of many servers: asked of all that are concerned at once, each with its own
-// limit, and answered in the order of the configuration (behaviour.md 7). A part that does not come is
-// missing and said to be; when none comes the call fails. While none is there nobody is held up by those that
-// still start: they have their servers' own time. Owned by its caller.
+// A list, or server/discover, of many servers (behaviour.md 7). Sent to all servers concerned at once, each
+// with its own limit, and merged in configured order. A part that does not arrive is reported as missing;
+// when none arrives the call fails. Until the first part arrives, starting servers may use their own limits,
+// since no part waits for them. Owned by its caller.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class MergedCall final : public core::OwnedCall {
   MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~MergedCall() override;
 
-  void begin();  // calls nobody back
+  void begin();  // never calls back synchronously
 
   // core::Call
   void cancel(core::CancelCause why) override;
@@ -33,9 +33,9 @@ class MergedCall final : public core::OwnedCall {
     std::unique_ptr<SubRequest> sub_request;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
-    std::optional<Missing> gap;   // why there is nothing of it, once there is an answer
-    HeldBytes held{Held::calls};  // of it, until the last part is there
-    bool counted = false;         // as missing, or cut: once
+    std::optional<Missing> gap;   // after an answer without a usable part: the reason
+    HeldBytes held{Held::calls};  // the answer, until the last part arrives
+    bool counted = false;         // as missing or truncated, once
   };
   void missed(Part& part, const Missing& gap);
   void add(const std::shared_ptr<Member>& member, CursorPart from);
@@ -57,8 +57,8 @@ class MergedCall final : public core::OwnedCall {
   const ListRow* list_;  // null: discover
   std::vector<std::unique_ptr<Part>> parts_;
   bool begun_ = false;
-  bool held_up_ = false;  // a part is there, and waits for the others
-  std::string refusal_;   // of the whole, a message
+  bool held_up_ = false;  // a part has arrived, and waits for the others
+  std::string refusal_;   // an error for the whole call
   net::Lifetime lifetime_;
 };
 

@@ -12,14 +12,14 @@ using json::Span;
 using mcp::Field;
 using mcp::Method;
 
-// Finds the URIs of content blocks: walks the text once, since blocks may be nested as deep as the text may
-// be. What a block is follows from its `type`, which may come after what it decides on: what was found within
-// is forgotten where the type says so.
+// Finds the URIs of content blocks in one pass, since blocks may nest up to the depth limit. A block's kind
+// follows from its `type`, which may come after its content: matches inside are discarded if the type
+// excludes them.
 class ContentUris {
  public:
   ContentUris(std::string_view text, const json::Outline* outline) : text_(text), outline_(outline) {}
 
-  // `value` is a content block or an array of them.
+  // `value`: a content block or an array of them.
   void find_content(Span value) { within(value, &ContentUris::content); }
   // The contents of a resource.
   void find_contents(Span value) { within(value, &ContentUris::contents); }
@@ -70,7 +70,7 @@ class ContentUris {
         pass();
       }
     });
-    // The content of a tool's result within a prompt or a sampling message.
+    // A tool's result within a prompt or a sampling message has content blocks of its own.
     if (type != "tool_result") found_.resize(before);
     if (type == "resource_link") add(uri);
     if (type == "resource") add(resource_uri);
@@ -114,12 +114,12 @@ class ContentUris {
 
   std::string_view text_;
   const json::Outline* outline_;
-  json::Cursor* cursor_ = nullptr;  // over the value that is walked, which begins at from_
+  json::Cursor* cursor_ = nullptr;  // over the value being walked, which begins at from_
   uint32_t from_ = 0;
   std::vector<Span> found_;
 };
 
-// Its result is in the schema; those of tasks are in an extension.
+// Methods with results in the schema; tasks are in an extension.
 bool has_plain_result(Method method) {
   return method == Method::tools_call || method == Method::prompts_get || method == Method::resources_read ||
          method == Method::completion_complete;
@@ -132,7 +132,7 @@ class UriEdits {
            const json::OutlinePtr& outline = nullptr)
       : shown_(shown), server_(server), text_(text), outline_(outline), splice_(text, outline) {}
 
-  // In the answer this one is called as it was in the request.
+  // The answer shows this URI as the client sent it.
   void call_as_asked(const Asked& asked) {
     asked_own_ = asked.own_uri;
     asked_seen_ = asked.seen_uri;
@@ -143,7 +143,7 @@ class UriEdits {
     std::string seen = own == asked_own_ && !own.empty() ? asked_seen_ : shown_.uris.to_client(server_, own);
     if (seen != own) splice_.replace(value, json::quote(seen));
   }
-  // What a tool's `_meta` says of its user interface (MCP Apps, and its older spellings).
+  // The user interface links in a tool's `_meta` (MCP Apps, and its older spellings).
   void ui_meta(Span meta) {
     json::for_each_member_at(text_, meta, [&](const std::string& key, Span, Span value) {
       if (key == "ui/resourceUri" || key == "openai/outputTemplate") uri(value);
@@ -154,12 +154,12 @@ class UriEdits {
   void content(Span value) { uris(value, &ContentUris::find_content); }
   void contents(Span value) { uris(value, &ContentUris::find_contents); }
   void messages(Span value) { uris(value, &ContentUris::find_messages); }
-  // Of the tasks extension: at the top of a result or of params, or within `task`.
+  // For the tasks extension: at the top of a result or of params, or within `task`.
   void task_id(Span id) {
     if (json::is_string_at(text_, id)) splice_.replace(id, seal_task(server_, id.in(text_)));
   }
   json::Splice& splice() { return splice_; }
-  // Nothing where nothing changes.
+  // Empty: nothing was changed.
   std::optional<json::Text> applied() {
     if (splice_.empty()) return std::nullopt;
     return splice_.apply_outlined();
@@ -182,7 +182,7 @@ class UriEdits {
   json::Splice splice_;
 };
 
-// The members that 2026-07-28 demands, where the server left them out: as a merged list has them.
+// Adds members that 2026-07-28 requires and the server omitted, with the values of a merged list.
 void add_demanded(json::Splice& splice, const mcp::Message& answer, Method method) {
   const bool is_complete = !answer.has(Field::result_type) || answer.text(Field::result_type) == "complete";
   if (!is_complete || !answer.is_object(Field::result) || !has_plain_result(method)) return;
@@ -279,7 +279,7 @@ std::optional<json::Text> result_for_client(NameMap& shown, const std::string& s
                            seal_state(server, message.raw(Field::result_request_state)));
   if (message.is_object(Field::result_task))
     edits.task_id(json::member_at(text, message.at(Field::result_task), "taskId", message.outline().get()));
-  // What a task has come to is the result of the call that became it.
+  // A finished task contains the result of its original call.
   edits.content(json::member_at(text, message.at(Field::result_result), "content", message.outline().get()));
   edits.task_id(message.at(Field::result_task_id));
   return edits.applied();

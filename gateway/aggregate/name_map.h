@@ -1,5 +1,5 @@
-// Names and URIs of many servers in the messages that carry them, there and back. Bytes are spliced; what is
-// not one of these fields stays as it came (behaviour.md 7).
+// Rewrites names and URIs of many servers in messages, in both directions. Bytes are spliced; all other
+// fields stay unchanged (behaviour.md 7).
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace lineward::aggregate {
 
-// What the servers of one aggregate are known by to its clients.
+// The names under which clients of one aggregate see its servers' items.
 struct NameMap {
   explicit NameMap(const config::Aggregate& rules)
       : tools(rules, kMaxNames), prompts(rules, kMaxNames), uris(kMaxNames, kMaxSeen) {}
@@ -25,34 +25,33 @@ struct NameMap {
   Uris uris;
 };
 
-// What clients call an item that a server lists; empty when it has to be left out: the name is another's.
+// The clients' name of a listed item; empty: it is omitted because the name belongs to another item.
 std::string claim(NameMap& shown, List list, const std::string& server, const std::string& own);
-// An item of a server's list as clients see it; nothing when it has to be left out: its name is another's, or
-// it has none.
+// A list item as clients see it; empty: it is omitted because its name is taken or missing.
 std::optional<std::string> item_for_client(NameMap& shown, List list, const std::string& server,
                                            std::string_view item);
 
-// What is answered: of a resource, what the server and the client call it.
+// The request of a result: for a resource, the server's and the client's URI.
 struct Asked {
   mcp::Method method = mcp::Method::other;
   std::string own_uri;
   std::string seen_uri;
 };
-// A server's result, or a notification of it. Nothing: the client may have the result as it is.
+// A server's result or notification for the client. Empty: it needs no change.
 std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,
                                             const mcp::Message& result, const Asked& asked = {});
-// What a legacy server asks of its client while a call runs.
+// A legacy server's request to its client during a call.
 std::optional<json::Text> question_for_client(NameMap& shown, const std::string& server,
                                               const mcp::Message& question);
 std::string notification_for_client(NameMap& shown, const std::string& server,
                                     const mcp::Message& notification);
 
-// Where a request goes, and what the server is to be asked by.
+// The target of a request, and the server's own identifier.
 struct Route {
   std::string server;
-  std::string raw;  // what takes the place of the name, URI or task id, as JSON text
+  std::string raw;  // replaces the name, URI or task id, as JSON text
 };
-// The field that says where this request goes: params.name, .uri, .taskId, or ref's. Empty: none does.
+// The field that determines the target: params.name, .uri, .taskId, or ref's. Empty: none.
 json::Span target_at(const mcp::Message& request, mcp::Method method);
 
 enum class Fault : uint8_t { none, unknown, needs_lists, forged };
@@ -60,12 +59,12 @@ struct Routed {
   Fault fault = Fault::none;
   Route route;
 };
-// `servers`: the names of those that there are. `lists_read`: what only their lists tell is known already.
+// `servers`: the names of the members. `lists_read`: the servers' lists are known already.
 Routed route(const NameMap& shown, const mcp::Message& request, mcp::Method method,
              const std::vector<std::string>& servers, bool lists_read);
 
-// The request with the server's own name, URI or task id, and its own requestState; nothing when that state
-// is another's.
+// The request with the server's own name, URI or task id, and its own requestState; empty when that state
+// belongs to another server.
 std::optional<std::string> request_for_server(const mcp::Message& request, mcp::Method method,
                                               const Route& route);
 

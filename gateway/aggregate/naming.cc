@@ -12,7 +12,7 @@ namespace lineward::aggregate {
 namespace {
 
 constexpr size_t kHashDigits = 8;
-constexpr size_t kMaxOriginal = 8192;  // that a table keeps
+constexpr size_t kMaxOriginal = 8192;  // longest stored name
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -50,7 +50,7 @@ std::string prefixed_name(std::string_view prefix, std::string_view name) {
 // ---- owners ----
 
 std::string Owners::key_of(std::string_view server, std::string_view original) {
-  return std::string(server) + "/" + std::string(original);  // no server's name holds a slash
+  return std::string(server) + "/" + std::string(original);  // server names contain no slash
 }
 
 const Owners::Owner* Owners::find(std::string_view shown) const {
@@ -85,7 +85,7 @@ std::string Names::to_client(const std::string& server, const std::string& name)
   std::string prefixed = prefixed_name(config::rendered_prefix(rules_, server), name);
   switch (rules_.prefix_mode) {
     case config::PrefixMode::always:
-      // The way back from it needs no table.
+      // The reverse mapping needs no table.
       if (prefixed == config::rendered_prefix(rules_, server) + name && owners_.find(prefixed) == nullptr)
         return prefixed;
       return owners_.claim(server, name, {prefixed});

@@ -1,5 +1,5 @@
-// What the tools and prompts of a server are called where many servers are one (behaviour.md 7), and whose a
-// name is. Pure; nothing here knows a server but by its configured name.
+// The names of servers' tools and prompts at the aggregate (behaviour.md 7), and the owner of each name.
+// Pure; servers are known by their configured names only.
 #pragma once
 
 #include <functional>
@@ -16,27 +16,27 @@ namespace lineward::aggregate {
 
 inline constexpr size_t kMaxNameBytes = 64;
 
-// `prefix` and `name` as one name within [A-Za-z0-9_.-]{1,64}. What does not fit is cut or replaced, and ends
-// with a hash of the whole, so that it stays the same for ever and differs from others.
+// `prefix` and `name` as one name within [A-Za-z0-9_.-]{1,64}. Unfit parts are cut or replaced, and a hash of
+// the whole is appended, so that the name is stable and unique.
 std::string prefixed_name(std::string_view prefix, std::string_view name);
 
-// Whose a name (or URI) is that cannot be told from the name alone. A name never changes its owner while this
-// lives.
+// The owners of names (or URIs) that do not contain their server. A name never changes its owner during this
+// object's lifetime.
 class Owners {
  public:
   struct Owner {
     std::string server;
     std::string original;
   };
-  // At most that many names, and kMaxBytes of them.
+  // At most `most` names, and kMaxBytes of them.
   explicit Owners(size_t most) : most_(most) {}
   static constexpr size_t kMaxBytes = 16u << 20;
 
   const Owner* find(std::string_view shown) const;
-  // What that of this server is shown as already; null when nothing was decided yet.
+  // The name already assigned to this server's item; null: none yet.
   const std::string* shown(std::string_view server, std::string_view original) const;
-  // The first of the candidates that is free, or this server's own already, is its own from here on. Empty:
-  // none is, or there are too many names.
+  // Assigns the first candidate that is free, or already this item's. Empty: none is, or there are too many
+  // names.
   std::string claim(std::string_view server, std::string_view original,
                     const std::vector<std::string>& candidates);
   bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMaxBytes; }
@@ -47,8 +47,7 @@ class Owners {
 
   size_t most_;
   HeldCount bytes_{Held::servers};
-  // Ordered: names come from servers, which could choose them so that they meet in one bucket of a hash
-  // table.
+  // Ordered: names come from servers, which could choose colliding hash keys.
   std::map<std::string, Owner, std::less<>> by_shown_;
   std::map<std::string, std::string, std::less<>> by_original_;  // key_of → shown
 };
@@ -58,15 +57,15 @@ class Names {
  public:
   Names(const config::Aggregate& rules, size_t most) : rules_(rules), owners_(most) {}
 
-  // What clients see; empty when it has to be left out.
+  // The clients' name; empty: the item is omitted.
   std::string to_client(const std::string& server, const std::string& name);
   struct Target {
     std::string server;
     std::string name;
   };
-  // Nothing: no server is known to have it. `servers`: those that there are.
+  // Empty: no server is known to have it. `servers`: the members.
   std::optional<Target> to_server(const std::string& shown, const std::vector<std::string>& servers) const;
-  // Can only the servers' lists tell whose this name is?
+  // Are the servers' lists needed to find the owner of this name?
   bool needs_lists(const std::string& shown) const;
   const Owners& owners() const { return owners_; }
 

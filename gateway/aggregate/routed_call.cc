@@ -68,12 +68,12 @@ void RoutedCall::learn(Topic topic) {
   waiter_ = aggregate_.discovery().learn(topic, request_, lifetime_.guard([this, topic] {
     if (!live()) return;
     waiter_ = 0;
-    // It may have joined who asked with other credentials: then it asks with its own.
+    // If the discovery was joined with another caller's credentials, it is repeated with its own.
     topic == Topic::facts ? go_by_capability() : go();
   }));
 }
 
-// Which of these servers, out of service, it is of; nothing: of none, as far as its name says.
+// The server out of service that the request is for; empty: none, as far as the name shows.
 std::optional<std::string> RoutedCall::owner_among(const std::vector<std::string>& absent,
                                                    Routed routed) const {
   if (absent.empty()) return std::nullopt;
@@ -100,7 +100,7 @@ void RoutedCall::go() {
   if (member) return send(member, routed.route);
   bool resource = topic == Topic::resources && request_.method != Method::tools_call;
   if (routed.fault == Fault::unknown && resource && at) {
-    // Nothing says whose it is: where one server alone has resources, it knows best.
+    // The owner is unknown: if only one server has resources, it gets the request.
     std::vector<MemberFacts> facts = aggregate_.known_facts();
     std::erase_if(facts, [](const MemberFacts& one) { return !one.has("resources"); });
     if (facts.size() == 1) {
@@ -110,7 +110,7 @@ void RoutedCall::go() {
   }
   const std::vector<std::string> absent = aggregate_.names(AggregateUpstream::Named::absent);
   if (auto owner = owner_among(absent, routed)) return fail_later(core::not_in_service(*owner));
-  // It may be of a server that does not answer just now: then it is not known that there is none.
+  // The owner may be a server that is away: then the name is not known to be unknown.
   const core::Failure* unread =
       routed.fault == Fault::unknown ? aggregate_.discovery().unread(topic) : nullptr;
   if (unread != nullptr) return fail_later(*unread);
@@ -125,7 +125,7 @@ void RoutedCall::go() {
                resource ? fmt::format(R"({{"uri":{}}})", json::quote(target)) : std::string());
 }
 
-// A method that names nothing belongs to the one server that declares what it is a part of.
+// A method without a name belongs to the one server that declares its capability.
 void RoutedCall::go_by_capability() {
   std::vector<MemberFacts> facts = aggregate_.known_facts();
   bool all_known = facts.size() == aggregate_.members().size();
@@ -229,7 +229,7 @@ void RoutedCall::hand_over(core::CallOwner& owner, core::Handover how) {
 }
 
 void RoutedCall::retried(mcp::Message request) {
-  // Its requestState was the gateway's own, and is of no use to the server.
+  // Its requestState was made by the gateway and is useless to the server.
   json::Splice splice = request.splice();
   json::Span at = target_at(request, request_.method);
   if (at && !route_.raw.empty()) splice.replace(at, route_.raw);
@@ -265,7 +265,7 @@ void RoutedCall::on_call_message(mcp::Message&& message) {
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   bool plain = message.kind() == mcp::MessageKind::notification;
   if (last) {
-    if (reached_server_) aggregate_.came(*member_);  // else it was answered from memory
+    if (reached_server_) aggregate_.came(*member_);  // otherwise the answer was cached
     if (auto failure = core::content_too_long(member_->server, message))
       return leave()->on_call_failed(*failure);
     if (auto text = result_for_client(aggregate_.shown(), member_->name, message, asked())) {
@@ -292,7 +292,7 @@ void RoutedCall::on_call_failed(const core::Failure& failure) {
   if (!live()) return;
   tell_routed();
   core::Failure told = failure;
-  told.session_over = false;  // its session, not the client's
+  told.session_over = false;  // the member's session ended, not the client's
   leave()->on_call_failed(told);
 }
 

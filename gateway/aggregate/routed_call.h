@@ -1,5 +1,5 @@
-// A request to one server of the aggregate, under the server's own names, and what comes back, under the
-// aggregate's. Where only the servers' lists tell whose it is, those are asked first. Owned by its caller.
+// A request to one server of the aggregate, under the server's own names, and its answer under the
+// aggregate's. If only the servers' lists show the owner, these are queried first. Owned by its caller.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ class RoutedCall final : public core::PassingCall {
   RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~RoutedCall() override;
 
-  void begin();                                // calls nobody back
-  uint64_t number() const { return number_; }  // at its aggregate
-  // Its server leaves, and nobody can come back to it.
+  void begin();                                // never calls back synchronously
+  uint64_t number() const { return number_; }  // unique at its aggregate
+  // Its server leaves, and a retry could not reach it.
   void left(const std::string& server, const std::string& why);
 
   // core::Call
@@ -40,24 +40,24 @@ class RoutedCall final : public core::PassingCall {
   void on_call_failed(const core::Failure& failure) override;
   void on_call_repeated() override;
 
-  // Sent, or it will be answered from here.
+  // Sends the request, or answers it later.
   void go();
   void go_by_capability();
   std::optional<std::string> owner_among(const std::vector<std::string>& absent, Routed routed) const;
   void send(const std::shared_ptr<Member>& member, const Route& route);
-  // The server's form of the request is one more beside the client's, for as long as the call.
+  // The server's form of the request is a second copy beside the client's, for the duration of the call.
   void note_held(size_t bytes) {
     held_.charge(request_.account());
     held_.set(bytes);
   }
   Asked asked() const;
-  // Its owner hears whose call it is, though not from here.
+  // Prepares on_call_routed() for its owner; not called from here.
   void note_routed(const mcp::Message& as_sent);
   void learn(Topic topic);
   void fail_later(core::Failure failure);
   void answer_later(int code, std::string text, std::string data = {});
   core::CallOwner* leave();
-  // For whatever tells its owner something: nothing comes before it.
+  // Must run before any other callback to the owner.
   void tell_routed() {
     if (to_) owner_->on_call_routed(std::exchange(to_, nullptr));
   }
@@ -66,9 +66,9 @@ class RoutedCall final : public core::PassingCall {
   const uint64_t number_;
   std::shared_ptr<Member> member_;
   std::shared_ptr<void> lease_;
-  core::RoutedPtr to_;  // until its owner was told
+  core::RoutedPtr to_;  // until its owner was notified
   Route route_;
-  uint64_t waiter_ = 0;  // for what has to be learned
+  uint64_t waiter_ = 0;  // for a pending discovery
   bool reached_server_ = false;
   HeldBytes held_{Held::calls};
   net::Lifetime lifetime_;

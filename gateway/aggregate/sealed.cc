@@ -25,7 +25,7 @@ std::string check_of(std::string_view method, std::string_view payload) {
   return std::string(reinterpret_cast<const char*>(digest.data()), kCheckBytes);
 }
 
-// The number at the beginning of `text`, up to `end`; both are cut from it.
+// Parses the number at the beginning of `text`, up to `end`; removes both from it.
 std::optional<uint32_t> take_number(std::string_view& text, char end) {
   uint32_t value = 0;
   auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -61,7 +61,7 @@ std::optional<std::vector<CursorPart>> open_cursor(std::string_view method, std:
   if (!bytes || bytes->size() < kCheckBytes) return std::nullopt;
   std::string_view rest = std::string_view(*bytes).substr(kCheckBytes);
   if (check_of(method, rest) != bytes->substr(0, kCheckBytes)) return std::nullopt;
-  // Whoever can read a cursor can make one: what it asks for is no more than a list without one would.
+  // A client could forge a cursor: it grants no more than a list without a cursor.
   std::vector<CursorPart> parts;
   std::set<std::string, std::less<>> servers;
   while (!rest.empty()) {

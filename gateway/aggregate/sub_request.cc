@@ -46,7 +46,7 @@ void SubRequest::ask(core::CallRequest request, milliseconds limit, Done done, H
   set_clock();
 }
 
-// ---- its time ----
+// ---- time limits ----
 
 void SubRequest::on_call_phase(CallPhase phase) {
   if (phase == phase_) return;
@@ -64,7 +64,7 @@ void SubRequest::hold_others_up() {
   set_clock();
 }
 
-// As an exchange's, in small (exchange/call_clock.h): the first limit that runs out counts.
+// A small version of an exchange's clock (exchange/call_clock.h): the first limit to expire applies.
 void SubRequest::set_clock() {
   if (!call_ || !call_->live()) return;
   struct Limit {
@@ -80,7 +80,7 @@ void SubRequest::set_clock() {
     also(alone_ ? sent_at_ : begun_at_, alone_.value_or(most_), EndReason::timeout_request,
          "aggregate.partTimeout");
   }
-  // Those before its server has it count in all, however often it goes from one phase to the other.
+  // The time in phases before `written` accumulates, however often they alternate.
   switch (phase_) {
     case CallPhase::queued:
       also(phase_since_ - queued_for_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
@@ -104,7 +104,7 @@ void SubRequest::set_clock() {
 }
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
-  // The answer came in time; that a plugin still looks at it counts for the longer limits alone.
+  // The answer arrived in time; while a plugin judges it, only the longer limits apply.
   if (option == "timeouts.request" && call_ && call_->is_answered()) {
     answered_ = true;
     return set_clock();
@@ -156,7 +156,7 @@ void SubRequest::on_call_failed(const core::Failure& failure) {
   finish(Unexpected<core::Failure>{failure});
 }
 
-// What has just answered is on the stack.
+// The answering call is on the stack.
 void SubRequest::finish(Result<mcp::Message, core::Failure> answer) {
   limit_.stop();
   loop_.retire(std::move(call_));

@@ -1,5 +1,5 @@
-// One request to one server of the aggregate, with a limit of its own and one answer: a part of a merged
-// answer, or something Lineward wants to know itself.
+// A request to one server of the aggregate, with its own limit and one answer. The answer is a part of a
+// merged one, or for Lineward itself.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ namespace lineward::aggregate {
 
 class SubRequest final : public core::CallOwner {
  public:
-  // Called once, never from ask(). The sub-request may be given to Loop::retire() from inside.
+  // Called once, never from ask(). The sub-request may be passed to Loop::retire() from inside.
   using Done = std::function<void(Result<mcp::Message, core::Failure> answer)>;
-  // What comes before the answer: notifications of the call.
+  // Called with notifications of the call before the answer.
   using Heard = std::function<void(mcp::Message message)>;
 
   SubRequest(net::Loop& loop, std::shared_ptr<Member> member)
@@ -26,20 +26,20 @@ class SubRequest final : public core::CallOwner {
   SubRequest(const SubRequest&) = delete;
   SubRequest& operator=(const SubRequest&) = delete;
 
-  // `limit`: at most that long, in all; the limits that its server has for such a call count below it, and
-  // the client's wish (CallRequest::wait).
+  // `limit`: the maximum in all; shorter limits of the server for such a call apply, and the client's wish
+  // (CallRequest::wait).
   void ask(core::CallRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
-  // Before ask(): as yet nobody is held up by it. Until somebody is, no more than its server's own limits
-  // count while it waits in line or for the start; once its server has it, `limit` from then on.
+  // To be called before ask(): nothing waits for it yet. Until hold_others_up(), only its server's own limits
+  // apply while it is queued or the server starts; once the request is sent, `limit` applies.
   void hold_nobody_up(std::chrono::milliseconds limit) { alone_ = limit; }
-  // From here on somebody is: the limit of ask() counts, from the beginning. Where it is over the request
-  // ends soon, not from inside.
+  // Other parts wait for it now: the limit of ask() applies, from the beginning. If it is over, the request
+  // ends soon, not synchronously.
   void hold_others_up();
-  // Nothing is called after this.
+  // No callback follows.
   void cancel(core::CancelCause why);
 
   const std::shared_ptr<Member>& member() const { return member_; }
-  // Its server has been given it: what was answered from memory says nothing of the server.
+  // The request was sent to its server: a cached answer shows nothing about the server.
   bool reached_server() const { return phase_ == core::CallPhase::written; }
 
  private:
@@ -55,14 +55,14 @@ class SubRequest final : public core::CallOwner {
   std::shared_ptr<void> lease_;
   net::Loop& loop_;
   net::Timer limit_;
-  std::chrono::milliseconds most_{0};               // in all; below it the server's own limits count
-  std::optional<std::chrono::milliseconds> alone_;  // in its place while nobody is held up
+  std::chrono::milliseconds most_{0};               // in all; shorter limits of the server apply
+  std::optional<std::chrono::milliseconds> alone_;  // replaces it while nothing waits for it
   config::Timeouts own_;
   std::string method_;
   core::CallPhase phase_ = core::CallPhase::queued;
   bool answered_ = false;  // and a plugin has the answer
   std::chrono::milliseconds begun_at_{0}, phase_since_{0}, last_progress_{0};
-  std::chrono::milliseconds sent_at_{0};                       // first; 0: not yet
+  std::chrono::milliseconds sent_at_{0};                       // first time; 0: not yet
   std::chrono::milliseconds queued_for_{0}, starting_for_{0};  // before this phase
   Done done_;
   Heard heard_;
@@ -70,8 +70,7 @@ class SubRequest final : public core::CallOwner {
   net::Lifetime lifetime_;
 };
 
-// A request of Lineward's own, made as the client of `like` would make it. `members`: of params, raw, or
-// empty.
+// Lineward's own request, in the name of the client of `like`. `members`: of params, raw, or empty.
 core::CallRequest own_request(const core::CallRequest& like, mcp::Method method, std::string_view members);
 
 }  // namespace lineward::aggregate

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 4> kKept{kUi, "https:", "http:", "data:"}
 constexpr size_t kMaxTemplates = 1000;
 constexpr size_t kMaxSeenUri = 2048;  // bytes
 
-// Twice, with a node of the map and a server's name.
+// Stored twice, with a map node and a server's name.
 size_t bytes_seen(const std::string& uri) {
   return 2 * uri.size() + 192;
 }
@@ -62,14 +62,14 @@ std::string with_origin(std::string_view server, std::string_view uri) {
          std::string(uri.substr(kUi.size()));
 }
 
-// ---- what servers list ----
+// ---- listed URIs ----
 
 std::string Uris::claim(const std::string& server, const std::string& uri, bool bare) {
   std::string origin = with_origin(server, uri);
   std::string shown = owners_.claim(
       server, uri, bare ? std::vector<std::string>{uri, origin} : std::vector<std::string>{origin});
   if (!shown.empty()) return shown;
-  // There are too many of them, or it is too long to be kept: its origin leads back without a table.
+  // There are too many, or it is too long to be stored: the form with the server's token needs no table.
   return owners_.find(origin) == nullptr ? origin : std::string();
 }
 
@@ -88,7 +88,7 @@ std::string Uris::listed_template(const std::string& server, const std::string& 
   return shown;
 }
 
-// `ui://fs+…`; schemes with a colon hold no token.
+// `ui://fs+…`; schemes with a colon contain no token.
 const std::string* Uris::named_in(std::string_view uri) const {
   if (!begins(uri, kUi)) return nullptr;
   const std::string_view rest = uri.substr(kUi.size());
@@ -98,7 +98,7 @@ const std::string* Uris::named_in(std::string_view uri) const {
   return server == by_token_.end() ? nullptr : &server->second;
 }
 
-// The longest beginning that some template has.
+// The longest matching template beginning.
 const std::string* Uris::template_owner(std::string_view uri) const {
   std::string_view begin = uri;
   for (auto after = templates_.upper_bound(begin); after != templates_.begin();
@@ -118,7 +118,7 @@ bool Uris::leads_back(const std::string& server, std::string_view literal) const
   std::string_view rest = std::string_view(whole).substr(whole.find(':') + 1);
   if (starts_with(rest, "//")) rest.remove_prefix(2);
   if (rest.empty()) return false;
-  // The host is a part of what is known, not of the expression.
+  // The host must be in the literal part, not in the expression.
   if (starts_with(whole, "http") && rest.find('/') == std::string_view::npos) return false;
   // An expansion could be `ui://fs+…`.
   const auto could_name = [&](const auto& one) {
@@ -135,7 +135,7 @@ bool Uris::leads_back(const std::string& server, std::string_view literal) const
   return true;
 }
 
-// ---- what their results show ----
+// ---- URIs of results ----
 
 std::string Uris::to_client(const std::string& server, const std::string& uri) {
   if (!keeps_scheme(uri)) return with_origin(server, uri);
@@ -146,7 +146,7 @@ std::string Uris::to_client(const std::string& server, const std::string& uri) {
   return uri;
 }
 
-// Results may name any number of URIs: the last ones are remembered.
+// Results may contain any number of URIs: only the most recent ones are kept.
 void Uris::saw(const std::string& server, const std::string& uri) {
   if (uri.size() > kMaxSeenUri || !seen_.try_emplace(uri, server).second) return;
   seen_order_.push_back(uri);
@@ -162,7 +162,7 @@ std::optional<Uris::Target> Uris::to_server(const std::string& shown) const {
   std::string_view ahead = begins(shown, kUi) ? kUi : std::string_view();
   size_t plus = shown.find('+', ahead.size());
   if (plus != std::string::npos) {
-    // A URI's scheme may be written in upper case.
+    // A URI's scheme may be in upper case.
     auto server = by_token_.find(in_lower(std::string_view(shown).substr(ahead.size(), plus - ahead.size())));
     if (server != by_token_.end())
       return Target{server->second, shown.substr(0, ahead.size()) + shown.substr(plus + 1)};

@@ -23,7 +23,7 @@ using mcp::Method;
 
 constexpr uint32_t kMaxRounds = 100;
 constexpr size_t kMaxQuestions = 64;  // in one round
-// Before a call is made again that asked for nothing.
+// The pause before a call is repeated if its answer had no questions.
 constexpr std::chrono::milliseconds kPause{250};
 
 }  // namespace
@@ -47,8 +47,8 @@ void BridgeCall::later(std::function<void()> work) {
   });
 }
 
-// From here on nobody hears of this call, and it cannot end again, whatever taking back its questions leads
-// to. Whoever it was is told by the caller, who asked before whether it is live.
+// Detaches the owner: the call cannot end again, whatever the withdrawal of its questions causes. The calling
+// code, which has checked live(), makes the last callback to the returned owner.
 core::CallOwner& BridgeCall::leave(std::string_view why) {
   core::CallOwner* owner = take_owner();
   LW_CHECK(owner != nullptr);
@@ -71,7 +71,7 @@ void BridgeCall::cancel(core::CancelCause why) {
   leave("the call it belongs to was cancelled");
   if (inner_ && inner_->live()) return inner_->cancel(why);
   core::upstream_stats(session_.inner().name())
-      .cancel_settled(request_.tag, {});  // the server works on nothing
+      .cancel_settled(request_.tag, {});  // the server processes nothing of it
 }
 
 void BridgeCall::finish(json::Text text) {
@@ -89,7 +89,7 @@ void BridgeCall::fail(const core::Failure& failure) {
   owner.on_call_failed(failure);
 }
 
-// ---- on the way to the server ----
+// ---- to the server ----
 
 std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method method, core::Scope scope,
                                               mcp::Era era) {
@@ -144,18 +144,18 @@ void BridgeCall::start_local() {
 
 void BridgeCall::on_call_phase(CallPhase phase) {
   if (!live() || written_) return;
-  // Until an `initialize` is answered its server is being started, whatever it was asked for that.
+  // Until an `initialize` is answered its server counts as starting, whatever was sent to it.
   if (phase == CallPhase::written && request_.method == Method::initialize) phase = CallPhase::starting;
   written_ = phase == CallPhase::written;
   if (written_) session_.sent_or_answered();
   owner_->on_call_phase(phase);
 }
 
-// ---- what comes back ----
+// ---- from the server ----
 
 void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
-  if (!written_) session_.sent_or_answered();  // from memory, perhaps
+  if (!written_) session_.sent_or_answered();  // the answer may be cached
   servers_word_ = inner_ && inner_->is_servers_word();
   const bool takes = step_ == Step::translated && servers_word_ && message.kind() != mcp::MessageKind::error;
   if (takes && !std::exchange(taken_, true)) session_.taken_by_server(request_);
@@ -205,7 +205,7 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
     session_.learned_modern_only(false);
     return discover_instead(std::nullopt);
   }
-  // Where sessions are shared Lineward initialises them itself, maybe before the server has told its era.
+  // With shared sessions Lineward sends `initialize` itself, perhaps before the server's era is known.
   if (step_ == Step::half_open_probe && !era && refused) {
     failure_ = failure;
     return discover_instead(std::nullopt);
@@ -213,8 +213,8 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
   leave().on_call_failed(failure);
 }
 
-// The server was given the client's own `initialize`. One that takes it serves this client as it is; one that
-// is modern and does not gets our translation.
+// The client's own `initialize` was answered. A server that accepts it serves this client unchanged; a modern
+// server that refuses it is bridged.
 void BridgeCall::served_as_it_came(mcp::Message answer, bool has_session) {
   if (answer.kind() == mcp::MessageKind::result) {
     if (!has_session && session_.inner().era() != mcp::Era::legacy) return look_for_better(std::move(answer));
@@ -232,8 +232,8 @@ void BridgeCall::served_as_it_came(mcp::Message answer, bool has_session) {
   leave().on_call_message(std::move(answer));
 }
 
-// It takes old clients one request at a time: no questions, no changes, no log level. Where it is modern too,
-// our translation gives them all of that.
+// It serves legacy clients one request at a time: no questions, no change notifications, no log level. If it
+// is modern too, the bridge offers all of them.
 void BridgeCall::look_for_better(mcp::Message answer) {
   step_ = Step::local;
   served_ = std::move(answer);
@@ -258,7 +258,7 @@ void BridgeCall::served_as_it_is() {
   leave().on_call_message(std::move(*answer));
 }
 
-// Not from here: what has just answered is on the stack, and the process behind it goes.
+// Deferred: the answering call is on the stack, and its process is about to end.
 void BridgeCall::discover_instead(std::optional<mcp::Message> refusal) {
   step_ = Step::local;
   refusal_ = std::move(refusal);
@@ -268,19 +268,19 @@ void BridgeCall::discover_instead(std::optional<mcp::Message> refusal) {
   });
 }
 
-// The verdict has come, and the server is no modern one: its own refusal stands.
+// The era is known and not modern: the server's own refusal is the answer.
 bool BridgeCall::refused_after_all() {
   if ((!refusal_ && !failure_) || session_.inner().era() == mcp::Era::modern) return false;
   if (failure_) {
     leave().on_call_failed(*failure_);
   } else {
-    mcp::Message refusal = std::move(*refusal_);  // its owner may end this call while it is told
+    mcp::Message refusal = std::move(*refusal_);  // the owner may end this call during the callback
     leave().on_call_message(std::move(refusal));
   }
   return true;
 }
 
-// ---- what the server asks ----
+// ---- questions of the server ----
 
 void BridgeCall::ask(const mcp::Message& answer) {
   const std::string& name = answering();
@@ -311,7 +311,7 @@ void BridgeCall::ask(const mcp::Message& answer) {
   for (size_t at = 0; at < messages.size() && live(); ++at) {
     auto needed = mcp::capability_for(messages[at]);
     if (needed && !json::member(session_.client().capabilities, needed->name)) {
-      // The specification forbids the server to ask; this client would not know the question.
+      // The specification forbids this question; this client would not understand it.
       session_.refuse_question(messages[at], needed->name);
     } else {
       session_.to_client(std::move(messages[at]), request_.tag);
@@ -319,7 +319,7 @@ void BridgeCall::ask(const mcp::Message& answer) {
   }
 }
 
-// Modern servers send no requests: behind is a legacy one, among several servers that are one.
+// Modern servers send no requests: this is a legacy server behind an aggregate.
 void BridgeCall::ask_live(const mcp::Message& question) {
   if (!inner_) return;
   auto needed = mcp::capability_for(question);
@@ -389,7 +389,7 @@ void BridgeCall::go_on() {
 }
 
 void BridgeCall::retry() {
-  written_ = false;  // it waits for a place like any other
+  written_ = false;  // it is queued like any other call
   auto failure = start_translated();
   questions_.clear();
   answers_held_ = 0;

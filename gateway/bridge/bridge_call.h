@@ -1,6 +1,6 @@
-// One request of a legacy client on its way to a modern server: translated, and made again with the client's
-// answers as often as the server asks for input (behaviour.md 10). Owned by its caller (an exchange); it owns
-// the modern calls it makes, one at a time.
+// A legacy client's request to a modern server: translated, and sent again with the client's answers each
+// time the server asks for input (behaviour.md 10). Owned by its caller (an exchange); it owns its modern
+// calls, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,24 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner);
   ~BridgeCall() override;
 
-  // core::Call. A cancel withdraws the open questions before it returns: through the session's owner, who may
-  // send the client word of it. Nothing is replied to it, since what the client answers comes by the session,
-  // and nothing retried, since legacy clients do not do that.
+  // core::Call. A cancel withdraws the open questions before it returns, through the session's owner, which
+  // may notify the client. There is no reply(), since the client's answers arrive through the session, and no
+  // retried(), since legacy clients do not retry.
   void cancel(core::CancelCause why) override;
   bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
   bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
   const mcp::Message& request_message() const override { return request_.message; }
   bool is_servers_word() const override { return servers_word_; }
 
-  // Which of these comes first depends on the request; the session decides. None calls back at once.
-  std::optional<core::Failure> start_as_it_came();  // the client's own `initialize`, as it came
+  // The session decides by the request which of these begins. None calls back synchronously.
+  std::optional<core::Failure> start_as_it_came();  // the client's own `initialize`, unchanged
   std::optional<core::Failure> start_discover();
   std::optional<core::Failure> start_translated();
-  void start_local();  // finish() comes later
-  // What is sent for it is another's call, which is this far.
+  void start_local();  // finish() is called later
+  // It waits for another call's request, which has reached this phase.
   void moved(core::CallPhase phase) { on_call_phase(phase); }
 
-  // The end, not from within start().
+  // Ends the call; not to be called from within start().
   void finish(json::Text text);
   void finish(std::string text) { finish(json::Text{std::move(text), nullptr}); }
   void fail(const core::Failure& failure);
@@ -91,7 +91,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void retry();
   void withdraw_questions(std::string_view why);
   void retire_inner();
-  // The server whose answer it is: among several, the one that the call went to.
+  // The answering server: among several, the one that the call was routed to.
   const std::string& answering() const;
   core::CallOwner& leave(std::string_view why = "the call it belongs to has ended");
 
@@ -99,15 +99,15 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   const uint64_t serial_;
   core::CallRequest request_;  // as the client made it
   std::unique_ptr<core::Call> inner_;
-  core::RoutedPtr answers_;  // of several servers as one; null: of the only one, or of all
+  core::RoutedPtr answers_;  // among several servers; null: the only one, or all
   Step step_ = Step::local;
-  bool written_ = false;       // told, of this round
-  bool taken_ = false;         // by the server, which has said something that is no error
-  bool servers_word_ = false;  // what came last of the modern call, which is gone when its owner asks
+  bool written_ = false;       // reported, for this round
+  bool taken_ = false;         // the server has sent something other than an error
+  bool servers_word_ = false;  // of the last message; the modern call is gone when the owner asks
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
-  HeldCount answers_held_{Held::calls};  // what the client has answered of them, while others are open
-  // Of a legacy server, which is reached through several servers as one: it asks during its call.
+  HeldCount answers_held_{Held::calls};  // the client's answers, while other questions are open
+  // From a legacy server behind an aggregate: it sends requests during its call.
   struct LiveQuestion {
     int64_t id;
     std::string server_id;  // raw
@@ -115,8 +115,8 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   std::vector<LiveQuestion> live_questions_;
   std::string state_;                   // raw JSON
   std::string failed_;                  // the client's error that ends the call, raw JSON
-  std::optional<mcp::Message> served_;  // its good answer, while we look whether it can do better
-  // Of the client's own `initialize`, or of Lineward's in its place, while the era is not certain.
+  std::optional<mcp::Message> served_;  // the server's good answer, kept during the check for a better one
+  // For the client's own `initialize`, or Lineward's in its place, until the era is certain.
   std::optional<mcp::Message> refusal_;
   std::optional<core::Failure> failure_;
   bool going_on_ = false;

@@ -23,8 +23,8 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
-// Each new subscription is a new listen with all of them: what they cost together is bounded.
+constexpr uint32_t kTries = 6;  // consecutive failures before the waiters are notified
+// Each new subscription is a new listen with all URIs: their total is bounded.
 constexpr size_t kMaxUriBytes = 256 * 1024;
 constexpr std::string_view kNoListen = "the server cannot be listened to: ";
 
@@ -32,7 +32,7 @@ core::Failure refusal_of(std::string why) {
   return {mcp::EndReason::invalid_request, std::move(why)};
 }
 
-// When the same may be tried again, as a policy says, or a server; −1: nobody does, and tries are counted.
+// The earliest retry by a policy or the server; −1: unknown, and tries are counted.
 milliseconds no_sooner_than(const core::Failure& failure) {
   if (failure.retry_after_ms >= 0) return milliseconds(failure.retry_after_ms);
   const milliseconds after = retry_after(failure.headers);
@@ -73,7 +73,7 @@ void BridgeListen::stop(std::string_view why) {
   drop(current_, why);
 }
 
-// It may be the one on the stack right now.
+// It may be on the stack.
 void BridgeListen::drop(std::unique_ptr<Listen>& listen, std::string_view why) {
   if (!listen) return;
   listen->ack_limit.stop();
@@ -81,7 +81,7 @@ void BridgeListen::drop(std::unique_ptr<Listen>& listen, std::string_view why) {
   loop_.retire(std::move(listen));
 }
 
-// ---- wishes ----
+// ---- the filter ----
 
 void BridgeListen::want(Lists lists) {
   wish_.lists = lists;
@@ -141,7 +141,7 @@ BridgeListen::AsPtr BridgeListen::as_of(const core::CallRequest& request) {
   auto as = std::make_shared<As>();
   as->from = request.from;
   as->headers = request.headers;
-  // Not the trace of that one call.
+  // Excludes the trace context of that one call.
   std::erase_if(as->headers, [](const auto& header) { return is_trace_header(header.first); });
   as->bytes.charge(request.account());
   as->bytes.set(as->from ? core::bytes_of(*as->from) : 0);
@@ -156,7 +156,7 @@ bool BridgeListen::is_asked_by(const Listen& listen, const Waiter& waiter) {
   return waiter.wanted == listen.wish.uris.contains(waiter.uri->text());
 }
 
-// Who asks for something does it with its own credentials, one after the other; new wishes first.
+// Each caller's request uses its own credentials, one after the other; additions first.
 BridgeListen::AsPtr BridgeListen::next_as() const {
   auto next = std::find_if(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) {
     const std::string& uri = waiter.uri->text();
@@ -166,7 +166,7 @@ BridgeListen::AsPtr BridgeListen::next_as() const {
   return waiters_.empty() ? kept_ : waiters_.front().as;
 }
 
-// Without what others wait for: the server has to judge those too.
+// Excludes the additions of others: the server has to judge those with their own credentials.
 BridgeListen::Wish BridgeListen::wish_of(const AsPtr& as) const {
   Wish wish = wish_;
   for (const SharedText& uri : wish_.uris) {
@@ -182,7 +182,7 @@ BridgeListen::Wish BridgeListen::wish_of(const AsPtr& as) const {
   return wish;
 }
 
-// Wishes of one loop turn make one listen.
+// Changes within one loop turn make one listen.
 void BridgeListen::changed() {
   if (scheduled_ || stopped_) return;
   scheduled_ = true;
@@ -195,7 +195,7 @@ void BridgeListen::changed() {
 }
 
 void BridgeListen::refresh() {
-  if (stopped_ || next_ || again_.running()) return;  // when that is done it looks again
+  if (stopped_ || next_ || again_.running()) return;  // refresh() runs again after it
   if (wish_.empty()) {
     drop(current_, "no client listens any more");
     missed_ = false;
@@ -241,7 +241,7 @@ void BridgeListen::asked() {
   if (std::exchange(given_up_, false)) changed();
 }
 
-// ---- what the server says ----
+// ---- from the server ----
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   if (!acknowledged) listen.moved(*this, phase);
@@ -256,7 +256,7 @@ void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   });
 }
 
-// Who waits hears how far it is, and may leave then.
+// Waiters are notified of the phase, and may withdraw.
 void BridgeListen::moved(const Listen& listen, core::CallPhase phase) {
   std::vector<std::function<void(core::CallPhase)>> told;
   for (const Waiter& waiter : waiters_) {
@@ -295,12 +295,12 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
     }
   }
   listen.since = loop_.now();
-  // The server's process was replaced, and our listen put to the new one: this is its second acknowledgement.
+  // The server's process was replaced and the listen reopened there: this is its second acknowledgement.
   if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
   if (&listen != next_.get()) return;
   kept_ = listen.as;
   refuse_ungranted(listen);
-  // Among many servers, one that refused what was wished may have refused the rest of it as well.
+  // A server of an aggregate that refused the additions may have refused the rest too.
   if (current_ && current_->wish == wish_) {
     drop(next_, "it was granted nothing new");
     return refresh();
@@ -330,10 +330,10 @@ void BridgeListen::notify(Listen& listen, mcp::Message message) {
       const std::string uri = message.text(Field::params_uri);
       SharedText wished = wish_.uris.find(uri);
       if (!wished) return;
-      if (!listen.granted.contains(uri)) listen.granted.insert(std::move(wished));  // late
+      if (!listen.granted.contains(uri)) listen.granted.insert(std::move(wished));  // a late grant
       break;
     }
-    default: return;  // nothing else was asked for
+    default: return;  // not in the filter
   }
   auto plain = mcp::Message::parse(mcp::listen_notification_for_legacy(message));
   if (plain) deliver_(std::move(*plain));
@@ -358,7 +358,7 @@ BridgeListen::Loss BridgeListen::loss_of(const core::Failure& failure) {
   return mcp::is_lack_of_room(failure.reason) ? Loss::no_room : Loss::broken;
 }
 
-// What it names is over, and the rest is wished as it was. Each time that is less.
+// Drops the URIs named in the refusal, and keeps the rest. Each time the filter shrinks.
 void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
   KeptRefs over;
@@ -366,8 +366,8 @@ void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
     if (SharedText wished = wish_.uris.find(uri)) over.insert(std::move(wished));
   }
   if (over.empty()) {
-    // Its client can do something about that, log in or wait: who waits is told at once, as about any
-    // request.
+    // The client can react to this refusal by logging in or waiting: waiters are notified at once, as with
+    // any request.
     if (mcp::is_refusal_of_client(failure.reason)) fail_waiters(failure, listen.as);
     return lost(listen, failure.text, Loss::refused, no_sooner_than(failure));
   }
@@ -397,7 +397,7 @@ void BridgeListen::end(const KeptRefs& over, const std::string& why) {
   }
 }
 
-// A wish that was taken back meanwhile was fulfilled as far as anyone can tell.
+// A waiter for a subscription that was withdrawn meanwhile is not affected.
 void BridgeListen::refuse_ungranted(const Listen& listen) {
   KeptRefs over;
   for (const Waiter& waiter : waiters_) {
@@ -408,8 +408,8 @@ void BridgeListen::refuse_ungranted(const Listen& listen) {
   if (!over.empty()) end(over, "the server does not grant a subscription to this URI");
 }
 
-// `no_sooner`: when another try makes sense, where that is known; not longer than the longest pause, since
-// who says it may be wrong.
+// `no_sooner`: when another try makes sense, if known; at most the longest pause, since the value may be
+// wrong.
 void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milliseconds no_sooner) {
   if (stopped_) return;
   bool was_current = &listen == current_.get();
@@ -426,15 +426,15 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
     wish_ = current_ ? established_ : Wish{};
     return changed();
   }
-  // What stood before may stand again without what was wished on top of it.
+  // The previous filter may be acknowledged again without the additions.
   if (loss == Loss::refused) fail_waiters(why, as);
-  // Nothing is said of those whose credentials the server has taken, or not seen yet.
+  // Waiters keep waiting if the server has accepted their credentials, or not seen them yet.
   const bool is_anothers = !is_same(as, kept_);
-  // Each refusal takes those with it who asked with its credentials, so this comes to an end.
+  // Each refusal removes the waiters with its credentials, so this terminates.
   if (loss == Loss::refused && (is_anothers || !waiters_.empty())) return changed();
   const bool tells_at_once = loss == Loss::refused || loss == Loss::no_room;
   if (tells_at_once && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
-  // Who says when there is room again, as a rate limit does, is waited for as who has no room.
+  // A known time of the next try, as of a rate limit, is treated like a lack of room.
   const bool is_told_when = loss == Loss::refused && no_sooner >= milliseconds(0);
   if (loss != Loss::no_room && !is_told_when && ++failures_ > kTries) {
     fail_waiters(why);
@@ -442,7 +442,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
     failures_ = 0;
     return changed();
   }
-  if (next_) return;  // another is being made anyway
+  if (next_) return;  // another one is being opened
   const config::Restart& restart = server_.restart;
   const milliseconds wait =
       Backoff::doubled({restart.backoff, restart.max_backoff}, std::max(failures_, 1u) - 1);
@@ -453,15 +453,15 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   });
 }
 
-// An open circuit says how long it is open: to ask before that would only be logged, once for each try.
-// Who waits is told of either at once, as about any request.
+// An open circuit states how long it is open: earlier tries would only be logged. Waiters are notified of a
+// lack of room at once, as with any request.
 void BridgeListen::lost(Listen& listen, const core::Failure& failure) {
   const bool counts = &listen == next_.get() && loss_of(failure) == Loss::no_room;
-  if (counts && !stopped_) fail_waiters(failure);  // which has nothing to do with who asks
+  if (counts && !stopped_) fail_waiters(failure);  // unrelated to the credentials
   lost(listen, failure.text, loss_of(failure), no_sooner_than(failure));
 }
 
-// What stands goes on as it is.
+// An acknowledged listen stays.
 void BridgeListen::give_up() {
   failures_ = kTries;
   if (next_) return;
@@ -487,7 +487,7 @@ void BridgeListen::fail_waiters(const core::Failure& refusal, const AsPtr& as) {
   }
 }
 
-// In Lineward's own sentence: what the server says in it is told as everything that Lineward tells.
+// The refusal contains the server's text inside Lineward's own: it is redacted like all of Lineward's texts.
 void BridgeListen::tell(Waiter waiter, std::optional<core::Failure> refusal) {
   if (refusal) refusal->text = redaction::apply(refusal->text);
   loop_.defer(lifetime_, [this, settled = std::move(waiter.asker.settled), refusal = std::move(refusal)] {
@@ -495,7 +495,7 @@ void BridgeListen::tell(Waiter waiter, std::optional<core::Failure> refusal) {
   });
 }
 
-// Answers who waited for what stands now. One that was refused takes a listen without it.
+// Answers the waiters for the acknowledged filter. A refused addition gets a new listen without it.
 void BridgeListen::settle() {
   if (current_) refuse_ungranted(*current_);
   if (current_ && current_->wish != wish_) return changed();

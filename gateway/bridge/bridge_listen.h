@@ -1,9 +1,9 @@
-// The one `subscriptions/listen` of a legacy session on a modern server, or on a legacy one whose process it
-// shares with others: made from its resources/subscribe and from the list changes that the server announces
-// (behaviour.md 6 and 10). A change of wishes makes the new listen before it breaks the old, which stays
-// where the new one brings nothing; one that is lost or refused is made again with growing pauses and a
-// budget. When that is used up, a try is made for each request of the session until one stands: its client
-// has no listen whose end it could be told.
+// The single `subscriptions/listen` of a legacy session on a modern server, or on a legacy one with a process
+// shared by several sessions. Its filter is built from the session's resources/subscribe requests and the
+// list changes that the server declares (behaviour.md 6 and 10). A new filter opens a new listen before the
+// old one is cancelled; the old one stays if the new one adds nothing. A lost or refused listen is reopened
+// with growing pauses and a budget. When the budget is used up, each request of the session causes one try
+// until a listen is acknowledged. The client has no listen that could end.
 #pragma once
 
 #include <functional>
@@ -27,35 +27,36 @@ class BridgeListen {
     bool tools = false, prompts = false, resources = false;
     bool operator==(const Lists&) const = default;
   };
-  // Nothing: done; else why not. `invalid_request` where it is refused for what is asked; a refusal of the
-  // client itself (HTTP 401, 403, 429), with its headers, as it came.
+  // Empty: done; else the reason. `invalid_request`: the filter was refused. A refusal of the client itself
+  // (HTTP 401, 403, 429) is passed with its headers, unchanged.
   using Settled = std::function<void(const std::optional<core::Failure>& refusal)>;
-  // `make` gives the request for a filter (raw JSON); `deliver` takes what the session's client is to see.
+  // `make` returns the request for a filter (raw JSON); `deliver` receives messages for the session's client.
   BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server, core::Scope scope,
                std::function<std::string(const std::string& filter)> make,
                std::function<void(mcp::Message)> deliver);
   ~BridgeListen();
 
-  // From here on it goes where the session's own requests go (core::CallRequest::of_session).
+  // From now on its requests are routed like the session's own (core::CallRequest::of_session).
   void go_with(const core::Scope& session) { scope_ = session; }
-  // The client's headers that go on, and who it is, from the last request that the server has taken: a listen
-  // is its own request too, and one that nobody has judged may be a stranger's.
+  // Stores the client's forwarded headers and identity from the last request that the server has accepted. A
+  // listen is a request of its own, and headers of an unjudged request may be another caller's.
   void use_request(const core::CallRequest& request);
-  // The session has made a request, whoever it was.
+  // The session has sent a request, of any caller.
   void asked();
   void want(Lists lists);
-  // A subscribe or unsubscribe is put to the server as a listen: with its own headers, which are kept once
-  // that is acknowledged. Neither function is called from here, and neither after withdraw().
+  // A subscribe or unsubscribe is sent to the server as a listen, with its own headers, which are kept once
+  // it is acknowledged. The callbacks are never called synchronously, and never after withdraw().
   struct Asker {
     uint64_t serial = 0;
-    std::function<void(core::CallPhase)> moved;  // of the listen that asks for it
-    Settled settled;                             // once: when a listen with (or without) it stands
+    std::function<void(core::CallPhase)> moved;  // phase of the listen that requests it
+    Settled settled;                             // called once: a listen with (or without) the URI is
+                                                 // acknowledged
   };
   void subscribe(const core::CallRequest& request, const std::string& uri, Asker asker);
   void unsubscribe(const core::CallRequest& request, const std::string& uri, Asker asker);
-  // Nobody waits for it any more; a subscription that does not stand yet is not wished any more.
+  // The request is cancelled; a subscription that is not acknowledged yet is dropped.
   void withdraw(uint64_t serial);
-  // Nothing is delivered, settled or opened after this.
+  // No message is delivered, nothing settled or opened after this.
   void stop(std::string_view why);
 
  private:
@@ -65,7 +66,7 @@ class BridgeListen {
     bool empty() const { return lists == Lists{} && uris.empty(); }
     bool operator==(const Wish&) const = default;
   };
-  // As whom the server is asked.
+  // The caller that the server is queried for.
   struct As {
     core::HeaderFields headers;
     core::ClientRequestPtr from;
@@ -91,14 +92,14 @@ class BridgeListen {
     AsPtr as;
     KeptRefs granted;  // URIs
     bool acknowledged = false;
-    std::chrono::milliseconds since{0};  // the acknowledgement
-    bool brought = false;                // something, since then
+    std::chrono::milliseconds since{0};  // of the acknowledgement
+    bool brought = false;                // a notification came since then
     std::unique_ptr<core::Call> call;
     HeldBytes request_bytes{Held::listens};  // no exchange counts them
     net::Timer ack_limit;
   };
-  // Refused: what was wished on top of what stood is answered with it. For good: the server does not know
-  // listens. Lack of room is no failure of the server, and has no budget.
+  // refused: additions to the acknowledged filter get the refusal as their answer. for_good: the server does
+  // not support listens. no_room: not a failure of the server, so without a budget.
   enum class Loss : uint8_t { broken, refused, for_good, no_room };
   static Loss loss_of(const core::Failure& failure);
   struct Waiter {
@@ -110,9 +111,9 @@ class BridgeListen {
 
   static AsPtr as_of(const core::CallRequest& request);
   static bool is_same(const AsPtr& one, const AsPtr& other);
-  // Does this listen ask for what it waits for?
+  // Does this listen's filter include what the waiter waits for?
   static bool is_asked_by(const Listen& listen, const Waiter& waiter);
-  // Does somebody wait for a subscription to it?
+  // Does a request wait for a subscription to it?
   bool is_waited_for(const std::string& uri) const;
   AsPtr next_as() const;
   Wish wish_of(const AsPtr& as) const;
@@ -125,13 +126,13 @@ class BridgeListen {
   void lost(Listen& listen, const std::string& why, Loss loss,
             std::chrono::milliseconds no_sooner = std::chrono::milliseconds(-1));
   void lost(Listen& listen, const core::Failure& failure);
-  // By a policy, which may say which URIs it is for; or the server refuses the client (401, 403, 429).
+  // Refused by a policy, which may name the URIs concerned; or the server refuses the client (401, 403, 429).
   void refused(Listen& listen, const core::Failure& failure);
-  // These subscriptions are over, and who waits for one is told why.
+  // Ends these subscriptions; their waiters get the reason.
   void end(const KeptRefs& over, const std::string& why);
   void refuse_ungranted(const Listen& listen);
   void give_up();
-  // All, or those whose wish is asked for in these credentials.
+  // All waiters, or those with these credentials.
   void fail_waiters(const core::Failure& refusal, const AsPtr& as = nullptr);
   void fail_waiters(const std::string& why, const AsPtr& as = nullptr);
   void tell(Waiter waiter, std::optional<core::Failure> refusal);
@@ -148,16 +149,17 @@ class BridgeListen {
   std::function<void(mcp::Message)> deliver_;
   AccountPtr account_;
   Wish wish_;
-  Wish established_;  // what a listen stood with last
+  Wish established_;  // the last acknowledged filter
   std::unique_ptr<Listen> current_;
   std::unique_ptr<Listen> next_;  // until it is acknowledged
   std::vector<Waiter> waiters_;
   net::Timer again_;
   uint32_t failures_ = 0;
   bool after_refusal_ =
-      false;               // `again_` waits since it was refused or had no room, which holds up no new wish
-  bool given_up_ = false;  // the budget is used up, and nothing asked for since
-  bool missed_ = false;    // none stood for a while: what may have been missed is told when one does
+      false;               // `again_` runs because of a refusal or a lack of room, and delays no new filter
+  bool given_up_ = false;  // the budget is used up, and no request came since
+  bool missed_ = false;    // no listen existed for a while: changes that may have been missed are notified
+                           // with the next acknowledgement
   bool scheduled_ = false;
   bool stopped_ = false;
   net::Lifetime lifetime_;

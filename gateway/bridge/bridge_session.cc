@@ -16,7 +16,7 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
-// Of what servers say before their client is initialised.
+// The limit on messages of servers before their client is initialized.
 constexpr size_t kMaxEarly = 64;
 constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}})";
 
@@ -83,8 +83,9 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-// To a process that others use too. A level goes on, for the server must hear of one that is lower than all
-// others (upstream/shared/legacy_facade.h); subscriptions are answered here, when the listen stands.
+// Starts a call on a shared process. A log level is forwarded, since the server needs the lowest level of all
+// sessions (upstream/shared/legacy_facade.h). Subscriptions are answered here, once the listen is
+// acknowledged.
 Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start_as_it_is(core::CallRequest&& request,
                                                                                  core::CallOwner& owner) {
   listen_.use_request(request);
@@ -99,7 +100,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start_as_it_is
   return inner().start(std::move(request), owner);
 }
 
-// What an old server would have been asked and a modern one does not know.
+// Requests of legacy clients that a modern server does not know.
 bool BridgeSession::handled_here(BridgeCall& call) {
   switch (call.request().method) {
     case Method::ping: finish_later(call, std::string(kEmptyResult)); return true;
@@ -145,14 +146,14 @@ bool BridgeSession::keep_level(std::string level) {
   return true;
 }
 
-// A listen that was given up is tried again, and not before: where the circuit is half open it would be the
-// one that may try, and its client's request, which comes first, would be refused.
+// A given-up listen is tried again after the request, not before. On a half-open circuit the listen would
+// take the single try, and the client's request would be refused.
 void BridgeSession::sent_or_answered() {
   listen_.asked();
 }
 
-// What the session's listen goes out with: a request that the server has not answered yet may be a
-// stranger's, or bring a token whose time is over.
+// The headers of the session's listen: a request that the server has not answered yet may be another
+// caller's, or carry an expired token.
 void BridgeSession::taken_by_server(const core::CallRequest& request) {
   listen_.use_request(request);
 }
@@ -168,7 +169,7 @@ void BridgeSession::subscription(BridgeCall& call, bool wanted) {
     if (!refusal) return one->finish(std::string(kEmptyResult));
     const bool as_it_is = mcp::is_refusal_of_client(refusal->reason) || mcp::is_lack_of_room(refusal->reason);
     if (as_it_is) return one->fail(*refusal);
-    // It was asked, whatever it declares.
+    // The subscription was requested, whatever the server declares.
     const int code = server_->resources_subscribe ? mcp::kInvalidParams : mcp::kMethodNotFound;
     one->finish(mcp::error_message("0", code, refusal->text));
   };
@@ -188,14 +189,14 @@ void BridgeSession::left(BridgeCall& call) {
 
 // ---- the handshake ----
 
-// The server's own idea of this session is over: it has none.
+// The server's own session is over: it has none.
 void BridgeSession::begin_bridging() {
   if (!std::exchange(probing_, false)) return;
   inner().close_scope(scope_);
   inner().open_scope(modern_scope(), *this);
 }
 
-// Where the process is not this session's alone, only what the server tells changes of is of interest.
+// On a shared process only the changes that the server notifies matter.
 void BridgeSession::serves_itself(const mcp::Message& answer, bool has_session) {
   if (!has_session || config::is_of_one_session(bridge_.server().isolation))
     return bridge_.serves_itself(scope_.session);
@@ -236,7 +237,7 @@ void BridgeSession::to_client(mcp::Message message, std::optional<uint64_t> tag)
   if (owner_ != nullptr) owner_->on_scope_message(std::move(message), tag);
 }
 
-// A log line from outside of a call has the level that holds for the session.
+// A log message outside of a call is filtered by the session's level.
 void BridgeSession::on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) {
   const bool asks = message.kind() == mcp::MessageKind::request;
   const auto needed = asks ? mcp::capability_for(message) : std::nullopt;
@@ -247,7 +248,7 @@ void BridgeSession::on_scope_message(mcp::Message message, std::optional<uint64_
     if (level && *level < mcp::log_level(client_.log_level).value_or(*level)) return;
   }
   if (is_initialized_) return to_client(std::move(message), only_call);
-  // Lineward has initialised that server, which may speak before this client may be spoken to.
+  // Lineward has initialized that server, which may send messages before this client may receive them.
   if (early_.size() < kMaxEarly) {
     early_bytes_.add(message.bytes().size());
     early_.push_back({std::move(message), only_call});
@@ -282,8 +283,8 @@ void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t ta
   if (message) to_client(std::move(*message), tag);
 }
 
-// A process that is there for one call tells nobody else of its lists: a listen for them would hold one of
-// its own for each session, and hear nothing.
+// A process for a single call notifies no other session of list changes: a listen would occupy a process for
+// each session, and receive nothing.
 void BridgeSession::want_lists() {
   if (shares_ && bridge_.server().isolation == config::Isolation::call) return;
   listen_.want({server_->tools_list_changed, server_->prompts_list_changed, server_->resources_list_changed});
@@ -306,9 +307,9 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
     case Method::initialized:
       if (server_) want_lists();
       return client_is_there();
-    // A modern server's next question asks anew; legacy ones behind several are told.
+    // A modern server's next question queries the roots again; legacy ones behind an aggregate are notified.
     case Method::roots_list_changed: return inner().forward(modern_scope(), mcp::Era::legacy, message);
-    case Method::progress: return;  // of an answer: it has no modern form
+    case Method::progress: return;  // of a client's answer: it has no modern form
     default: break;
   }
   auto modern = mcp::Message::parse(mcp::legacy_message_for_modern(message, client_));

@@ -9,7 +9,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+// A server that failed during an `initialize` may have had another reason: it is tried again after this.
 constexpr milliseconds kDoubt{10ll * 60 * 1000};
 
 }  // namespace
@@ -22,7 +22,7 @@ ModernBridge::ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inne
 
 ModernBridge::~ModernBridge() {
   lifetime_.end();
-  sessions_.clear();  // their listens are calls of the inner one
+  sessions_.clear();  // their listens are calls of the inner upstream
 }
 
 BridgeSession* ModernBridge::find(const std::string& session) {
@@ -43,7 +43,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::Cal
 }
 
 void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  if (scope.session.empty()) return inner_->open_scope(scope, owner);  // it is kept by another bridge
+  if (scope.session.empty()) return inner_->open_scope(scope, owner);  // another bridge keeps it
   bool fixed_legacy = server_.protocol_era == config::Era::legacy;
   bool bridged = loop_.now() < modern_only_until_ && inner_->era() == mcp::Era::modern;
   if (!bridged) inner_->open_scope(scope, owner);
@@ -58,14 +58,14 @@ void ModernBridge::close_scope(const core::Scope& scope) {
   drop(scope.session);
 }
 
-// What the bridge does for a session, no other process can go on with.
+// No other process can continue a session that the bridge keeps.
 core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
   BridgeSession* session = find(scope.session);
   return session == nullptr || !session->is_bridged() ? inner_->portable(scope) : nullptr;
 }
 
-// Where the server is modern a session is kept here; that it takes old clients one request at a time as well
-// is no reason to give them less (BridgeCall::look_for_better).
+// A session in front of a modern server is kept here, even if the server also serves legacy clients one
+// request at a time (BridgeCall::look_for_better).
 std::optional<bool> ModernBridge::keeps_sessions() const {
   return inner_->era() == mcp::Era::modern ? std::optional(true) : inner_->keeps_sessions();
 }
@@ -83,7 +83,7 @@ void ModernBridge::learned_modern_only(bool for_good) {
   modern_only_until_ = for_good ? milliseconds::max() : loop_.now() + kDoubt;
 }
 
-// The call that brought the news is on the stack.
+// The call that brought the answer is on the stack.
 void ModernBridge::serves_itself(const std::string& session) {
   loop_.defer(lifetime_, [this, session] { drop(session); });
 }

@@ -1,10 +1,10 @@
 // An upstream in front of an upstream: where the server speaks 2026-07-28 only, legacy clients are served by
 // translation (behaviour.md 10). Everything else passes straight through.
 //
-// A server that speaks both eras does not say so in `server/discover` (SDK servers list modern versions
-// only), so a session's own `initialize` is put to it first; a modern server that refuses it is remembered as
-// modern-only. `protocolEra: modern` leaves this out. Where a legacy server's process is several sessions'
-// (`isolation`), what each wants to hear of is kept here as well.
+// A server that speaks both eras does not declare that in `server/discover` (SDK servers list modern versions
+// only). So a session's own `initialize` is sent to it first; a modern server that refuses it is remembered
+// as modern-only. `protocolEra: modern` skips this. If sessions share a legacy server's process
+// (`isolation`), each session's log level and subscriptions are kept here as well.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeOwner {
 
   net::Loop& loop_;
   const config::Server& server_;
-  // Sessions that are bridged, that share a process, or whose `initialize` is being tried.
+  // Sessions that are bridged, that share a process, or with an `initialize` in progress.
   std::unordered_map<std::string, std::unique_ptr<BridgeSession>> sessions_;
   std::chrono::milliseconds modern_only_until_{0};
   net::Lifetime lifetime_;

@@ -13,9 +13,9 @@ namespace {
 using mcp::EndReason;
 using mcp::MessageKind;
 
-// Of one call: as much as a socket holds, and then its server is not read until half of it was taken.
+// Per call, about the capacity of a socket: above it the server is paused until half of it was taken.
 constexpr size_t kMaxUnderWay = 256 * 1024;
-// A server that cannot be held back without holding up others: this is no burst any more.
+// The limit for a server that cannot be paused without blocking other calls.
 constexpr size_t kFarTooMuch = 64 * 1024 * 1024;
 
 }  // namespace
@@ -68,7 +68,7 @@ void RemoteCallServer::start(uint64_t number, core::CallRequest request) {
 
 void RemoteCallServer::cancel(uint64_t number, uint64_t tag, core::CancelCause why) {
   InboundCall* one = find(number);
-  if (one == nullptr || !one->call->live()) {  // its end was on its way already
+  if (one == nullptr || !one->call->live()) {  // its end was already posted
     core::CancelReport report;
     report.outcome = core::CancelOutcome::raced;
     report.told = core::CancelTold::nothing;
@@ -99,7 +99,7 @@ void RemoteCallServer::resume(uint64_t number) {
 void RemoteCallServer::hand_over(uint64_t number, core::Handover how) {
   InboundCall* one = find(number);
   if (one == nullptr) return;
-  one->paused = false;  // who takes over holds nothing back yet
+  one->paused = false;  // the new owner has not paused it
   one->call->hand_over(*one, how);
   one->hold();
 }
@@ -137,7 +137,7 @@ void RemoteCallServer::forward(const core::Scope& scope, mcp::Era client_era, co
 
 // ---- from the server ----
 
-// The call is known on the other worker by the name that it gave it.
+// The other worker knows the call by the number that it assigned.
 void RemoteCallServer::InboundScope::on_scope_message(mcp::Message message,
                                                       std::optional<uint64_t> only_call) {
   RemoteMessage told;

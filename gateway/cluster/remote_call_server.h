@@ -1,9 +1,9 @@
-// Where a server lives, for one other worker that calls it: starts that worker's calls and posts what becomes
-// of them, in order. The other half is cluster/remote_upstream.h.
+// The server's side of calls from one other worker: starts that worker's calls and posts their events, in
+// order. The other half is cluster/remote_upstream.h.
 //
-// Shared by nobody but its owner, who destroys it before the server; everything is called on its own thread,
-// by messages. Between two workers nobody waits: what the other has not taken yet is counted, and the server
-// is held back, or the call ends, when that is too much.
+// Owned exclusively by its owner, which destroys it before the server; all methods are called on its own
+// thread, by messages. Workers never wait for each other. Bytes that the other side has not taken are
+// counted, and over the limit the server is paused, or the call ends.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ class RemoteCallTable;
 
 class RemoteCallServer {
  public:
-  // `lease` keeps the server while the other worker wants it.
+  // `lease` keeps the server while the other worker uses it.
   RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease);
   ~RemoteCallServer();
   RemoteCallServer(const RemoteCallServer&) = delete;
   RemoteCallServer& operator=(const RemoteCallServer&) = delete;
 
-  // Who calls. Comes before everything else.
+  // Sets the calling side. Must come before everything else.
   void use(RemoteHandle<RemoteCallTable> table) { table_ = std::move(table); }
-  // What is known of the server has changed.
+  // Posts the server's changed state.
   void tell_state();
 
-  // Calls have the number that the RemoteCallTable gave them; of one that has ended nothing is heard.
+  // Calls have the number that the RemoteCallTable assigned; a call that has ended gets no events.
   void start(uint64_t number, core::CallRequest request);
   void cancel(uint64_t number, uint64_t tag, core::CancelCause why);
   void reply(uint64_t number, std::string message);
@@ -42,7 +42,7 @@ class RemoteCallServer {
   void resume(uint64_t number);
   void hand_over(uint64_t number, core::Handover how);
   void retried(uint64_t number, mcp::Message request);
-  // So many bytes of its messages are with its owner.
+  // Its owner has taken this many bytes of its messages.
   void taken(uint64_t number, size_t bytes);
   // A session that is kept on the other worker.
   void open_scope(const core::Scope& scope);
@@ -72,9 +72,9 @@ class RemoteCallServer {
     RemoteCallServer& call_server;
     const uint64_t number;
     std::unique_ptr<core::Call> call;
-    bool paused = false;     // by who waits for it
-    bool held = false;       // since much of it is under way
-    bool can_pause = false;  // as it said the last time
+    bool paused = false;     // by the call's owner
+    bool held = false;       // too many bytes are in flight
+    bool can_pause = false;  // as reported last
     size_t under_way = 0;    // bytes that the other worker has not taken yet
   };
   struct InboundScope final : core::ScopeOwner {
@@ -87,7 +87,7 @@ class RemoteCallServer {
     const core::Scope scope;
   };
   InboundCall* find(uint64_t number);
-  // It may be on the stack.
+  // The call may be on the stack.
   void over(uint64_t number);
   void fail(uint64_t number, core::Failure failure);
 

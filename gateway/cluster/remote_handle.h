@@ -1,6 +1,5 @@
-// What goes between the two halves of a server that lives on another worker: RemoteCallTable, where its calls
-// are made, and RemoteCallServer, where it lives. Everything in it is moved or copied: nothing is shared but
-// this.
+// The data exchanged between the two halves of a server on another worker: RemoteCallTable, which makes its
+// calls, and RemoteCallServer, next to the server. Everything is moved or copied: only this handle is shared.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +15,15 @@
 
 namespace lineward::upstream {
 
-// Somebody on another thread, who may be gone. Locked on its own thread alone, so that it dies there too.
+// An object on another thread, which may be destroyed. Locked on its own thread only, so that it is destroyed
+// there too.
 template <class T>
 struct RemoteHandle {
   std::shared_ptr<net::Mailbox> mailbox;
   std::weak_ptr<T> who;
 
-  // `work` gets a T&, on its thread, unless it is gone by then. False when its thread takes no more messages.
+  // `work` gets a T&, on its thread, unless the object is gone by then. False when its thread takes no more
+  // messages.
   template <class F>
   bool tell(F&& work) const {
     return mailbox && mailbox->post([to = who, what = std::forward<F>(work)]() mutable {
@@ -31,7 +32,7 @@ struct RemoteHandle {
   }
 };
 
-// How the server is, as far as it is told.
+// The server's state, as last reported.
 struct RemoteState {
   std::optional<mcp::Era> era;
   std::optional<std::vector<std::string>> versions;
@@ -42,7 +43,7 @@ inline RemoteState state_of(const core::Upstream& upstream) {
   return {upstream.era(), upstream.versions(), upstream.status()};
 }
 
-// A message of the server, and what is known of the call and the server by then.
+// A message of the server, with the state of the call and the server at that time.
 struct RemoteMessage {
   mcp::Message message;
   std::optional<mcp::Era> era;
@@ -50,9 +51,9 @@ struct RemoteMessage {
   bool can_pause = false;
   bool of_legacy_server = false;
   bool has_session = true;
-  bool is_servers_word = true;      // of the last one
+  bool is_servers_word = true;      // of the last message
   std::string server_info;          // with questions and answers
-  std::unique_ptr<HeldBytes> held;  // its bytes, from where it was posted to where it is taken
+  std::unique_ptr<HeldBytes> held;  // its bytes, from posting to taking
 };
 
 }  // namespace lineward::upstream

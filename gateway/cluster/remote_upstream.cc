@@ -12,11 +12,11 @@ using mcp::EndReason;
 
 namespace {
 
-// So much of a call's messages is taken between two words about it.
+// Bytes of a call's messages that are taken between two reports.
 constexpr size_t kWorthTelling = 64 * 1024;
 
-// Goes with a request. Where that is destroyed undone, since the other worker ends, or the RemoteCallServer
-// is gone, its caller is told all the same.
+// Posted with a request. If it is destroyed unhandled, because the other worker ends or the RemoteCallServer
+// is gone, the caller is notified.
 class Receipt {
  public:
   Receipt(RemoteHandle<RemoteCallTable> back, uint64_t number) : back_(std::move(back)), number_(number) {}
@@ -128,7 +128,7 @@ class RemoteCall final : public core::OwnedCall {
   bool tell(F&& what) {
     return table_->call_server().tell(std::forward<F>(what));
   }
-  // Its owner, who hears one more thing and may destroy it then; no message finds it any more.
+  // Returns its owner for one last callback, which may destroy the call; later messages are dropped.
   core::CallOwner* leave() {
     table_->calls_.erase(number_);
     return take_owner();
@@ -138,8 +138,8 @@ class RemoteCall final : public core::OwnedCall {
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
-  HeldBytes held_{Held::calls};  // of it: the server's worker has another one
-  size_t taken_ = 0;             // bytes that were not told yet
+  HeldBytes held_{Held::calls};  // `request_`: the server's worker has another copy
+  size_t taken_ = 0;             // bytes that were not reported yet
   bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true, is_servers_word_ = true;
   std::string server_info_;
 };

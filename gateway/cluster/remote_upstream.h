@@ -1,12 +1,11 @@
-// A server that lives on another worker, as callers on this one see it: an upstream whose calls go to the
-// server's RemoteCallServer as messages, and come back so. What it says of the server is what it was told
-// last.
+// A server on another worker, as callers on this one see it: an upstream that exchanges its calls with the
+// server's RemoteCallServer by messages. Its state is the one last reported.
 //
-// Only what the aggregate wants of its members is here: calls, notifications, how the server is, and the
-// sessions that the bridge in front of the aggregate keeps.
+// Has only the functions that an aggregate needs of its members: calls, notifications, the server's state,
+// and sessions. The bridge in front of the aggregate keeps these sessions.
 //
-// Lives, with its calls, on one thread. Messages name calls by numbers that are never used again, so what
-// comes for one that has ended finds nobody.
+// Lives, with its calls, on one thread. Messages refer to calls by numbers that are never reused, so messages
+// for an ended call are dropped.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ namespace lineward::upstream {
 
 class RemoteCall;
 
-// The calls of one RemoteUpstream, by number: where messages for them arrive.
+// The calls of one RemoteUpstream, by number: receives the messages for them.
 class RemoteCallTable {
  public:
   RemoteCallTable(std::string server, RemoteHandle<RemoteCallServer> call_server)
@@ -37,7 +36,7 @@ class RemoteCallTable {
   void on_request(uint64_t number, core::Whose whose);
   void on_message(uint64_t number, RemoteMessage told);
   void on_failed(uint64_t number, const core::Failure& failure, std::optional<mcp::Era> era);
-  // Of a session that is open there (core::Scope::bridged_session).
+  // For a session that is open there (core::Scope::bridged_session).
   void on_scope_message(const std::string& session, RemoteMessage told, std::optional<uint64_t> only_call);
   void on_scope_reset(const std::string& session);
   void on_state(RemoteState state) { state_ = std::move(state); }
@@ -54,7 +53,7 @@ class RemoteCallTable {
   const std::string server_;
   const RemoteHandle<RemoteCallServer> call_server_;
   RemoteState state_;
-  std::unordered_map<uint64_t, RemoteCall*> calls_;  // that live
+  std::unordered_map<uint64_t, RemoteCall*> calls_;  // live ones
   uint64_t numbers_ = 0;
   std::unordered_map<std::string, core::ScopeOwner*> scopes_;
 };
@@ -66,7 +65,7 @@ class RemoteUpstream final : public core::Upstream {
                  RemoteHandle<RemoteCallServer> call_server, RemoteState state);
   ~RemoteUpstream() override;
 
-  // What the server is like now, for those who could look.
+  // The server's current state, from code that can read it directly.
   void use(RemoteState state) { table_->on_state(std::move(state)); }
 
   const std::string& name() const override { return table_->server(); }
@@ -81,7 +80,7 @@ class RemoteUpstream final : public core::Upstream {
   std::optional<mcp::Era> era() const override { return table_->state().era; }
   core::UpstreamStatus status() const override { return table_->state().status; }
   void wake() override;
-  // Its calls are over: the server may go, as far as they are concerned.
+  // Its calls are over: they no longer keep the server.
   void stop(std::function<void()> done) override;
 
  private:

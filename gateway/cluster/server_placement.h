@@ -1,5 +1,5 @@
-// Which worker each server lives on. A server stays there for as long as the gateway runs; a new one goes to
-// the worker that has fewest.
+// The worker of each server. A server stays on its worker for as long as the gateway runs; a new one is
+// placed on the worker with the fewest.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace lineward {
 
 using ServerPlacement =
-    std::unordered_map<std::string, size_t>;  // by server name; who is not in it lives on 0
+    std::unordered_map<std::string, size_t>;  // by server name; a server without an entry is on 0
 
 inline void place_servers(ServerPlacement& placement, const config::Config& config, size_t workers) {
   if (workers <= 1) return;
   std::vector<size_t> load(workers, 0);
-  if (config::is_aggregated(config)) ++load[0];  // all servers as one are a load too
+  if (config::is_aggregated(config)) ++load[0];  // the aggregate counts too
   for (const auto& [name, worker] : placement)
     ++load[worker];
   for (const auto& server : config.servers) {

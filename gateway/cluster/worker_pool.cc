@@ -7,16 +7,16 @@
 namespace lineward {
 namespace {
 
-// A loop that does not come to its mailbox for so long is stuck.
+// A loop that does not process its mailbox for this long is stuck.
 constexpr std::chrono::seconds kTimeout{3};
 
-// What two threads know of one task.
+// The state of a task, shared by two threads.
 struct SharedTask {
   std::mutex mutex;
   std::condition_variable changed;
   size_t begun = 0;
   size_t done = 0;
-  bool over = false;  // nobody waits any more: what has not begun does not
+  bool over = false;  // the wait has ended: a task that has not begun is skipped
 };
 
 }  // namespace
@@ -44,7 +44,7 @@ bool WorkerPool::run(size_t worker, const std::function<void()>& work) {
   if (task->changed.wait_for(lock, kTimeout, is_done)) return true;
   task->over = true;
   if (task->begun == 0) return false;
-  task->changed.wait(lock, is_done);  // it uses what is ours
+  task->changed.wait(lock, is_done);  // it uses this thread's objects
   return true;
 }
 

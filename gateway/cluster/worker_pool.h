@@ -1,10 +1,10 @@
-// The workers of a gateway as they reach each other. Each has a thread, a loop and a mailbox. This way come
-// connections that move and what people ask for; calls of the aggregate go to the same
-// mailboxes by ways of their own (cluster/remote_call_server.h).
+// Gives access to all workers of a gateway. Each has a thread, a loop and a mailbox. Used for moved
+// connections and operators' requests; calls of the aggregate use the same mailboxes by handles of their own
+// (cluster/remote_call_server.h).
 //
-// Made by the Gateway before any thread and outlives all of them. enter() comes from each worker before
-// anybody posts to it; run() and paused() from the first worker's thread alone, which waits meanwhile: they
-// are for cold work.
+// Created by the Gateway before any thread and outlives all of them. Each worker calls enter() before
+// anything is posted to it. Only the first worker's thread calls run() and paused(), and blocks meanwhile:
+// they are for cold work.
 #pragma once
 
 #include <functional>
@@ -30,10 +30,10 @@ class WorkerPool {
     return mailboxes_[worker] && mailboxes_[worker]->post(std::forward<F>(work));
   }
 
-  // Done on that worker's thread when this returns; false when it does not come to it within seconds (it is
-  // stuck), and then it never will be done.
+  // Has run on that worker's thread when this returns. False when the worker does not process it within
+  // seconds (it is stuck); it is never run then.
   bool run(size_t worker, const std::function<void()>& work);
-  // Done here while all others stand still, so that it may read what is theirs; false as above.
+  // Runs on this thread while all others are paused, so that it may read their objects; false as above.
   bool paused(const std::function<void()>& work);
 
  private:

@@ -1,4 +1,4 @@
-// The character classes of RFC 9110 and RFC 9112 that the gate, the scan and the writer share.
+// The character classes of RFC 9110 and RFC 9112, shared by the gate, the scan and the writer.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace lineward::http {
 
-// Of a Content-Length: far above any body we take, far below 2^64.
+// For Content-Length: far above any accepted body, far below 2^64.
 inline constexpr size_t kMaxLengthDigits = 15;
 
 inline bool is_digit(char c) {
@@ -23,7 +23,7 @@ inline bool is_alpha(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Of digits, and few: who calls made sure.
+// The caller has checked that these are digits, and at most kMaxLengthDigits.
 inline uint64_t decimal_value(std::string_view digits) {
   uint64_t number = 0;
   for (char c : digits)
@@ -31,7 +31,7 @@ inline uint64_t decimal_value(std::string_view digits) {
   return number;
 }
 
-// -1 when it is none.
+// -1: not a hex digit.
 inline int hex_value(char c) {
   if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -41,7 +41,7 @@ inline int hex_value(char c) {
 
 namespace detail {
 
-// Looked up once per byte of every head, hence a table.
+// Looked up for every byte of every head, hence a table.
 constexpr std::array<bool, 256> make_tchars() {
   std::array<bool, 256> table{};
   for (char c : std::string_view("!#$%&'*+-.^_`|~0123456789"
@@ -59,13 +59,13 @@ inline bool is_tchar(char c) {
   return detail::kTchars[static_cast<unsigned char>(c)];
 }
 
-// HTAB counts: where it is allowed the caller says so.
+// Includes HTAB: callers that allow it must check for it.
 inline bool is_control(char c) {
   unsigned char u = static_cast<unsigned char>(c);
   return u < 0x20 || u == 0x7f;
 }
 
-// The first control character from `at` on, HTAB among them, or `end`.
+// The first control character from `at` on, including HTAB, or `end`.
 inline const char* find_control(const char* at, const char* end) {
 #ifdef __SSE2__
   const __m128i highest = _mm_set1_epi8(0x1f), del = _mm_set1_epi8(0x7f);
@@ -77,7 +77,7 @@ inline const char* find_control(const char* at, const char* end) {
     at += 16;
   }
   if (at == end) return end;
-  char rest[16];  // spaces are no controls
+  char rest[16];  // spaces are not control characters
   std::memset(rest, ' ', sizeof rest);
   std::memcpy(rest, at, static_cast<size_t>(end - at));
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rest));

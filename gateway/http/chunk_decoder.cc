@@ -18,8 +18,8 @@ bool is_white_space(char c) {
   return c == ' ' || c == '\t';
 }
 
-// RFC 9110 5.6.4. CR and LF above all are none: what one reader takes for the inside of a quoted string, the
-// next may take for the end of the line.
+// RFC 9110 5.6.4. Excludes CR and LF: inside a quoted string, another parser could take them for the end of
+// the line.
 bool may_be_quoted(char c) {
   return c == '\t' || !is_control(c);
 }
@@ -80,7 +80,7 @@ ChunkDecoder::Step ChunkDecoder::on_framing_byte(char c, uint64_t body_limit) {
     case Place::trailer_name:
     case Place::trailer_value:
     case Place::trailer_lf: return on_trailer_byte(c);
-    case Place::data: break;  // decode() takes these
+    case Place::data: break;  // handled by decode()
     default: return on_extension_byte(c);
   }
   return refuse(400, "The chunked body is not valid.");
@@ -98,7 +98,7 @@ ChunkDecoder::Step ChunkDecoder::on_end_byte(char c) {
   return Step::more;
 }
 
-// field-line = field-name ":" OWS field-value OWS, and CRLF behind it.
+// field-line = field-name ":" OWS field-value OWS, followed by CRLF.
 ChunkDecoder::Step ChunkDecoder::on_trailer_byte(char c) {
   if (++trailer_ > kMaxTrailerBytes) {
     return refuse(400, fmt::format("The trailer fields must not have more than {} bytes.", kMaxTrailerBytes));

@@ -34,8 +34,8 @@ bool is_host_name_char(char c) {
   return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-// Narrower than the RFC's reg-name, which lets commas, quotes and percent codes in: no real host has them,
-// and each is a way to be read as another host.
+// Narrower than the RFC's reg-name, which allows commas, quotes and percent codes: no real host has them, and
+// each could be parsed as another host.
 bool is_valid_host(std::string_view host) {
   if (host.empty() || host.size() > kMaxHostBytes + 6) return false;
   size_t name_end = 0;
@@ -88,8 +88,8 @@ Status<RequestFault> check_content_length(std::string_view value) {
   return Done{};
 }
 
-// `chunked` alone is ours. Other codings in good order are only unknown (501); a list in which chunked is not
-// the single last element has no agreed end of body (400).
+// Only `chunked` is supported. Other well-formed codings are unknown (501); a list in which chunked is not
+// the single last element has no defined end of body (400).
 Status<RequestFault> check_transfer_encoding(std::string_view value) {
   if (equals_ignoring_case(value, "chunked")) return Done{};
   std::string_view rest = value;
@@ -114,7 +114,7 @@ struct FieldCounts {
 };
 
 Status<RequestFault> check_field(std::string_view name, std::string_view value, FieldCounts& counts) {
-  // One look at the length keeps the usual field at a single comparison.
+  // A switch on the length keeps the usual field at a single comparison.
   switch (name.size()) {
     case 4:
       if (!equals_ignoring_case(name, "Host")) break;
@@ -163,7 +163,7 @@ Status<RequestFault> check_field_line(std::string_view line, FieldCounts& counts
 
 }  // namespace
 
-// A URL without a path means "/" (RFC 9112 3.2.1), which no view has room for in front of a query.
+// A URL without a path means "/" (RFC 9112 3.2.1), which a view before a query cannot represent.
 std::optional<Target> split_target(std::string_view target) {
   if (target.substr(0, 1) == "/") return Target{{}, target};
   for (std::string_view scheme : {"http://", "https://"}) {
@@ -177,7 +177,7 @@ std::optional<Target> split_target(std::string_view target) {
   return std::nullopt;
 }
 
-// The version comes before the target so that an HTTP/2 preface is told what is wrong with it.
+// The version is checked before the target, so that an HTTP/2 preface gets the right error.
 Status<RequestFault> check_request_line(std::string_view line, const RequestLimits& limits) {
   size_t method_end = std::min(line.find(' '), line.size());
   std::string_view method = line.substr(0, std::min(method_end, kMaxMethodBytes + 1));

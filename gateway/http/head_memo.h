@@ -1,8 +1,7 @@
-// The head that was read last on a connection. Peers that keep a connection repeat their heads byte by byte,
-// but for the length of the body; what was found out about one holds for the next, which need not be checked
-// and parsed again.
+// The last head of a connection. Peers repeat their heads byte by byte on a connection, except for the length
+// of the body. Such a head need not be checked and parsed again.
 //
-// Owned by a parser, beside the block that its views look into.
+// Owned by a parser, beside the block that its views point into.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace lineward::http {
 
 class HeadMemo {
  public:
-  // `block` was read without a fault; `length`: the value of its one Content-Length, a view into it, or
+  // `block` was parsed without a fault; `length`: the value of its one Content-Length, a view into it, or
   // empty.
   void learn(std::string_view block, std::string_view length) {
     known_ = true;
@@ -26,8 +25,8 @@ class HeadMemo {
     number_ = decimal_value(length);
   }
   void forget() { known_ = false; }
-  // Do `bytes` begin with a head that is `block` but for as many other digits? They stand in `block` then, so
-  // that all views into it hold.
+  // Do `bytes` begin with `block`, except for other length digits of the same number? If so, they are copied
+  // into `block`, so that all views into it stay valid.
   bool repeats(std::string_view bytes, std::string& block) {
     if (!known_ || bytes.size() < block.size()) return false;
     const size_t behind = at_ + digits_;
@@ -35,7 +34,7 @@ class HeadMemo {
         std::memcmp(bytes.data() + behind, block.data() + behind, block.size() - behind) != 0)
       return false;
     const std::string_view digits = bytes.substr(at_, digits_);
-    // A zero in front, or no body at all, is for the whole parser to judge.
+    // A leading zero, or no body at all, is left to the full parser.
     if (!digits.empty() && digits.front() == '0' && digits != std::string_view(block).substr(at_, digits_))
       return false;
     if (!std::all_of(digits.begin(), digits.end(), is_digit)) return false;
@@ -43,7 +42,7 @@ class HeadMemo {
     number_ = decimal_value(digits);
     return true;
   }
-  uint64_t length() const { return number_; }  // 0 where there is none
+  uint64_t length() const { return number_; }  // 0 without a length
 
  private:
   bool known_ = false;

@@ -44,7 +44,7 @@ int on_header_value(llhttp_t* parser, const char* at, size_t size) noexcept {
   return 0;
 }
 
-// Empty values have no on_header_value, but always this.
+// Empty values get no on_header_value, but always this callback.
 int on_header_value_complete(llhttp_t* parser) noexcept {
   Reading& now = reading(parser);
   now.head->headers.add(now.name, trim_white_space(now.value));
@@ -53,9 +53,8 @@ int on_header_value_complete(llhttp_t* parser) noexcept {
   return 0;
 }
 
-// llhttp stops here for good: the body is ours (see ChunkDecoder). That also takes the sting out of
-// `Upgrade`, which llhttp would follow by leaving HTTP behind the message: Java clients send `Upgrade: h2c`
-// on ordinary POSTs.
+// llhttp stops here for good: Lineward reads the body (see ChunkDecoder). This also disables `Upgrade`, after
+// which llhttp would leave HTTP: Java clients send `Upgrade: h2c` on ordinary POSTs.
 int on_headers_complete(llhttp_t* parser) noexcept {
   parser->upgrade = 0;
   reading(parser).complete = true;
@@ -85,7 +84,7 @@ bool is_known_method(std::string_view method) {
   return false;
 }
 
-// `close` wins wherever it stands; HTTP/1.0 stays open only on demand.
+// `close` takes precedence in any position; HTTP/1.0 stays open only on request.
 bool asks_to_keep_alive(const RequestHead& head) {
   bool keep_alive = head.minor_version == 1;
   for (const Header& field : head.headers.all()) {
@@ -127,7 +126,7 @@ Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead&
     return refuse_head(400, "The end of the request body is not clear.");
   }
   head.minor_version = parser.http_minor;
-  // RFC 9112 3.2.2: the host of a URL counts, whatever Host says.
+  // RFC 9112 3.2.2: the host of a URL overrides Host.
   std::optional<Target> target = split_target(head.target);
   if (!target) return refuse_head(400, "The request target is not clear.");
   head.target = target->local;

@@ -1,5 +1,5 @@
-// llhttp reads a head that the gate has passed. The head is handed over in one piece, so that each name and
-// value is one view into it.
+// Parses a head that the gate has passed, with llhttp. The head is passed in one piece, so that each name and
+// value is a view into it.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace lineward::http {
 
-// How the body is framed; no body is a length of 0.
+// The framing of the body; without a body the length is 0.
 struct BodyFraming {
   bool chunked = false;
   uint64_t length = 0;
 };
 
-// Fills `head` with views into `block`. Refuses methods llhttp does not know (501), and whatever llhttp and
-// the gate do not see alike.
+// Fills `head` with views into `block`. Refuses methods unknown to llhttp (501), and heads on which llhttp
+// and the gate disagree.
 Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead& head);
 
 }  // namespace lineward::http

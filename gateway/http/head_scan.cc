@@ -29,10 +29,10 @@ HeadScan::Found HeadScan::check_first_line(std::string_view line) {
 }
 
 HeadScan::Found HeadScan::scan(std::string_view bytes) {
-  // No line longer than this passes the gate, so its prefix already tells what is wrong with it.
+  // The gate refuses longer lines, so the prefix is enough to find the fault.
   const size_t longest_first_line = kMaxMethodBytes + 1 + limits_.target_bytes + 1 + 8;
   for (; at_ < bytes.size(); ++at_) {
-    // Most bytes are the inside of a line: nothing but a control character or a limit is news there.
+    // Inside a line only a control character or a limit matters.
     if (!after_cr_ && at_ != line_start_) {
       const size_t limit =
           line_start_ == 0 ? std::min(longest_first_line, limits_.head_bytes) : limits_.head_bytes;

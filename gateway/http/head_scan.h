@@ -1,5 +1,5 @@
-// Finds the end of a request head while its bytes trickle in, and sees as early as it can that none will come
-// that we would take: a client that speaks TLS, a bare LF, an endless line. Looks at every byte once.
+// Finds the end of a request head as its bytes arrive, and detects early that none will be accepted. Examples
+// are a TLS client, a bare LF, an endless line. Reads every byte once.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ class HeadScan {
 
   explicit HeadScan(const RequestLimits& limits) : limits_(limits) {}
 
-  // `bytes` starts with the request line's first byte at every call, and only grows between calls. The
-  // verdict depends on the bytes alone, never on where they were split.
+  // `bytes` starts with the request line's first byte at every call, and only grows between calls. The result
+  // depends on the bytes alone, never on their split.
   Found scan(std::string_view bytes);
   // After `end`: the head's size with its empty line. After `fault`: why.
   size_t head_size() const { return at_; }
@@ -30,7 +30,7 @@ class HeadScan {
   Found check_first_line(std::string_view line);
 
   const RequestLimits& limits_;
-  size_t at_ = 0;          // the next byte to look at
+  size_t at_ = 0;          // the next byte to read
   size_t line_start_ = 0;  // 0: still in the request line
   bool after_cr_ = false;
   RequestFault fault_;

@@ -12,7 +12,7 @@ std::string lower_case(std::string_view text) {
 }
 
 bool same_letters(const char* a, const char* b, size_t size) {
-  if (size == 0 || std::memcmp(a, b, size) == 0) return true;  // nearly always, when they are the same at all
+  if (size == 0 || std::memcmp(a, b, size) == 0) return true;  // nearly always, when they are equal at all
   for (size_t i = 0; i < size; ++i) {
     if (a[i] == b[i]) continue;
     const char letter = static_cast<char>(a[i] | 0x20);

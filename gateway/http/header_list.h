@@ -1,4 +1,4 @@
-// HTTP header fields as views into the head they came in. Valid as long as that head is.
+// HTTP header fields as views into their head. Valid as long as that head.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ struct Header {
   std::string_view value;  // without leading and trailing white space
 };
 
-// ASCII only and free of the locale: header names and list tokens are ASCII by definition. Nearly all pairs
-// differ in length, and are told apart without a call.
+// ASCII only and independent of the locale: header names and list tokens are ASCII by definition. Nearly all
+// pairs differ in length, and are compared without a call.
 bool same_letters(const char* a, const char* b, size_t size);
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && same_letters(a.data(), b.data(), a.size());
@@ -30,12 +30,12 @@ inline std::string_view trim_white_space(std::string_view text) {
   return text;
 }
 
-// White space around the values of a head that a gate has passed, as spaces alone: tabs are as good (RFC 9110
-// 5.6.3), but llhttp does not take them everywhere.
+// Replaces tabs with spaces around the values of a head that a gate has passed. Both are equivalent (RFC 9110
+// 5.6.3), but llhttp does not accept tabs everywhere.
 void spaces_for_tabs(std::string& head);
 
-// A field name to look for. Those that Lineward asks every message for are known by number, which a literal
-// finds when it is compiled.
+// A field name to look up. Names that every message is searched for have numbers, assigned to literals at
+// compile time.
 class FieldName {
  public:
   template <size_t N>
@@ -78,7 +78,7 @@ class FieldName {
 class HeaderList {
  public:
   void add(std::string_view name, std::string_view value);
-  // In place of the first field's value; a field of its own where there is none.
+  // Replaces the first field's value; adds a field if there is none.
   void set(std::string_view name, std::string_view value);
   void clear() {
     fields_.clear();
@@ -93,7 +93,7 @@ class HeaderList {
   size_t count(FieldName name) const {
     return name.number == known_.size() ? tally(name.text) : known_[name.number].count;
   }
-  // The one field of that name; null where there are none or several.
+  // The only field of that name; null if there are none or several.
   const Header* only(FieldName name) const { return count(name) == 1 ? find(name) : nullptr; }
   // The value of the first field of that name, or an empty view.
   std::string_view get(FieldName name) const {
@@ -103,7 +103,7 @@ class HeaderList {
   const std::vector<Header>& all() const { return fields_; }
 
  private:
-  // Of names that have no number.
+  // For names without a number.
   const Header* search(std::string_view name) const;
   size_t tally(std::string_view name) const;
 
@@ -116,9 +116,9 @@ class HeaderList {
 };
 
 // True when a comma-separated list value (Accept, Connection, …) has this token; parameters after ';' are
-// cut.
+// ignored.
 bool list_has_token(std::string_view list, std::string_view token);
-// Does any Connection field say that this one is of the hop (RFC 9110 7.6.1)?
+// Does any Connection field declare this header hop-by-hop (RFC 9110 7.6.1)?
 bool named_by_connection(const HeaderList& headers, std::string_view name);
 
 }  // namespace lineward::http

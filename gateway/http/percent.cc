@@ -7,7 +7,7 @@
 namespace lineward::http {
 namespace {
 
-// The byte of a code at the front of `text`; -1: it begins none.
+// The byte of a code at the front of `text`; -1: there is no code.
 int code_at(std::string_view text) {
   if (text.size() < 3 || text[0] != '%') return -1;
   const int high = hex_value(text[1]), low = hex_value(text[2]);

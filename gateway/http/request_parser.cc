@@ -17,13 +17,13 @@ namespace lineward::http {
 namespace {
 
 constexpr int kMaxLeadingEmptyLines = 2;       // RFC 9112 2.2: some clients end a body with a stray CRLF
-constexpr size_t kCompactBytes = 64 * 1024;    // consumed bytes in front of the input before it is moved up
-constexpr size_t kFirstBodyBytes = 64 * 1024;  // an announced length alone does not cost more than this
-constexpr size_t kKeepBytes = 16 * 1024;       // what an idle connection may hold on to
+constexpr size_t kCompactBytes = 64 * 1024;    // consumed bytes before the input is moved to the front
+constexpr size_t kFirstBodyBytes = 64 * 1024;  // an announced length alone reserves at most this
+constexpr size_t kKeepBytes = 16 * 1024;       // the capacity that an idle connection may keep
 
 const RequestHead kNoHead;
 
-// A buffer used again for every request, but given back when one request made it big.
+// The buffer is reused for every request, but freed if a request made it large.
 void clear_and_trim(std::string& buffer) {
   if (buffer.capacity() > kKeepBytes) {
     std::string().swap(buffer);
@@ -52,15 +52,15 @@ struct RequestParser::State {
 
   const RequestLimits limits;
   Stage stage = Stage::head;
-  std::string input;  // bytes from the wire; the first `consumed` are done with
+  std::string input;  // bytes from the wire; the first `consumed` are parsed
   size_t consumed = 0;
-  int empty_lines = 0;  // skipped in front of this request
+  int empty_lines = 0;  // skipped before this request
   HeadScan scan;
-  std::string head_block;  // owns what `head` looks at, so that `input` may move under the body
+  std::string head_block;  // owns the bytes of `head`, so that `input` may move under the body
   RequestHead head;
   BodyFraming framing;
   HeadMemo memo;           // of `head_block`, `head` and `framing`
-  uint64_t heads = 0;      // that were read, and not just repeated
+  uint64_t heads = 0;      // heads parsed, without repeated ones
   uint64_t body_left = 0;  // of a body with Content-Length
   ChunkDecoder chunks;
   std::string body;
@@ -93,7 +93,7 @@ RequestParser::Next RequestParser::State::fail(RequestFault why) {
   return Next::failed;
 }
 
-// False while the last byte there is a CR that may become one more empty line.
+// False while the last byte is a CR that may start another empty line.
 bool RequestParser::State::skip_leading_empty_lines() {
   while (empty_lines < kMaxLeadingEmptyLines && !waiting().empty() && waiting().front() == '\r') {
     if (waiting().size() == 1) return false;
@@ -166,8 +166,8 @@ RequestParser::Next RequestParser::State::next_in_body() {
 
 RequestParser::Next RequestParser::State::complete() {
   stage = Stage::complete;
-  // What follows a request that closes is no request. It is dropped rather than refused: the answer must get
-  // out.
+  // Bytes after a request that closes the connection are dropped rather than refused: the answer must still
+  // be sent.
   if (!head.keep_alive) consume(waiting().size());
   return Next::complete;
 }
@@ -181,7 +181,7 @@ void RequestParser::append(std::string_view bytes) {
   State& s = *state_;
   if (s.stage == State::Stage::failed || s.stage == State::Stage::closed) return;
   if (s.stage == State::Stage::complete && !s.head.keep_alive) return;
-  // A long body goes straight to its place instead of through the input.
+  // A long body is copied to its place directly, bypassing the input.
   if (s.stage == State::Stage::body && !s.framing.chunked && s.waiting().empty()) {
     std::string_view part =
         bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(s.body_left, bytes.size())));

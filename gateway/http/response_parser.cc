@@ -16,7 +16,7 @@ namespace lineward::http {
 
 namespace {
 
-constexpr size_t kKeptBytes = 16 * 1024;  // of the input, for the next response
+constexpr size_t kKeptBytes = 16 * 1024;  // capacity of the input kept for the next response
 
 }  // namespace
 
@@ -44,25 +44,25 @@ struct ResponseParser::State {
   const ResponseLimits limits;
   Stage stage = Stage::complete;
   std::string input;
-  size_t scanned = 0;  // of a head
+  size_t scanned = 0;  // bytes of a head
   size_t line_start = 0;
   uint32_t interim = 0;
-  std::string head_block;  // what `info` looks into
+  std::string head_block;  // owns the bytes of `info`
   ResponseInfo info;
-  HeadMemo memo;  // of both, where a length frames the body
+  HeadMemo memo;  // of both, if a length frames the body
   llhttp_t parser;
   std::string_view name, value;
   bool headers_done = false;
   bool message_done = false;
-  bool sized = false;  // a length frames the body: llhttp does not see it
-  uint64_t left = 0;   // of such a body
+  bool sized = false;  // a length frames the body: llhttp does not parse it
+  uint64_t left = 0;   // bytes of such a body
   bool has_body_limit = true;
   std::string body;
   uint64_t body_bytes = 0;
-  bool chunked = false;  // nor does it see one that comes in chunks
+  bool chunked = false;  // chunked: llhttp does not parse this body either
   ChunkDecoder chunks{ChunkDecoder::kAnyOverhead, ChunkDecoder::Trailers::dropped};
-  bool extra = false;  // bytes behind the response
-  bool ended = false;  // the connection
+  bool extra = false;  // bytes after the response
+  bool ended = false;  // the connection has ended
   std::string fault;
   bool too_long = false;
   bool head_too_long = false;
@@ -134,7 +134,7 @@ void ResponseParser::State::reset() {
   has_body_limit = true;
 }
 
-// Looks at every byte once, and sees at its first line what is no HTTP.
+// Reads every byte once, and detects non-HTTP in the first line.
 bool ResponseParser::State::find_end(size_t& size) {
   while (scanned < input.size()) {
     size_t line_feed = input.find('\n', scanned);
@@ -216,7 +216,7 @@ bool ResponseParser::State::parse_head() {
   info.status = parser.status_code;
   info.minor_version = parser.http_minor;
   info.keep_alive = keeps_alive(info);
-  // llhttp and the gate must see the same framing.
+  // llhttp and the gate must agree on the framing.
   chunked = info.headers.find("Transfer-Encoding") != nullptr;
   const bool has_length = info.headers.find("Content-Length") != nullptr;
   bool bodiless = info.status < 200 || info.status == 204 || info.status == 304;
@@ -232,7 +232,7 @@ bool ResponseParser::State::parse_head() {
   return true;
 }
 
-// What is framed by a length needs no parser.
+// A body framed by a length needs no parser.
 bool ResponseParser::State::read_sized() {
   const size_t part = static_cast<size_t>(std::min<uint64_t>(left, input.size()));
   left -= part;
@@ -253,7 +253,7 @@ ResponseParser::Next ResponseParser::State::too_much() {
   return fail_with(fmt::format("its body has more than {} bytes", limits.body_bytes));
 }
 
-// `body` where all is in order so far.
+// Returns `body` if all bytes so far are valid.
 ResponseParser::Next ResponseParser::State::read_chunked() {
   std::string_view bytes = input;
   const auto step = chunks.decode(bytes, body, has_body_limit ? limits.body_bytes : UINT64_MAX);
@@ -309,7 +309,7 @@ void ResponseParser::append(std::string_view bytes) {
     state_->extra = true;
     return;
   }
-  // Mostly a whole response: its body leaves in this text.
+  // Usually a whole response: its body is moved out in this string.
   if (state_->input.empty()) SpareTexts::renew(state_->input, bytes.size());
   state_->input.append(bytes);
 }

@@ -1,9 +1,7 @@
-// HTTP/1 responses out of a byte stream: a strict gate refuses heads that could be read in two ways, llhttp
-// parses what is left. One response at a time; interim responses (1xx) are skipped, up to a limit (RFC
-// 9110 15.2).
+// HTTP/1 responses from a byte stream: a strict gate refuses ambiguous heads, llhttp parses the others.
+// Responses are parsed one at a time; interim responses (1xx) are skipped, up to a limit (RFC 9110 15.2).
 //
-// Owned by one connection to a server and lives as long as it. Knows no sockets and no clock, and never calls
-// back.
+// Owned by one connection to a server and lives as long as it. No sockets, no clock, no callbacks.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +17,7 @@ namespace lineward::http {
 struct ResponseLimits {
   size_t head_bytes = 64 * 1024;
   size_t fields = 200;
-  uint64_t body_bytes = 32ull << 20;  // of a body that is no stream
+  uint64_t body_bytes = 32ull << 20;  // of a body that is not a stream
   uint32_t interim = 16;
 };
 
@@ -27,7 +25,7 @@ struct ResponseInfo {
   int status = 0;
   int minor_version = 1;
   HeaderList headers;
-  bool keep_alive = false;  // the connection may be used again after this response
+  bool keep_alive = false;  // the connection may be reused after this response
 };
 
 class ResponseParser {
@@ -39,26 +37,26 @@ class ResponseParser {
   ResponseParser(const ResponseParser&) = delete;
   ResponseParser& operator=(const ResponseParser&) = delete;
 
-  // Makes ready for the response to the next request.
+  // Prepares for the response to the next request.
   void begin();
-  // Takes bytes from the wire.
+  // Appends bytes from the wire.
   void append(std::string_view bytes);
-  // The connection has ended: what is complete only by that is complete now, the rest is truncated.
+  // The connection has ended: a response framed by that is complete now, any other is truncated.
   void finish();
 
-  // Goes on as far as it can. `head`: info() is valid. `body`: take_body() gives what came since. `complete`:
-  // the whole response was given out. `failed`: fault() says why; it stays failed.
+  // Parses as far as possible. `head`: info() is valid. `body`: take_body() returns the new part. `complete`:
+  // the whole response was returned. `failed`: fault() says why; it stays failed.
   Next next();
   const ResponseInfo& info() const;
   std::string take_body();
-  // From here on the body has no limit as a whole: its reader has one for each of its parts.
+  // Removes the limit on the whole body: its reader limits each of its parts.
   void unlimited_body();
   const std::string& fault() const;
-  // It failed because the body has more than limits.body_bytes: valid HTTP, but too much.
+  // Failed because the body exceeds limits.body_bytes: valid HTTP, but too large.
   bool too_long() const;
-  // It failed because the head has more than limits.head_bytes.
+  // Failed because the head exceeds limits.head_bytes.
   bool head_too_long() const;
-  // Something came that belongs to no response.
+  // Bytes arrived that belong to no response.
   bool trailing() const;
 
  private:

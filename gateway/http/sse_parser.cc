@@ -17,8 +17,8 @@ constexpr size_t kFirstWindow = 64;          // most lines are short
 constexpr size_t kMaxWindow = 64 * 1024;
 constexpr uint64_t kMaxRetry = 24ull * 60 * 60 * 1000;
 
-// Where the line ends that goes on at `from`; the size of the text when that has not come. Looks a little
-// further each time: where all lines end in CR, a search for LF would go through all that waits for each.
+// The end of the line that continues at `from`; the size of the text if it has not arrived. The search window
+// grows: if all lines end in CR, a search for LF would scan the whole buffer for each.
 size_t line_end(const std::string& text, size_t from) {
   for (size_t window = kFirstWindow; from < text.size(); window = std::min(window * 2, kMaxWindow)) {
     const char* const begin = text.data() + from;
@@ -34,7 +34,7 @@ size_t line_end(const std::string& text, size_t from) {
   return text.size();
 }
 
-// What stands behind "data:", or nothing.
+// The text after "data:", or empty.
 std::optional<std::string_view> data_of(std::string_view line) {
   constexpr std::string_view kName = "data:";
   if (line.substr(0, kName.size()) != kName) return std::nullopt;
@@ -122,7 +122,7 @@ SseParser::Line SseParser::take_line(std::string_view& line) {
   return Line::whole;
 }
 
-// False when the event has grown over its limit.
+// False when the event exceeds its limit.
 bool SseParser::on_field(std::string_view line) {
   size_t colon = line.find(':');
   std::string_view name = line.substr(0, colon);
@@ -153,13 +153,13 @@ bool SseParser::add_data(std::string_view value) {
   return true;
 }
 
-// Of a line whose end has not come.
+// Outlines a line that is not complete yet.
 void SseParser::outline_partial() {
   if (has_data_ || buffered() < json::ArrivingOutline::kFrom) return;
   if (auto value = data_of(std::string_view(buffer_).substr(at_))) arriving_.more(*value);
 }
 
-// A time beyond a day is a day.
+// A time beyond a day counts as a day.
 void SseParser::set_retry(std::string_view digits) {
   if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) return;
   uint64_t value = 0;
@@ -169,7 +169,7 @@ void SseParser::set_retry(std::string_view digits) {
   retry_told_ = false;
 }
 
-// At an empty line. False when the event has no data: then it is none.
+// Called at an empty line. False when the event has no data, so that it is not dispatched.
 bool SseParser::dispatch() {
   std::string type = std::exchange(type_, {});
   if (coming_id_ != id_) id_ = coming_id_;

@@ -20,7 +20,7 @@ bool has_no_body(int status) {
   return status < 200 || status == 204 || status == 304;
 }
 
-// Framing and Connection are the writer's: a second, different copy from elsewhere would be a smuggling tool.
+// The writer sets framing and Connection: a second, different copy would allow request smuggling.
 bool is_owned_by_writer(std::string_view name) {
   return equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ||
          equals_ignoring_case(name, "Connection");
@@ -52,7 +52,7 @@ void append_head(std::string& out, const ResponseHead& head, int status, Framing
   }
   if (framing == Framing::length) append_length(out, body_size);
   if (framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
-  if (status >= 200) {  // an interim response says nothing about the connection
+  if (status >= 200) {  // an interim response does not affect the connection
     if (!keep_alive) {
       out += "Connection: close\r\n";
     } else if (head.minor_version == 0) {
@@ -62,12 +62,12 @@ void append_head(std::string& out, const ResponseHead& head, int status, Framing
   out += "\r\n";
 }
 
-// Statuses come from upstreams as well, and some are not even three digits.
+// Statuses from upstreams may be out of range.
 int checked_status(int status) {
   return status >= 100 && status <= 599 ? status : 502;
 }
 
-// One line of an event stream: whatever ends a line, or a string in C, becomes a space.
+// A line of an event stream: line ends and NUL become spaces.
 void append_line(std::string& out, std::string_view text) {
   size_t start = out.size();
   out += text;
@@ -79,7 +79,7 @@ void append_line(std::string& out, std::string_view text) {
   out += '\n';
 }
 
-// An id with a line break in it would be another id: such bytes are dropped instead.
+// An id with a line break would become another id: such bytes are dropped.
 void append_id(std::string& out, std::string_view id) {
   if (id.empty()) return;
   out += "id: ";

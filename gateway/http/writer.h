@@ -1,4 +1,4 @@
-// Heads, bodies and events as bytes. Every value that comes from outside is checked: no CR, LF or NUL passes.
+// Serialises heads, bodies and events. External values are checked: no CR, LF or NUL passes.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct OutHeader {
 
 struct ResponseHead {
   int status = 200;
-  std::string_view content_type;  // ours, never from outside; empty: none
+  std::string_view content_type;  // never from external input; empty: none
   std::vector<OutHeader> headers;
   bool keep_alive = true;
   int minor_version = 1;  // of the request; 1.0 gets no chunked coding
@@ -23,7 +23,7 @@ struct ResponseHead {
 
 std::string_view reason_phrase(int status);
 
-// One line of a head: nothing where `name` is none, and no control bytes of the value.
+// Appends a header line, or nothing if `name` is invalid; control bytes of the value are removed.
 void append_field(std::string& head, std::string_view name, std::string_view value);
 // The line that frames a body.
 void append_length(std::string& head, size_t body_size);
@@ -31,17 +31,17 @@ void append_length(std::string& head, size_t body_size);
 // A response with its whole body: head with Content-Length (none for 204 and 304), then the body.
 std::string full_response(const ResponseHead& head, std::string_view body);
 
-// The head of a response whose body comes in pieces: Transfer-Encoding: chunked on HTTP/1.1, and on HTTP/1.0
-// a body that ends with the connection.
+// The head of a response with a body in pieces: Transfer-Encoding: chunked on HTTP/1.1; on HTTP/1.0 the body
+// ends with the connection.
 std::string streaming_head(const ResponseHead& head);
-// One piece of such a body, framed. `minor_version` as above. An empty piece gives nothing.
+// A framed piece of such a body. `minor_version` as above. An empty piece returns an empty string.
 std::string body_piece(std::string_view piece, int minor_version);
 std::string body_end(int minor_version);
 
-// One server-sent event with a one-line JSON message as data. Raw line breaks (only white space in valid
-// JSON) are turned into spaces. `id` is written when not empty. WHATWG HTML "server-sent events".
+// A server-sent event with a one-line JSON message as data. Raw line breaks (only white space in valid JSON)
+// become spaces. `id` is written when not empty. WHATWG HTML "server-sent events".
 std::string sse_event(std::string_view data, std::string_view id = {});
-// A comment: keeps intermediaries from closing a quiet stream.
+// A comment: prevents intermediaries from closing a quiet stream.
 std::string sse_comment();
 // An event with an id and no data (priming; 2025-11-25 streamable HTTP, resumability), with `retry:` when >=
 // 0.

@@ -6,7 +6,7 @@
 
 namespace lineward::upstream {
 
-// `credentials`: "user:password", as they stand between the quotes of the RFC.
+// `credentials`: "user:password".
 std::string basic_credentials(std::string_view credentials);
 
 }  // namespace lineward::upstream

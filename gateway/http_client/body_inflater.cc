@@ -34,7 +34,7 @@ BodyInflater::~BodyInflater() {
   if (stream_) inflateEnd(&stream_->z);
 }
 
-// "deflate" has a zlib header by the standard; some servers leave it out.
+// "deflate" has a zlib header by the standard; some servers omit it.
 bool BodyInflater::begin(char first) {
   begun_ = true;
   stream_ = std::make_unique<Stream>();
@@ -71,7 +71,7 @@ BodyInflater::Result BodyInflater::add(std::string_view piece, size_t most, std:
     } else if (said != Z_OK && said != Z_BUF_ERROR) {
       return Result::broken;
     } else if (z.avail_out > 0) {
-      return Result::ok;  // it wants more
+      return Result::ok;  // it needs more input
     }
   }
 }

@@ -15,7 +15,7 @@ bool is_cookie_text(std::string_view text) {
   });
 }
 
-// The text up to the next ';', which is taken off.
+// Takes the text up to the next ';' from the front.
 std::string_view next_cookie_part(std::string_view& rest) {
   const std::string_view part = rest.substr(0, rest.find(';'));
   rest.remove_prefix(std::min(rest.size(), part.size() + 1));
@@ -24,7 +24,7 @@ std::string_view next_cookie_part(std::string_view& rest) {
 
 struct CookieAttributes {
   bool over = false;       // it deletes the cookie
-  bool elsewhere = false;  // it is not for these requests
+  bool elsewhere = false;  // it does not apply to these requests
 };
 
 void read_attribute(std::string_view attribute, const HttpUrl& url, CookieAttributes& out) {
@@ -38,7 +38,7 @@ void read_attribute(std::string_view attribute, const HttpUrl& url, CookieAttrib
     std::from_chars(value.data(), value.data() + value.size(), seconds);
     out.over = seconds <= 0;
   } else if (http::equals_ignoring_case(name, "Expires")) {
-    // The date by which servers delete cookies.
+    // The date that servers use to delete cookies.
     out.over = out.over || value.find("1970") != std::string_view::npos;
   } else if (http::equals_ignoring_case(name, "Path") && !value.empty() && value.front() == '/') {
     const std::string_view target = std::string_view(url.target).substr(0, url.target.find('?'));

@@ -1,7 +1,8 @@
-// The cookies of one conversation with an HTTP server (RFC 6265): a balancer in front of several replicas
-// names the replica in one. Only the origin that set a cookie gets it back: a pool has one origin. Pure.
+// The cookies of one session with an HTTP server (RFC 6265): a load balancer identifies its replica by one.
+// Cookies are returned only to the origin that set them: a pool has one origin. Pure.
 //
-// Owned by an upstream session. A client's cookie is never kept here, and no client sees what is.
+// Owned by an upstream session. Clients' cookies are never stored here, and stored cookies are never sent to
+// clients.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ namespace lineward::upstream {
 
 class CookieJar {
  public:
-  // Takes the Set-Cookie fields of a response from `url`. Cookies beyond 16 or 4 KiB in all, malformed
+  // Stores the Set-Cookie fields of a response from `url`. Cookies beyond 16 or 4 KiB in all, malformed
   // cookies and those for another path are dropped.
   void take(const http::HeaderList& response, const HttpUrl& url);
   bool empty() const { return cookies_.empty(); }

@@ -190,7 +190,7 @@ void HttpConnection::on_end(int error) {
   if (closed_) return;
   ended_ = true;
   if (busy_ && error == 0 && !tls_) {
-    // Perhaps the end of a body that ends with the connection.
+    // May be the end of a body that ends with the connection.
     parser_.finish();
     return read_response();
   }
@@ -203,7 +203,7 @@ void HttpConnection::on_end(int error) {
 
 void HttpConnection::read_response() {
   if (!busy_) {
-    // Idle: whatever comes now belongs to nothing. The connection is of no use any more.
+    // Idle: any byte is unexpected. The connection is unusable now.
     return fail(EndReason::upstream_protocol, "sent an answer without a request");
   }
   while (!closed_) {
@@ -217,7 +217,8 @@ void HttpConnection::read_response() {
       case http::ResponseParser::Next::complete:
         busy_ = false;
         resume();
-        // An answer before all of the question was taken: the rest of it would be read as the next request.
+        // After an answer before the whole request was sent, the rest of the request would be read as the
+        // next one.
         keep_alive_ = !ended_ && parser_.info().keep_alive && stream_->backlog() == 0;
         return owner_->on_response_complete();
       case http::ResponseParser::Next::failed: {
@@ -245,7 +246,7 @@ void HttpConnection::note_keep_alive() {
   std::string_view digits = value.substr(at + 8);
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
   if (error != std::errc()) return;
-  // A second less than it says: our request must arrive before it goes.
+  // A second less than announced: the request must arrive before the server closes.
   milliseconds told{seconds > 1 ? (static_cast<int64_t>(seconds) - 1) * 1000 : 0};
   idle_limit_ = std::min(told, kMaxIdle);
 }

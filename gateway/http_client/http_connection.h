@@ -1,9 +1,8 @@
-// One connection to an HTTP server: it connects, says one request at a time and reads its response (RFC
-// 9112).
+// A connection to an HTTP server: connects, sends one request at a time and reads its response (RFC 9112).
 //
 // Owned by the transfer that uses it, or by the pool while it is idle. Its owner may close() it in any
-// callback and must free it at the end of the turn (Loop::retire()). Nothing is called after close(), nothing
-// from inside start() and send().
+// callback and must free it at the end of the turn (Loop::retire()). No callback after close(), none from
+// inside start() and send().
 #pragma once
 
 #include <chrono>
@@ -24,23 +23,23 @@
 
 namespace lineward::upstream {
 
-// What went wrong below MCP. `text` goes on from the server's name.
+// A failure below MCP. `text` continues a sentence that begins with the server's name.
 struct HttpFault {
   mcp::EndReason reason = mcp::EndReason::upstream_unreachable;
   std::string text;
-  bool nothing_sent = false;  // not one byte of the request went out: it may be said again
-  int64_t limit_ms = -1;      // the limit that was broken, where there was one
+  bool nothing_sent = false;  // not one byte of the request was sent: it may be repeated
+  int64_t limit_ms = -1;      // the broken limit, if any
   bool oversize = false;      // more than limits.maxMessageBytes
 };
 
 class HttpConnectionOwner {
  public:
   virtual void on_connected() = 0;
-  // All of the request went to the kernel.
+  // The kernel has taken the whole request.
   virtual void on_request_drained() = 0;
   virtual void on_response_head(const http::ResponseInfo& info) = 0;
   virtual void on_response_body(std::string&& bytes) = 0;
-  // The connection says nothing more about this request: it may be given back when reusable().
+  // The response is complete: the connection may be given back if reusable().
   virtual void on_response_complete() = 0;
   virtual void on_connection_failed(const HttpFault& fault) = 0;
 
@@ -57,33 +56,33 @@ class HttpConnection final : public net::StreamOwner {
 
   void set_owner(HttpConnectionOwner* owner) { owner_ = owner; }
   // `tls` is null for plain HTTP, `resolver` for a Unix socket. With a proxy the resolver is the proxy's, and
-  // TLS goes through a tunnel (RFC 9110 9.3.6, CONNECT); requests without TLS are told to it by their URL.
+  // TLS uses a tunnel (RFC 9110 9.3.6, CONNECT). Requests without TLS send the full URL to the proxy.
   void connect(net::Resolver* resolver, const HttpProxy* proxy, std::shared_ptr<net::TlsContext> tls,
                std::chrono::milliseconds limit);
-  // Lives as long as it does.
+  // The lease is kept as long as the connection.
   void hold(std::shared_ptr<void> lease) { lease_ = std::move(lease); }
   void send(std::string head, std::string_view body);
   // The response's body is a stream: no limit as a whole.
   void unlimited_body() { parser_.unlimited_body(); }
-  // Back-pressure: stops reading, or goes on. What was read already is still given out.
+  // Back-pressure: stops or resumes reading. Bytes already read are still delivered.
   void pause();
   void resume();
-  // Nothing more is read in this turn of the loop.
+  // Stops reading for this turn of the loop.
   void leave_to_others() {
     if (stream_ && !closed_) stream_->put_back({});
   }
-  // Ends it at once, whatever is on its way.
+  // Closes it at once, whatever is in flight.
   void close();
 
   bool connected() const { return stream_ != nullptr && !closed_; }
-  // In order from its first to its last byte, and the server wants to keep it.
+  // The exchange was complete and valid, and the server keeps the connection open.
   bool reusable() const { return connected() && !busy_ && keep_alive_ && !parser_.trailing(); }
-  // Nothing came on it while it was idle, as far as the kernel knows now.
+  // No byte arrived while it was idle, as far as the kernel knows now.
   bool quiet() const { return connected() && stream_->quiet(); }
   const std::string& address() const { return address_; }
-  // How long the server said that it keeps it (Keep-Alive: timeout=N), less a second.
+  // The server's Keep-Alive timeout (Keep-Alive: timeout=N), less a second.
   std::optional<std::chrono::milliseconds> idle_limit() const { return idle_limit_; }
-  // While idle: called when it is of no use any more.
+  // While idle: called when it becomes unusable.
   void when_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
  private:
@@ -109,7 +108,7 @@ class HttpConnection final : public net::StreamOwner {
   std::unique_ptr<net::TlsEngine> tls_;
   http::ResponseParser parser_;
   const HttpProxy* proxy_ = nullptr;
-  bool tunnelling_ = false;  // CONNECT is asked and not answered
+  bool tunnelling_ = false;  // CONNECT was sent and is not answered
   std::string tunnel_head_;
   net::Timer handshake_limit_;
   std::chrono::milliseconds connect_limit_{0};
@@ -118,12 +117,12 @@ class HttpConnection final : public net::StreamOwner {
   std::string address_;
   std::optional<std::chrono::milliseconds> idle_limit_;
   std::shared_ptr<void> lease_;
-  uint64_t sent_before_ = 0;  // what went out on it before this request
+  uint64_t sent_before_ = 0;  // bytes sent before this request
   bool tls_ready_ = false;
   bool busy_ = false;  // between send() and the end of the response
   bool drained_told_ = false;
   bool keep_alive_ = false;
-  bool ended_ = false;  // the other side says nothing more
+  bool ended_ = false;  // the other side has ended its output
   bool closed_ = false;
 };
 

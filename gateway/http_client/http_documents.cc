@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLimit{10000};
 constexpr size_t kMaxBytes = 64 * 1024;
-constexpr size_t kMaxDocuments = 16;  // under way at once
+constexpr size_t kMaxDocuments = 16;  // in flight
 
 bool is_json(std::string_view type) {
   std::string_view media = http::trim_white_space(type.substr(0, type.find(';')));

@@ -1,7 +1,7 @@
-// Small public documents of an HTTP server, fetched for clients: its protected-resource metadata (RFC 9728).
-// One GET each through the pool, without any credentials, bounded in size, time and number.
+// Fetches small public documents of an HTTP server for clients: its protected-resource metadata (RFC 9728). A
+// GET each through the pool, without any credentials, bounded in size, time and number.
 //
-// Belongs to the upstream and dies before its pool.
+// Owned by the upstream; must be destroyed before its pool.
 #pragma once
 
 #include <memory>

@@ -28,10 +28,10 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return equals_ignoring_case(text.substr(0, prefix.size()), prefix);
 }
 
-// What a header of a refusal may hold, and how many of one name there may be.
+// Limits on the value of a refusal's header, and on headers of one name.
 constexpr size_t kMaxChallengeBytes = 2048;
 constexpr size_t kMaxChallenges = 4;
-// Of lines that repeat a message, to be used again.
+// The largest lines that are cached.
 constexpr size_t kMaxKept = 4096;
 
 bool is_plain(std::string_view value) {
@@ -39,7 +39,7 @@ bool is_plain(std::string_view value) {
          std::all_of(value.begin(), value.end(), [](char c) { return c == ' ' || http::is_visible(c); });
 }
 
-// RFC 9110, 10.2.3: seconds, or a date, of which only the characters are looked at.
+// RFC 9110, 10.2.3: seconds, or a date, of which only the characters are checked.
 bool is_retry_after(std::string_view value) {
   if (std::all_of(value.begin(), value.end(), http::is_digit)) return value.size() <= 9;
   return value.size() <= 40 && value.find(" GMT") == value.size() - 4 &&
@@ -58,8 +58,8 @@ void set(Headers& headers, std::string_view name, std::string_view value) {
   headers.push_back({std::string(name), std::string(value)});
 }
 
-// The field of the body that Mcp-Name repeats. Where there is none (what an extension's methods are called by
-// is known to the client alone) the client's own goes on.
+// The field of the body that Mcp-Name mirrors. Without one, the client's own header is forwarded: only the
+// client knows the names of an extension's methods.
 Field name_field(const mcp::Message& message) {
   const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
   return row != nullptr ? row->mcp_name : Field::count_;
@@ -69,7 +69,7 @@ bool is_clients_own(std::string_view name, Field named_by) {
   return starts_with(name, kParam) || (named_by == Field::count_ && equals_ignoring_case(name, "Mcp-Name"));
 }
 
-// `add` gets names and values: those that follow from the message, of which there is one of each name.
+// Calls `add` with the names and values that follow from the message, one of each name.
 template <class Add>
 void each_modern_header(const mcp::Message& message, Field named_by, Add&& add) {
   const std::string version = message.text(Field::meta_protocol_version);
@@ -186,7 +186,7 @@ void add_session_headers(Headers& headers, const std::string& session_id, const 
   if (!revision.empty()) set(headers, "MCP-Protocol-Version", revision);
 }
 
-// A name that stands there several times stays so.
+// A name that occurs several times stays so.
 void add_all(Headers& headers, const Headers& more) {
   auto replaced = [&](const http::OutHeader& old) {
     return std::any_of(more.begin(), more.end(),

@@ -21,41 +21,41 @@ using ClientHeaders = core::HeaderFields;
 
 enum class HttpVerb : uint8_t { post, get, remove };
 
-// What stands on every request: what we accept, who we are, the server's configured headers.
+// Headers of every request: Accept, User-Agent, the server's configured headers.
 Headers base_headers(const config::Server& server, HttpVerb verb);
-// What of a client's headers goes on, of those that were picked by the server's ForwardRules: a configured
-// header of the same name wins.
+// The client's headers to forward, from those selected by the server's ForwardRules: a configured header of
+// the same name takes precedence.
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client);
-// Those of them that say who the client is, and so go on every request of its session; a trace belongs to one
+// The headers that identify the client, for every request of its session; trace headers belong to a single
 // call.
 Headers lasting_headers(const Headers& forwarded);
 bool is_trace_header(std::string_view name);
-// What of a client's headers goes with that which Lineward asks itself in its place: not the trace of the one
-// call that made it necessary, nor what repeats that call's message.
+// The client's headers for Lineward's own requests in its name: without the trace of the call that caused
+// them, and without mirrored headers.
 ClientHeaders headers_of_client(const ClientHeaders& of_call);
-// A name for them that gives nothing away; empty when there are none.
+// A digest of them that reveals nothing; empty when there are none.
 std::string identity_of(const Headers& forwarded);
-// The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.
+// The headers that mirror a modern message's body, and the client's Mcp-Param-* unchanged.
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client);
-// The same as lines of a head that has none of these names otherwise. Mostly the tool is called that was
-// called last: its lines are kept.
+// The same as lines of a head without any of these names. The lines of the last call are cached: usually the
+// same tool is called again.
 class ModernLines {
  public:
   void append(std::string& head, const mcp::Message& message, const ClientHeaders& client);
 
  private:
-  std::string method_, name_, version_;  // as the message has them
+  std::string method_, name_, version_;  // as in the message
   std::string lines_;
 };
 
-// The revision that a client without a session names itself.
+// The revision header sent by a client without a session.
 void add_revision(Headers& headers, const ClientHeaders& client);
 void add_session_headers(Headers& headers, const std::string& session_id, const std::string& revision);
-// Adds; what has the same name already is replaced.
+// Adds headers, replacing those of the same name.
 void add_all(Headers& headers, const Headers& more);
-// WWW-Authenticate and Retry-After of a refusal, as far as they are well formed and short.
+// WWW-Authenticate and Retry-After of a refusal, if well-formed and short.
 core::HeaderFields challenge_headers(const http::HeaderList& response);
-// What Retry-After among these says in seconds; −1 where it says nothing, or a date.
+// The Retry-After among these, in seconds; −1 if it is absent or a date.
 std::chrono::milliseconds retry_after(const core::HeaderFields& headers);
 
 }  // namespace lineward::upstream

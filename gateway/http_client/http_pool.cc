@@ -16,13 +16,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long, and how much, a response may still be read that nobody waits for.
+// Limits on reading the rest of a response that is discarded.
 constexpr milliseconds kQuietTime{1000};
 constexpr size_t kQuietBytes = 64 * 1024;
 constexpr size_t kMaxFinishing = 64;
 constexpr uint32_t kMaxRefusals = 2;   // of credentials, for one request
 constexpr uint32_t kMaxRedirects = 3;  // likewise
-// A longer request that went out on a new connection is not kept until its response comes.
+// A longer request on a new connection is not kept until its response arrives.
 constexpr size_t kRepeatable = 64 * 1024;
 constexpr milliseconds kSweepEvery{1000};
 
@@ -33,7 +33,7 @@ SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(st
     http::append_field(lines_, header.name, header.value);
 }
 
-// ---- one transfer ----
+// ---- a transfer ----
 
 HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner)
     : pool_(pool),
@@ -63,7 +63,7 @@ HttpTransfer::~HttpTransfer() {
 }
 
 void HttpTransfer::await_credentials() {
-  lifetime_.renew();  // one answer is waited for
+  lifetime_.renew();  // a single callback is awaited
   pool_.credentials_->fetch(lifetime_.guard([this](const std::string& fault) {
     if (closed_) return;
     if (fault.empty()) return begin(false);
@@ -72,7 +72,8 @@ void HttpTransfer::await_credentials() {
   }));
 }
 
-// The server wants other credentials than it got, and accepted nothing: a few times the same is said again.
+// The server refuses the credentials and has not processed the request: it is repeated with new ones, a few
+// times.
 bool HttpTransfer::ask_again(const http::ResponseInfo& info) {
   if (refusals_ >= kMaxRefusals || !pool_.credentials_->refused(authorization_, info)) return false;
   ++refusals_;
@@ -89,8 +90,8 @@ void HttpTransfer::say_again() {
   missing ? await_credentials() : begin(false);
 }
 
-// The server wants the same request at another path of its own, and accepted nothing (RFC 9110 15.4.8 and
-// 15.4.9). True: it is on its way there.
+// The server redirects the request to another of its paths, and has not processed it (RFC 9110 15.4.8 and
+// 15.4.9). True: it was sent there.
 bool HttpTransfer::follow(const http::ResponseInfo& info) {
   const bool says_where = info.status == 307 || info.status == 308;
   if (!pool_.liberal_ || !says_where || is_given_away_ || redirects_ >= kMaxRedirects ||
@@ -113,7 +114,7 @@ void HttpTransfer::fail(HttpFault fault) {
   owner_->on_transfer_failed(fault);
 }
 
-// What a stream says in one piece is bounded like a message, and so is any other body as a whole.
+// Each inflated piece of a stream is bounded like a message, and any other body as a whole.
 void HttpTransfer::inflate(const std::string& bytes) {
   const uint64_t most = pool_.options_.limits.body_bytes;
   std::string out;
@@ -139,7 +140,7 @@ void HttpTransfer::begin(bool fresh) {
   if (!connection_) connection_ = pool_.open();
   connection_->set_owner(this);
   if (!reused_) return;
-  // Even a connection that is there is told of later: nothing calls back from inside a constructor.
+  // Deferred even for an existing connection: no callback from inside a constructor.
   connected_later_.schedule();
 }
 
@@ -152,7 +153,7 @@ void HttpTransfer::on_connected() {
   const bool may_be_redirected = pool_.liberal_ && request_.body.size() <= kRepeatable;
   if (!reused_ && credentials == nullptr && !may_be_redirected) {
     is_given_away_ = true;
-    SpareTexts::give(std::move(request_.body));  // nothing makes us say it again
+    SpareTexts::give(std::move(request_.body));  // it cannot be needed for a repetition
     held_.set(0);
   }
   owner_->on_transfer_sent();
@@ -167,7 +168,7 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
   if (pool_.credentials_ != nullptr && (info.status == 401 || info.status == 403)) {
     if (ask_again(info)) return;
     if (info.status == 401) {
-      // Ours to mend, not the client's: it would begin to look for a token of its own.
+      // Lineward must handle this, not the client, which would start looking for a token of its own.
       close();
       return owner_->on_transfer_failed(
           {mcp::EndReason::upstream_unreachable, "refuses the access token that Lineward got (401)", false});
@@ -175,7 +176,7 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
   }
   if (follow(info)) return;
   if (redirects_ == 0 && request_.target.empty() && info.status == 404) pool_.moved_to({});
-  SpareTexts::give(std::move(request_.body));  // nothing makes us say it again
+  SpareTexts::give(std::move(request_.body));  // it cannot be needed for a repetition
   held_.set(0);
   if (pool_.liberal_) inflater_ = BodyInflater::for_coding(info.headers.get("Content-Encoding"));
   owner_->on_transfer_head(info);
@@ -193,7 +194,7 @@ void HttpTransfer::on_response_complete() {
   auto connection = std::move(connection_);
   connection->set_owner(nullptr);
   closed_ = true;
-  if (!quiet_) owner_->on_transfer_complete();  // may distrust it
+  if (!quiet_) owner_->on_transfer_complete();  // may call distrust()
   if (trusted_ && connection->reusable()) {
     pool_.give_back(std::move(connection));
   } else {
@@ -208,7 +209,7 @@ void HttpTransfer::on_connection_failed(const HttpFault& fault) {
   pool_.look_again();
   if (quiet_) return end_quietly();
   if (reused_ && fault.nothing_sent) {
-    // It was closed just when we wanted to use it.
+    // The server closed the idle connection just before its reuse.
     sent_ = false;
     return begin(true);
   }
@@ -235,7 +236,7 @@ void HttpTransfer::close() {
 
 void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
   HttpPool& pool = transfer->pool_;
-  // Of what was not sent there is nothing to come.
+  // An unsent request has no response to finish.
   if (transfer->closed_ || !transfer->sent_ || pool.finishing_.size() >= kMaxFinishing) {
     transfer->close();
     return pool.loop().retire(std::move(transfer));
@@ -336,7 +337,8 @@ std::unique_ptr<HttpConnection> HttpPool::take_idle() {
     Idle entry = std::move(idle_.back());
     idle_.pop_back();
     entry.connection->when_lost(nullptr);
-    // Its end would have been seen in a turn since; only what came with its last answer is asked for.
+    // The end of the connection would have been seen in a later turn; only bytes that came with its last
+    // answer must be checked for.
     const bool watched = loop_.settled() && loop_.turn() > entry.since && entry.connection->connected();
     if (entry.until > loop_.now() && (watched || entry.connection->quiet()))
       return std::move(entry.connection);
@@ -373,7 +375,7 @@ void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
   if (!sweeper_.running()) sweeper_.start(kSweepEvery, [this] { sweep(); });
 }
 
-// The server may be another one by now: before the next connection its name is resolved anew.
+// The server may have moved: its name is resolved again before the next connection.
 void HttpPool::look_again() {
   if (resolver_) resolver_->forget();
 }
@@ -400,7 +402,7 @@ void HttpPool::sweep() {
   if (!idle_.empty()) sweeper_.start(kSweepEvery, [this] { sweep(); });
 }
 
-// Connections to an address that its name no longer has are not used again.
+// Connections to addresses that the name no longer has are not reused.
 void HttpPool::refresh_addresses() {
   if (!resolver_ || refreshing_ || loop_.now() - refreshed_ < options_.resolver.young ||
       !resolver_->known().empty())
@@ -434,7 +436,7 @@ void HttpPool::finished(HttpTransfer& transfer) {
   finishing_.erase(found);
 }
 
-// Remembered for all: a server that redirects `/mcp` to `/mcp/` does so each time.
+// Stored for all requests: a server that redirects `/mcp` to `/mcp/` does so each time.
 void HttpPool::moved_to(std::string target) {
   if (moved_ == target) return;
   moved_ = std::move(target);
@@ -442,7 +444,7 @@ void HttpPool::moved_to(std::string target) {
   append_start(post_start_, "POST", {}, {});
 }
 
-// Up to the headers that a request brings along. An empty target or host is the URL's own.
+// Up to the request's own headers. An empty target or host is the URL's.
 void HttpPool::append_start(std::string& head, std::string_view method, std::string_view target,
                             std::string_view host) const {
   head += method;
@@ -461,7 +463,7 @@ void HttpPool::append_start(std::string& head, std::string_view method, std::str
 
 std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
   const bool post = request.method == "POST";
-  std::string out = SpareTexts::take(512 + request.body.size());  // which follows it
+  std::string out = SpareTexts::take(512 + request.body.size());  // with room for the body
   if (post && request.target.empty() && request.host.empty()) {
     out += post_start_;
   } else {
@@ -482,7 +484,7 @@ std::string HttpPool::render_head(const HttpRequest& request, const std::string&
   append_all(request.headers);
   if (!authorization.empty()) http::append_field(out, "Authorization", authorization);
   out += request.lines;
-  // Whatever follows the head is of this request.
+  // A framed body follows the head.
   if (post || !request.body.empty()) http::append_length(out, request.body.size());
   out += "\r\n";
   return out;

@@ -1,8 +1,7 @@
-// The connections to one HTTP server: those that carry a request belong to its transfer, the idle ones wait
-// here to be used again. A connection that was cut, half read, or on which anything unexpected came is never
-// used again.
+// The connections to one HTTP server: active ones belong to their transfers, idle ones wait here for reuse. A
+// connection that was cut, partially read, or that received unexpected bytes is never reused.
 //
-// One per HTTP upstream, which owns it; transfers hold a reference and die before it.
+// Each HTTP upstream owns one; transfers hold a reference and must be destroyed before it.
 #pragma once
 
 #include <chrono>
@@ -24,7 +23,7 @@
 
 namespace lineward::upstream {
 
-// Headers that many requests have, ready to be sent.
+// Headers shared by many requests, serialised in advance.
 class SharedHeaders {
  public:
   explicit SharedHeaders(std::vector<http::OutHeader> headers);
@@ -39,17 +38,17 @@ class SharedHeaders {
 
 struct HttpRequest {
   std::string_view method = "POST";
-  std::vector<http::OutHeader> headers;  // framing and Host are the pool's
+  std::vector<http::OutHeader> headers;  // framing and Host are set by the pool
   std::string body;
-  std::string target;         // empty: the URL's own
-  bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
-  // Stand before `headers`, none of which has a name of theirs; outlive the request.
+  std::string target;         // empty: the URL's target
+  bool receipt_only = false;  // HTTP+SSE: any 2xx will do, the answer arrives on another stream
+  // Written before `headers`; the two have no common name. Must outlive the request.
   const SharedHeaders* shared_headers = nullptr;
-  std::string host = {};   // empty: the URL's own
+  std::string host = {};   // empty: the URL's host
   std::string lines = {};  // more headers, as http::append_field() writes them
 };
 
-// What requests to a server carry as Authorization, where Lineward gets it itself.
+// The Authorization header of requests, if Lineward obtains the token itself.
 class RequestCredentials {
  public:
   enum class State : uint8_t { not_needed, there, missing };
@@ -57,21 +56,21 @@ class RequestCredentials {
   virtual State state() = 0;
   // The header's value; empty unless `there`.
   virtual const std::string& authorization() const = 0;
-  // Gets it anew; `fault` is empty when it is there. Never calls back from inside.
+  // Obtains a new one; `fault` is empty on success. Never calls back synchronously.
   virtual void fetch(std::function<void(const std::string& fault)> done) = 0;
-  // The server answered 401 or 403 to `used`. True when what fetch() gets may do better.
+  // The server answered 401 or 403 to `used`. True when fetch() may obtain better credentials.
   virtual bool refused(const std::string& used, const http::ResponseInfo& info) = 0;
 };
 
 class HttpTransferOwner {
  public:
-  // A connection is there, and the request on its way: it cannot be taken back any more.
+  // A connection exists and the request is being sent: it cannot be withdrawn any more.
   virtual void on_transfer_sent() = 0;
-  // All of it went to the kernel.
+  // The kernel has taken the whole request.
   virtual void on_transfer_drained() = 0;
   virtual void on_transfer_head(const http::ResponseInfo& info) = 0;
   virtual void on_transfer_body(std::string&& bytes) = 0;
-  // One of these two is the last.
+  // The last callback is one of these two.
   virtual void on_transfer_complete() = 0;
   virtual void on_transfer_failed(const HttpFault& fault) = 0;
 
@@ -82,8 +81,7 @@ class HttpTransferOwner {
 class BodyInflater;
 class HttpPool;
 
-// One request and its response. Its owner may close() it in any callback, and frees it at the end of the
-// turn.
+// A request and its response. Its owner may close() it in any callback, and frees it at the end of the turn.
 class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfer> {
  public:
   HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner);
@@ -92,7 +90,7 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
   void unlimited_body();
-  // Stops reading the response, and goes on.
+  // Stops or resumes reading the response.
   void pause() {
     if (connection_) connection_->pause();
   }
@@ -103,17 +101,16 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
     if (connection_) connection_->resume();
   }
   bool sent() const { return sent_; }
-  // The response's body is compressed, and comes as it was before.
+  // The response's body is compressed, and delivered inflated.
   bool inflates() const { return inflater_ != nullptr; }
-  // `text` without what this request carried and nobody else may see: what a server says to a refused key may
-  // hold the key.
+  // `text` without the secrets of this request: a server's refusal of a key may contain the key.
   std::string without_credentials(std::string text) const;
-  // What came is no answer to this request: the connection may be out of step and is not used again.
+  // The response does not match this request: the connection may be out of step and is not reused.
   void distrust() { trusted_ = false; }
-  // Gives up: its connection is closed at once. Nothing is called any more.
+  // Closes its connection at once. No callback follows.
   void close();
-  // Lets the rest of the response come, so that the connection can be used again; not for long, and not much
-  // of it. The owner hears nothing any more.
+  // Reads the rest of the response, within small limits of time and size, so that the connection can be
+  // reused. No callback follows.
   static void finish_quietly(std::unique_ptr<HttpTransfer> transfer);
 
  private:
@@ -134,22 +131,22 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
 
   HttpPool& pool_;
   HttpRequest request_;
-  HeldBytes held_{Held::bodies};  // of its body, until nothing can make us say it again
+  HeldBytes held_{Held::bodies};  // the body, until it cannot be needed for a repetition
   HttpTransferOwner* owner_;
   std::unique_ptr<HttpConnection> connection_;
   bool reused_ = false;
   bool sent_ = false;
   bool closed_ = false;
   bool trusted_ = true;
-  bool quiet_ = false;         // nobody wants the rest
-  std::string authorization_;  // as it was sent, where it is Lineward's own
+  bool quiet_ = false;         // the rest is discarded
+  std::string authorization_;  // as sent, if it is Lineward's own
   uint32_t refusals_ = 0;
   uint32_t redirects_ = 0;
   std::unique_ptr<BodyInflater> inflater_;
-  bool is_given_away_ = false;   // its body cannot be said again
-  bool is_servers_own_ = false;  // it was for the server's own target before it was redirected
+  bool is_given_away_ = false;   // its body cannot be sent again
+  bool is_servers_own_ = false;  // addressed to the server's own target before a redirect
   bool is_stream_ = false;
-  size_t inflated_ = 0;  // of a body that is no stream
+  size_t inflated_ = 0;  // bytes of a body that is not a stream
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
   net::Deferred connected_later_;
@@ -159,16 +156,16 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
 struct PoolOptions {
   std::chrono::milliseconds connect_timeout{5000};
   size_t idle_connections = 64;
-  std::chrono::milliseconds idle_timeout{4000};  // where the server does not say
+  std::chrono::milliseconds idle_timeout{4000};  // if the server does not specify one
   size_t most_connections = 10000;
   std::optional<HttpProxy> proxy;
-  net::ResolverOptions resolver;  // idle connections are compared with its answers as often as it asks
+  net::ResolverOptions resolver;  // idle connections are compared with its answers at each lookup
   http::ResponseLimits limits;
-  core::UpstreamStats* stats = nullptr;            // where broken messages are counted; may be null
+  core::UpstreamStats* stats = nullptr;            // counts broken messages; may be null
   void take_limits(const config::Server& server);  // all but the proxy
 };
 
-// As the configuration and, for the proxy, the environment say.
+// From the configuration and, for the proxy, the environment.
 Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& url);
 
 class HttpPool {
@@ -187,25 +184,25 @@ class HttpPool {
   void count(const mcp::MessageFault& fault) {
     if (options_.stats != nullptr) options_.stats->message_error(fault);
   }
-  // A line about something of the server's that was dropped; now and then, however often that is.
+  // Logs that something of the server's was dropped, at a limited rate.
   void log_dropped(std::string_view kind);
-  // The server's name; empty where it is none.
+  // The server's name; empty if there is none.
   std::string_view server() const {
     return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
   }
-  // Redirects 307 and 308 to the same origin are followed, and gzip and deflate are read.
+  // Follows redirects 307 and 308 to the same origin, and accepts gzip and deflate.
   void be_liberal() { liberal_ = true; }
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
-  // Limits for what begins from here on; the proxy stays.
+  // Limits for later requests; the proxy stays.
   void set_limits(const config::Server& server);
-  // Those of its connections that are streams without an end of their own.
+  // The limiter of connections that are streams without an end of their own.
   StreamPlaces& streams() { return streams_; }
-  // As many connections as there may be, and none of them idle. Only its owner minds; `freed` tells it when
-  // that is over.
+  // The connection limit is reached, and no connection is idle. Only the owner enforces it; `freed` notifies
+  // the owner when that is over.
   bool full() const { return *open_ >= options_.most_connections && idle_.empty(); }
   void on_freed(std::function<void()> freed) { freed_ = std::move(freed); }
-  // Closes what is idle or about to be.
+  // Closes idle connections, and those about to become idle.
   void close_idle();
 
  private:
@@ -225,7 +222,7 @@ class HttpPool {
   void look_again();
   void sweep();
   void refresh_addresses();
-  // Where requests go that name no target: the URL's, or where the server has redirected them to.
+  // The target of requests without one: the URL's, or the server's redirect.
   const std::string& target() const { return moved_.empty() ? url_.target : moved_; }
   void moved_to(std::string target);
   void append_start(std::string& head, std::string_view method, std::string_view target,
@@ -236,12 +233,12 @@ class HttpPool {
   const HttpUrl& url_;
   std::shared_ptr<net::TlsContext> tls_;
   PoolOptions options_;
-  const bool by_url_;  // through a proxy that is told the whole URL (RFC 9112 3.2.2)
+  const bool by_url_;  // through a proxy that needs the whole URL (RFC 9112 3.2.2)
   bool liberal_ = false;
-  std::string moved_;                        // the target that a redirect named
+  std::string moved_;                        // the target of a redirect
   std::string post_start_;                   // of a usual request's head
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
-  std::vector<Idle> idle_;                   // the one used last is at the end
+  std::vector<Idle> idle_;                   // most recently used last
   std::vector<std::unique_ptr<HttpTransfer>> finishing_;
   RequestCredentials* credentials_ = nullptr;
   net::Timer sweeper_;
@@ -249,7 +246,7 @@ class HttpPool {
   bool refreshing_ = false;
   StreamPlaces streams_{loop_};
   log::Paced dropped_log_;
-  std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // connections there are
+  std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // number of connections
   std::function<void()> freed_;
   net::Lifetime lifetime_;
 };

@@ -86,7 +86,7 @@ bool entry_names(std::string_view entry, std::string_view host, uint16_t port) {
   return http::equals_ignoring_case(host, entry) || ends_with_ignoring_case(host, "." + std::string(entry));
 }
 
-// The first of these variables that is set to something.
+// The first of these variables with a value.
 std::string first_of(const Environment& env, std::initializer_list<std::string_view> names,
                      std::string_view& used) {
   for (std::string_view name : names) {
@@ -155,8 +155,7 @@ Result<std::optional<HttpProxy>> choose_proxy(const HttpUrl& url, std::string_vi
     if (!proxy) return fail("its proxy cannot be used: " + proxy.error().text);
     return Chosen(*proxy);
   }
-  // HTTP_PROXY in capitals is what a CGI server makes of a client's header `Proxy`: like curl, we do not read
-  // it.
+  // A CGI server sets upper-case HTTP_PROXY from a client's header `Proxy`: like curl, Lineward ignores it.
   std::string_view used;
   std::string value =
       url.tls ? first_of(env, {"https_proxy", "HTTPS_PROXY"}, used) : first_of(env, {"http_proxy"}, used);

@@ -1,5 +1,5 @@
-// Which proxy stands between us and an HTTP server: the one its configuration names, or what HTTPS_PROXY,
-// http_proxy and NO_PROXY say, as curl and Go read them. Pure functions.
+// Selects the proxy for an HTTP server: the configured one, or that of HTTPS_PROXY, http_proxy and NO_PROXY,
+// as curl and Go read them. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct HttpProxy {
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 Environment process_environment();
 
-// `option`: a URL, "none", or empty: as the environment says. Nothing: no proxy. Errors never hold
+// `option`: a URL, "none", or empty for the environment. Empty result: no proxy. Errors never contain
 // credentials.
 Result<std::optional<HttpProxy>> choose_proxy(const HttpUrl& url, std::string_view option,
                                               const Environment& env);
 
-// http://[user[:password]@]host[:port]; without a scheme it is http, without a port 80 (8080 is not guessed).
+// http://[user[:password]@]host[:port]; the default scheme is http, the default port 80 (not 8080).
 Result<HttpProxy> parse_proxy(std::string_view text);
 
-// Does NO_PROXY name this host? Entries are separated by commas or blanks: `*` is every host, example.com
-// that host and those below it, .example.com and *.example.com only those below it, an address or a network
-// in CIDR notation; each with :port for that port alone. Loopback hosts never go through a proxy of the
-// environment.
+// Does NO_PROXY name this host? Entries are separated by commas or blanks. `*` is every host, example.com
+// that host and its subdomains, .example.com and *.example.com only the subdomains. An entry may also be an
+// address or a network in CIDR notation; each with :port for that port alone. Loopback hosts never use a
+// proxy of the environment.
 bool bypasses_proxy(std::string_view no_proxy, std::string_view host, uint16_t port);
 
 }  // namespace lineward::upstream

@@ -31,7 +31,7 @@ Unexpected<Error> wrong(std::string_view text, std::string_view why) {
 // RFC 3986 5.2.4.
 std::string without_dot_segments(std::string_view path) {
   std::vector<std::string_view> kept;
-  bool open = false;  // it ends in a segment that names a folder
+  bool open = false;  // the path ends in a segment that names a folder
   for (size_t at = 1; at <= path.size();) {
     size_t slash = std::min(path.find('/', at), path.size());
     std::string_view segment = path.substr(at, slash - at);

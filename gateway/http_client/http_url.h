@@ -1,5 +1,5 @@
-// Where an HTTP server is: http://host[:port]/path, https://…, or unix:/path/of/socket[:/path] (path /mcp
-// when it names none). RFC 3986; no user, no fragment.
+// The address of an HTTP server: http://host[:port]/path, https://…, or unix:/path/of/socket[:/path] (default
+// path /mcp). RFC 3986; no user, no fragment.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ Result<HttpUrl> parse_http_url(std::string_view text);
 // Both valid, with the same scheme, host and port, or the same socket.
 bool same_origin(std::string_view one, std::string_view other);
 
-// What a reference that this server gave points to (RFC 3986 5.2), as the target of a request to it. Only
-// within its own origin: the same scheme, host and port.
+// Resolves a reference of this server (RFC 3986 5.2) to a request target. Only within its own origin: the
+// same scheme, host and port.
 Result<std::string> resolve_target(const HttpUrl& base, std::string_view reference);
 
 }  // namespace lineward::upstream

@@ -25,8 +25,8 @@ struct Signing {
   config::SigningAlgorithm algorithm;
   std::string_view name;
   const EVP_MD* (*digest)();
-  std::string_view group;  // of an elliptic curve, as OpenSSL calls it; empty: RSA
-  int half = 0;            // bytes of r and s each, in a signature of an elliptic curve
+  std::string_view group;  // of an elliptic curve, OpenSSL's name; empty: RSA
+  int half = 0;            // bytes of r and s each, in an elliptic curve's signature
 };
 
 constexpr std::array<Signing, 6> kSignings{{
@@ -47,7 +47,7 @@ const Signing& signing_of(config::SigningAlgorithm algorithm) {
   return kSignings.front();
 }
 
-// A key's password would be asked for on the terminal: never.
+// Prevents OpenSSL from prompting for a key's password on the terminal.
 int never_a_password(char*, int, int, void*) {
   return 0;
 }
@@ -85,7 +85,7 @@ std::string signature_of(EVP_PKEY* key, const Signing& signing, std::string_view
   return out;
 }
 
-// The form in which OpenSSL gives it → r and s side by side (RFC 7518 3.4).
+// Converts OpenSSL's signature format to r and s side by side (RFC 7518 3.4).
 std::string side_by_side(std::string_view der, int half) {
   const auto* from = reinterpret_cast<const unsigned char*>(der.data());
   std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG_free>> pair(

@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kShortest{1000};      // a token that lives shorter is used once
-constexpr milliseconds kNoEnd{3600 * 1000};  // a token that does not say how long it lives is renewed by then
+constexpr milliseconds kShortest{1000};      // a token with a shorter lifetime is used once
+constexpr milliseconds kNoEnd{3600 * 1000};  // renewal time of a token without a lifetime
 constexpr milliseconds kAhead{60 * 1000};
 constexpr milliseconds kFirstPause{1000};
 constexpr milliseconds kMaxPause{30 * 1000};
@@ -30,12 +30,12 @@ int64_t unix_time() {
 OauthClient::OauthClient(net::Loop& loop, const config::Server& server, std::shared_ptr<net::TlsContext> tls)
     : loop_(loop), server_(server), credentials_(server.credentials), tls_(std::move(tls)) {
   if (tls_) return;
-  // The authorization server may speak TLS where the MCP server does not.
+  // The authorization server may use TLS although the MCP server does not.
   auto context = net::TlsContext::for_client({server.ca_file, {}, {}});
   if (context) tls_ = *context;
 }
 
-// A server that lets us in without a token is not bothered with one: the first refusal makes us get it.
+// A server that admits requests without a token gets none: the first refusal triggers the fetch.
 RequestCredentials::State OauthClient::state() {
   if (authorization_.empty()) return challenged_ ? State::missing : State::not_needed;
   if (loop_.now() >= expires_at_) return State::missing;
@@ -58,11 +58,11 @@ void OauthClient::fetch(std::function<void(const std::string&)> done) {
 bool OauthClient::refused(const std::string& used, const http::ResponseInfo& info) {
   Challenge challenge = read_challenge(info.headers);
   if (info.status == 403 && challenge.error != "insufficient_scope") return false;
-  // Got, renewed or given up meanwhile: what went out before that says nothing of what we have now. It may
-  // have gone without any, when the token was given up while its connection was being made.
+  // The token was obtained, renewed or dropped meanwhile: the refusal of the earlier one does not affect the
+  // current one. The request may have gone without a token, if it was dropped while connecting.
   if (used != authorization_) return true;
   std::string wanted = union_of_scopes(scope_, challenge.scope);
-  // More scopes than we have are asked for once; a fixed set of them is what its owner wants.
+  // Additional scopes are requested once; a configured set of scopes is never extended.
   if (info.status == 403 && (wanted == scope_ || !credentials_.scope.empty())) return false;
   challenge_ = std::move(challenge);
   challenged_ = true;
@@ -79,7 +79,7 @@ void OauthClient::discover() {
   }
   if (!authority_.token_endpoint.empty()) return ask_token();
   std::vector<std::string> urls;
-  // A server may say where its metadata is, but not send us to other hosts with the question.
+  // A server may name the location of its metadata, but not redirect Lineward to other hosts.
   if (!challenge_.resource_metadata.empty() && same_origin(challenge_.resource_metadata, server_.url)) {
     urls.push_back(challenge_.resource_metadata);
   } else {
@@ -135,8 +135,8 @@ void OauthClient::ask_token() {
   }
   WebRequest what;
   what.url = authority_.token_endpoint;
-  // The issuer may have its tokens given out elsewhere, but not on this machine or in this network, unless
-  // the configuration itself leads there.
+  // The issuer's token endpoint may be on another host, but not on this machine or network, unless the
+  // configuration itself names it.
   what.foreign = what.url != credentials_.token_url && !same_origin(what.url, credentials_.issuer) &&
                  !same_origin(what.url, server_.url);
   what.method = "POST";
@@ -180,7 +180,7 @@ void OauthClient::tell(const std::string& fault) {
   busy_ = false;
   auto waiting = std::move(waiting_);
   waiting_.clear();
-  std::string kept = fault;  // one who is told may make us forget it
+  std::string kept = fault;  // copied: a callback may clear it
   for (const auto& done : waiting)
     done(kept);
 }
@@ -192,7 +192,7 @@ void OauthClient::get(const std::string& url, std::function<void(WebAnswer)> don
 }
 
 void OauthClient::request(WebRequest what, std::function<void(WebAnswer)> done) {
-  // The one before may be on the stack: its callback has led here.
+  // The previous one may be on the stack: its callback has led here.
   loop_.retire(std::move(fetch_));
   what.headers.push_back({"User-Agent", "lineward"});
   what.proxy = server_.proxy;

@@ -1,9 +1,8 @@
-// Lineward's own access token for one protected HTTP server: found out where to get it, got by client
-// credentials, kept, renewed before it expires and once when the server refuses it (MCP authorization pages
-// of 2026-07-28; the client credentials extension).
+// Lineward's own access token for one protected HTTP server (MCP authorization pages of 2026-07-28; the
+// client credentials extension). Discovers the token endpoint and obtains the token by client credentials.
+// Renews it before it expires, and once when the server refuses it.
 //
-// One per HTTP upstream, which owns it; its pool asks it before every request. Nothing calls back from inside
-// fetch().
+// Each HTTP upstream owns one; its pool queries it before every request. No callback from inside fetch().
 #pragma once
 
 #include <deque>
@@ -22,7 +21,7 @@ namespace lineward::upstream {
 
 class OauthClient final : public RequestCredentials {
  public:
-  // `resource` is the server's URL as configured. `tls` is used for every https address on the way.
+  // `resource` is the server's URL as configured. `tls` is used for every https address.
   OauthClient(net::Loop& loop, const config::Server& server, std::shared_ptr<net::TlsContext> tls);
 
   // RequestCredentials
@@ -50,12 +49,12 @@ class OauthClient final : public RequestCredentials {
   std::vector<std::function<void(const std::string&)>> waiting_;
   Challenge challenge_;
   bool challenged_ = false;
-  ServerMetadata authority_;  // token_endpoint empty: not found out yet
-  std::string scope_;         // what was asked for last
+  ServerMetadata authority_;  // token_endpoint empty: not discovered yet
+  std::string scope_;         // requested last
   std::string authorization_;
   std::chrono::milliseconds renew_at_{0};
   std::chrono::milliseconds expires_at_{0};
-  std::string fault_;  // why the last attempt failed, until `not_before_`
+  std::string fault_;  // of the last attempt, until `not_before_`
   std::chrono::milliseconds not_before_{0};
   uint32_t failures_ = 0;
   bool busy_ = false;

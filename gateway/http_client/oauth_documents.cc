@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxValue = 2048;   // of a challenge's parameter
-constexpr size_t kMaxToken = 16384;  // header lines have an end
+constexpr size_t kMaxToken = 16384;  // header lines are bounded
 constexpr int64_t kAssertionLasts = 300;
 constexpr std::string_view kAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -81,7 +81,7 @@ bool offers(const ServerMetadata& server, std::string_view method) {
          server.auth_methods.end();
 }
 
-// RFC 7523 section 3, with the issuer as the one audience.
+// RFC 7523 section 3, with the issuer as the only audience.
 Result<std::string> assertion(const config::ClientCredentials& credentials, const ServerMetadata& server,
                               int64_t now) {
   unsigned char random[16];
@@ -96,7 +96,7 @@ Result<std::string> assertion(const config::ClientCredentials& credentials, cons
                  {"jti", id},
                  {"iat", now},
                  {"exp", now + kAssertionLasts}};
-  // What is not UTF-8 in the server's own words would throw.
+  // Text that is not UTF-8 in the server's values would throw.
   auto token = signed_token(claims.dump(-1, ' ', false, Json::error_handler_t::replace),
                             credentials.algorithm, credentials.private_key);
   if (!token) return fail("clientCredentials.privateKey cannot be used: " + token.error().text);
@@ -105,7 +105,7 @@ Result<std::string> assertion(const config::ClientCredentials& credentials, cons
 
 }  // namespace
 
-// RFC 9110 11.2: schemes and their parameters in one list; only Bearer is looked at.
+// RFC 9110 11.2: schemes and their parameters in one list; only Bearer is read.
 Challenge read_challenge(const http::HeaderList& headers) {
   Challenge challenge;
   for (const http::Header& header : headers.all()) {
@@ -234,7 +234,7 @@ Result<TokenRequest> token_request(const config::ClientCredentials& credentials,
 Result<AccessToken> read_token_answer(int status, std::string_view text) {
   auto json = parse_object(text);
   if (status != 200) {
-    // One of OAuth's own words is of use to a person; anything else could be anything.
+    // Only an OAuth error code is shown; any other text is unsafe.
     std::string code = json ? text_of(*json, "error") : std::string();
     bool word = !code.empty() && code.size() <= 40 && std::all_of(code.begin(), code.end(), [](char c) {
       return (c >= 'a' && c <= 'z') || c == '_';

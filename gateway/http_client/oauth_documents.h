@@ -1,6 +1,6 @@
-// The documents and messages of OAuth client credentials towards a protected MCP server, as data: challenges,
-// metadata, token requests and answers (MCP authorization pages of 2026-07-28; RFC 6750, 7523, 8414, 8707,
-// 9728). Pure: no I/O, no clock but what it is given.
+// The documents and messages of OAuth client credentials for a protected MCP server, as data: challenges,
+// metadata, token requests and answers. Follows the MCP authorization pages of 2026-07-28 and RFC 6750, 7523,
+// 8414, 8707, 9728. Pure: no I/O, the time is a parameter.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,24 @@ struct Challenge {
 };
 Challenge read_challenge(const http::HeaderList& headers);
 
-// Where a resource's metadata may be: at its path first, then at the root.
+// The possible URLs of a resource's metadata: at its path first, then at the root.
 std::vector<std::string> resource_metadata_urls(std::string_view resource);
 struct ResourceMetadata {
   std::string resource;
   std::vector<std::string> authorization_servers;
   std::vector<std::string> scopes;
 };
-// `resource` is what we call: the document must be about it, or about something above it on the same origin.
+// `resource` is the called URL: the document must be about it, or about a parent on the same origin.
 Result<ResourceMetadata> read_resource_metadata(std::string_view json, std::string_view resource);
 
-// Where an issuer's metadata may be, in the order in which to ask.
+// The possible URLs of an issuer's metadata, in the order of the attempts.
 std::vector<std::string> server_metadata_urls(std::string_view issuer);
 struct ServerMetadata {
   std::string issuer;
   std::string token_endpoint;
   std::vector<std::string> auth_methods;  // empty: client_secret_basic
 };
-// Its `issuer` must be `issuer` to the letter.
+// Its `issuer` must be exactly `issuer`.
 Result<ServerMetadata> read_server_metadata(std::string_view json, std::string_view issuer);
 
 // All scopes of both, each once.
@@ -58,7 +58,7 @@ struct AccessToken {
   std::string value;
   std::optional<int64_t> expires_in;  // seconds
 };
-// The error holds OAuth's error code at most, never what was sent.
+// The error contains OAuth's error code at most, never the request.
 Result<AccessToken> read_token_answer(int status, std::string_view json);
 
 }  // namespace lineward::upstream

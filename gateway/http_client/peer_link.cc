@@ -8,9 +8,9 @@
 namespace lineward::upstream {
 namespace {
 
-// A replica is near, or it is down: its clients start anew then, and should not wait for that.
+// A replica is near, or it is down: its clients start anew then, and should not wait longer.
 constexpr std::chrono::milliseconds kConnect{2000};
-// An answer with a length is no larger than a message of a server may be; streams have no limit.
+// An answer with a length is no larger than a server's message may be; streams have no limit.
 constexpr uint64_t kMaxPeerBody = 2ull << 30;
 
 class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
@@ -66,7 +66,7 @@ Result<std::shared_ptr<PeerLinks>> PeerLinks::make(
     PoolOptions options;
     options.connect_timeout = kConnect;
     options.limits.body_bytes = kMaxPeerBody;
-    // A request that meets the end of its connection may have been seen: nobody makes it again.
+    // A request on a connection that the peer is closing may have been received, and is not repeated.
     options.idle_timeout = std::min(options.idle_timeout, kept / 2);
     peer->pool = std::make_unique<HttpPool>(loop, peer->url, std::move(tls), options);
     links->peers_[name] = std::move(peer);

@@ -1,6 +1,6 @@
 // The connections to the other replicas (core/peer_api.h): a pool for each, made from `replicas.peers`.
 //
-// Owned by the gateway, shared with the front whose requests go over it; a reload makes another.
+// Owned by the gateway, shared with the front that sends requests over it; a reload creates another.
 #pragma once
 
 #include <map>
@@ -18,8 +18,7 @@ namespace lineward::upstream {
 
 class PeerLinks final : public core::PeerApi {
  public:
-  // `peers`: name → url. Nothing is connected yet. `kept`: how long a peer keeps a connection on which
-  // nothing happens.
+  // `peers`: name → url. Connects nothing yet. `kept`: how long a peer keeps an idle connection open.
   static Result<std::shared_ptr<PeerLinks>> make(
       net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers,
       std::chrono::milliseconds kept);

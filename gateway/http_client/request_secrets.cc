@@ -9,8 +9,7 @@
 namespace lineward::upstream {
 namespace {
 
-// What everybody may know of a request. Other headers are configured or the client's own: nothing of either
-// is shown.
+// Headers that may be shown. Others are configured or the client's own, and stay hidden.
 bool is_public(std::string_view name) {
   for (std::string_view known : {"Accept", "Content-Type", "User-Agent", "Last-Event-ID", "Mcp-Method",
                                  "Mcp-Name", "MCP-Protocol-Version", "traceparent"}) {
@@ -19,11 +18,11 @@ bool is_public(std::string_view name) {
   return http::equals_ignoring_case(name.substr(0, 10), "Mcp-Param-");
 }
 
-// What must not be repeated of the headers that go out.
+// The values of sent headers that must not be repeated.
 class Carried {
  public:
   void add(std::string_view value) { values_.emplace_back(value); }
-  // "Bearer KEY": a server may say it with its scheme or without.
+  // "Bearer KEY": a server may repeat it with its scheme or without.
   void add_header(std::string_view name, std::string_view value) {
     if (is_public(name)) return;
     add(value);
@@ -36,7 +35,7 @@ class Carried {
     }
   }
   std::string hidden_in(std::string_view text) const {
-    constexpr size_t kShortestCarried = 6;  // shorter ones are words that mean something else
+    constexpr size_t kShortestCarried = 6;  // shorter values occur in ordinary text
     return redaction::SecretSet(values_, kShortestCarried).hide(text, "***");
   }
 

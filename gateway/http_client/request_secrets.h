@@ -1,5 +1,5 @@
-// What of a request is nobody's business but its server's: credentials, configured headers, the client's own,
-// and the query of its target. A server may repeat them, in a refusal above all.
+// The secrets of a request: credentials, configured headers, the client's own headers, and the query of its
+// target. A server may repeat them, above all in a refusal.
 //
 // A function without state.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace lineward::upstream {
 
-// `text` without what this request carried and nobody else may see. `target`, `authorization`: with which it
-// went out, where it does not name them itself.
+// `text` without the secrets of this request. `target`, `authorization`: as sent, if the request itself does
+// not contain them.
 std::string without_secrets(std::string_view text, const HttpRequest& request, std::string_view target,
                             std::string_view authorization);
 

@@ -15,7 +15,8 @@ void StreamPlaces::share_of(size_t connections) {
   if (!waiting_.empty()) give_out_later_.schedule();
 }
 
-// Whoever gets one may give back what it and others have; who waits anew meanwhile comes another time.
+// A callback may release its own or other permits; a stream that starts waiting meanwhile gets its turn
+// later.
 void StreamPlaces::give_out() {
   for (size_t left = waiting_.size(); left > 0 && !waiting_.empty() && has_room(); --left) {
     StreamPlace& first = *waiting_.front();

@@ -1,8 +1,8 @@
-// How many of the connections with an HTTP server may be event streams that have no end of their own: those
-// on which it speaks by itself. Half of `limits.maxConnections` at most, so that calls find connections
-// however many sessions there are. Who finds no place waits in line, and does without meanwhile.
+// Limits the connections to an HTTP server that are event streams without an end of their own (for messages
+// outside of calls). At most half of `limits.maxConnections`, so that calls find connections however many
+// sessions there are. A stream without a permit waits in line, and its session works without it meanwhile.
 //
-// Belongs to an HttpPool, which outlives whoever holds a place or waits for one.
+// Owned by an HttpPool, which outlives all holders and waiters.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class StreamPlaces {
   StreamPlaces(const StreamPlaces&) = delete;
   StreamPlaces& operator=(const StreamPlaces&) = delete;
 
-  // limits.maxConnections. Streams that stand stay.
+  // limits.maxConnections. Open streams stay.
   void share_of(size_t connections);
   bool has_room() const { return taken_ < most_; }
 
@@ -35,10 +35,10 @@ class StreamPlaces {
   net::Deferred give_out_later_;
 };
 
-// That of one stream, held or waited for until it is given back.
+// The permit of one stream, held or waited for until it is released.
 class StreamPlace {
  public:
-  // `comes`: called from the loop when the place that was waited for is held; may be empty.
+  // `comes`: called from the loop when a permit that was waited for is held; may be empty.
   explicit StreamPlace(StreamPlaces& places, std::function<void()> comes = nullptr)
       : places_(places), comes_(std::move(comes)) {}
   ~StreamPlace() { give(); }
@@ -46,13 +46,13 @@ class StreamPlace {
   StreamPlace& operator=(const StreamPlace&) = delete;
 
   bool is_held() const { return held_; }
-  // Whether it is held now.
+  // Takes the permit if one is free; returns whether it is held.
   bool take();
-  // The same; else it waits in line.
+  // The same; otherwise it waits in line.
   bool take_or_wait();
-  // For a stream that cannot do without.
+  // Takes a permit even over the limit, for a required stream.
   void take_anyway();
-  // Held or waited for no more.
+  // Releases the permit, or stops waiting.
   void give();
 
  private:

@@ -1,7 +1,7 @@
-// One HTTP request to an address that is no MCP server (an authorization server, a metadata document), on a
-// connection of its own. Bounded in time and size; redirects are not followed.
+// An HTTP request to an address that is not an MCP server (an authorization server, a metadata document), on
+// a connection of its own. Bounded in time and size; redirects are not followed.
 //
-// Owned by who wants the answer; drop() or destruction gives up. `done` is called once, never from inside the
+// Owned by the caller; drop() or destruction cancels it. `done` is called once, never from inside the
 // constructor, and the object may be retired in it.
 #pragma once
 
@@ -17,26 +17,26 @@
 namespace lineward::upstream {
 
 struct WebAnswer {
-  int status = 0;     // 0: there was none, and `fault` says why
-  std::string fault;  // goes on from the address
+  int status = 0;     // 0: no answer, and `fault` says why
+  std::string fault;  // continues a sentence that begins with the address
   std::string body;
-  // Retry-After where it counts seconds (RFC 9110 10.2.3); a date is of somebody else's clock.
+  // Retry-After in seconds (RFC 9110 10.2.3); a date depends on another clock and is ignored.
   std::optional<std::chrono::seconds> retry_after;
 };
 
 struct WebRequest {
   std::string url;
-  // Somebody else than the configuration has named the address: no Unix socket, and nothing but public
-  // addresses (a proxy resolves by itself).
+  // The address does not come from the configuration: no Unix socket, and only public addresses (a proxy
+  // resolves by itself).
   bool foreign = false;
   std::string_view method = "GET";
   std::vector<http::OutHeader> headers;
   std::string body;
   std::chrono::milliseconds limit{10000};
-  std::string proxy;  // as a server's option; empty: as the environment says. A secret
+  std::string proxy;  // as a server's option; empty: from the environment. A secret
 };
 
-// Credentials and what leads to them go over https only; over http to this machine alone (RFC 9700 2.6, and
+// Credentials, and requests that lead to them, use https only; http to this machine alone (RFC 9700 2.6, and
 // the MCP authorization pages, "Communication Security"). Empty when `url` may be used, else why not.
 std::string secure_url_fault(const std::string& url);
 

@@ -14,9 +14,9 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// What was forgotten is often asked for again at once.
+// Dropped lists are often requested again at once.
 constexpr milliseconds kLinger{1000};
-// A server that does not let itself be listened to is not asked again for so long.
+// A server that refused a listen is not asked again for this time.
 constexpr milliseconds kRefusal{60000};
 
 }  // namespace
@@ -65,7 +65,7 @@ void CacheWatch::let_go() {
 void CacheWatch::on_call_message(mcp::Message&& message) {
   if (message.kind() != mcp::MessageKind::notification) return ended();
   if (mcp::method_of(message.method()) != Method::subscriptions_acknowledged) return;
-  // The server tells nothing after all.
+  // The server grants no notification.
   bool nothing = message.raw(Field::params_notifications).find("true") == std::string_view::npos;
   if (!nothing) {
     if (!std::exchange(stood_, true)) unheard_();
@@ -75,7 +75,7 @@ void CacheWatch::on_call_message(mcp::Message&& message) {
   }
 }
 
-// What is told from here on is not heard.
+// Later changes will not be received.
 void CacheWatch::ended() {
   refused_ = true;
   loop_.retire(std::move(call_));

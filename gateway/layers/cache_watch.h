@@ -1,10 +1,10 @@
-// Lineward's own listen on a modern server whose lists its cache holds, made as one kind of caller would make
-// it: so a change is heard of while no client listens (behaviour.md 12). What comes on it reaches the cache
-// by the hub, as what comes on any other listen does; here only matters whether it stands.
+// Lineward's own listen on a modern server with cached lists, with the credentials of one kind of caller. It
+// receives changes while no client listens (behaviour.md 12). Its notifications reach the cache through the
+// hub, like those of any listen; this class only tracks whether the listen is acknowledged.
 //
 // It keeps no process alive and shares nothing with clients' listens. It ends a moment after the last list is
-// forgotten; when its server ends it, the lists are forgotten, and what is kept from then on is listened for
-// anew. Owned by the cache.
+// dropped. When its server ends it, the lists are dropped, and it is opened again for lists cached
+// afterwards. Owned by the cache.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,9 @@ namespace lineward::upstream {
 
 class CacheWatch final : public core::CallOwner {
  public:
-  // `unheard`: what has changed until now was not told. It begins to stand after the first list was kept, and
-  // ends before the last one is forgotten. `over` is called from a timer: nothing is held any more, or what
-  // was to be remembered of a refusal has been long enough. `request` is made as often as it is listened.
+  // `unheard`: earlier changes were not received. Called when the listen is first acknowledged, after the
+  // first list was cached, and when it ends, before the last list is dropped. `over` is called from a timer:
+  // no list is held any more, or a refusal was remembered long enough. `request` is sent for each listen.
   CacheWatch(net::Loop& loop, core::CallRequest request, std::function<void()> unheard,
              std::function<void()> over);
   ~CacheWatch();
@@ -32,12 +32,12 @@ class CacheWatch final : public core::CallOwner {
 
   void listen(core::Upstream& inner);
   bool begun() const { return call_ != nullptr || refused_; }
-  // What was told until it was refused, or ended, was heard.
+  // It was acknowledged: changes were received until it was refused or ended.
   bool has_stood() const { return stood_; }
   bool holds() const { return held_ > 0; }
-  // Once that is over, and lists are held.
+  // To be called after it has ended, while lists are held.
   void listen_again(core::Upstream& inner);
-  // One more list is held, until then; one is not any more.
+  // hold() adds a cached list, kept until then; let_go() removes one.
   void hold(std::chrono::milliseconds until);
   void let_go();
 
@@ -49,7 +49,7 @@ class CacheWatch final : public core::CallOwner {
 
   net::Loop& loop_;
   const core::CallRequest request_;
-  HeldBytes held_bytes_{Held::listens};  // of it
+  HeldBytes held_bytes_{Held::listens};  // its request
   const std::function<void()> unheard_, over_;
   std::unique_ptr<core::Call> call_;
   bool stood_ = false;
@@ -59,7 +59,7 @@ class CacheWatch final : public core::CallOwner {
   net::Timer timer_;
 };
 
-// The request for it: as `like`, for these lists.
+// The listen's request: as `like`, for these lists.
 core::CallRequest watch_request(const core::CallRequest& like, const core::Tells& tells);
 
 }  // namespace lineward::upstream

@@ -82,7 +82,7 @@ void GuardedCall::send() {
   inner_ = std::move(*call);
 }
 
-// ---- the end ----
+// ---- end ----
 
 core::CallOwner* GuardedCall::leave(EndReason reason, int code, std::string_view text) {
   Ending ending;
@@ -159,14 +159,14 @@ bool GuardedCall::decided() {
 void GuardedCall::cancel(core::CancelCause why) {
   if (!live()) return;
   const uint64_t tag = request_.tag;
-  std::string told(why.text);  // a client's own words go to the server
+  std::string told(why.text);  // a client's own text is forwarded to the server
   chain_.failure_text(told);
   leave(why.reason, mcp::row(why.reason).code, why.text);
   if (cancel_inner({told, why.reason})) return;
   core::upstream_stats(upstream_.name()).cancel_settled(tag, {});
 }
 
-// What a client answers to a legacy server's question.
+// A client's answer to a legacy server's question.
 void GuardedCall::reply(std::string message) {
   if (!inner_ || !inner_->live()) return;
   if (auto answer = mcp::Message::parse(std::move(message), json::kDepthCeiling)) {
@@ -175,7 +175,7 @@ void GuardedCall::reply(std::string message) {
   }
 }
 
-// Two may want it: who waits for the call, and its plugins.
+// Pauses the server while the caller or a plugin requires it.
 bool GuardedCall::hold() {
   if (!inner_ || !inner_->live()) return false;
   return paused_ || holding_ ? inner_->pause() : inner_->resume();
@@ -202,7 +202,7 @@ void GuardedCall::resume_server() {
 }
 
 void GuardedCall::hand_over(core::CallOwner& owner, core::Handover how) {
-  paused_ = false;  // who takes over holds nothing back yet
+  paused_ = false;  // the new owner has not paused it
   PassingCall::hand_over(owner, how);
   if (live()) hold();
 }
@@ -247,7 +247,7 @@ void GuardedCall::passed(mcp::Message message) {
   }
 }
 
-// ---- what plugins see ----
+// ---- the view of the plugins ----
 
 RequestFacts GuardedCall::facts() const {
   RequestFacts facts = facts_of(*from_);

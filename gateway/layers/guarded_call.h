@@ -1,6 +1,6 @@
-// One request to a server among many, with the plugins that judge it: what plugins see of it, and the
-// messages that wait for their verdicts. Where an exchange alone has a chain for as long as it lives, this
-// one lives as long as the server's call: a call that waits for its client's answers keeps its plugins, and
+// A request to one server of an aggregate, with the plugins that judge it. Gives them their view of it, and
+// holds messages that wait for their verdicts. An exchange's plugin chain lives as long as the exchange; this
+// one lives as long as the server's call. A call that waits for its client's answers keeps its plugins, and
 // the client's retry is the same call to them. Owned by its caller.
 #pragma once
 
@@ -22,10 +22,10 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
               core::CallRequest request);
   ~GuardedCall() override;
 
-  // False: no plugin wants to see it; then the request goes on without this.
+  // False: no plugin handles it; then the request proceeds without this object.
   bool attach() { return chain_.attach(*this, upstream_.name(), Place::part); }
   core::CallRequest take_request() { return std::move(request_); }
-  void begin(core::CallOwner& owner);  // calls nobody back
+  void begin(core::CallOwner& owner);  // never calls back synchronously
 
   // core::Call
   void cancel(core::CancelCause why) override;
@@ -73,14 +73,14 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void send();
   void finish(mcp::Message message, mcp::EndReason reason, int code);
   void fail(core::Failure failure);
-  // From here on nobody hears of it; the plugins hear how it ended.
+  // Detaches the owner and reports the end to the plugins.
   core::CallOwner* leave(mcp::EndReason reason, int code, std::string_view text);
 
   net::Loop& loop_;
   core::Upstream& upstream_;
   const core::ClientRequestPtr from_;
   const std::string method_, target_, revision_, raw_id_, principal_;
-  const size_t bytes_;  // of the request as it came
+  const size_t bytes_;  // of the original request
   const core::Mirrors mirrors_;
   Chain chain_;
   Passage passage_;
@@ -88,7 +88,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   bool paused_ = false, holding_ = false;  // by the caller; for a plugin
   std::optional<Refusal> refusal_;
   std::optional<std::string> answer_;
-  core::HeaderFields reply_headers_;  // go with a refusal
+  core::HeaderFields reply_headers_;  // sent with a refusal
   uint64_t begun_at_ = 0;             // nanoseconds
   std::chrono::milliseconds written_at_{-1};
   uint64_t events_ = 0, bytes_out_ = 0;

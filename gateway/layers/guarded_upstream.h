@@ -1,6 +1,6 @@
-// A server among many, behind the plugins that judge what it is asked: those that know names, or are for some
-// servers only, see what the aggregate asks it and what it answers, under its own names, before anything is
-// merged (docs/many-servers.md). An upstream around an upstream, which it does not own.
+// A server of an aggregate, behind the plugins that judge its requests. Plugins that use names, or are
+// configured for some servers only, see its requests and answers under the server's own names, before the
+// merge (docs/many-servers.md). An upstream around an upstream, which it does not own.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace lineward::plugin {
 
 class GuardedUpstream final : public core::PassingUpstream {
  public:
-  // `plugins`: those in effect, or null. Calls end with the ones that they began with.
+  // `plugins`: the current ones, or null. A call ends with the plugins that it began with.
   using Plugins = std::function<std::shared_ptr<PluginSet>()>;
   GuardedUpstream(net::Loop& loop, core::Upstream& inner, Plugins plugins)
       : PassingUpstream(inner), loop_(loop), plugins_(std::move(plugins)) {}
 
-  // Is there a plugin that may answer one caller otherwise than another?
+  // May a plugin answer one caller differently from another?
   bool is_judged() const;
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
@@ -31,7 +31,7 @@ class GuardedUpstream final : public core::PassingUpstream {
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
 
  private:
-  // The notification as the plugins leave it; nothing: it does not go to this server.
+  // The notification after the plugins; empty: it is not sent to this server.
   std::optional<mcp::Message> judged(const core::Scope& scope, const mcp::Message& message) const;
   net::Loop& loop_;
   const Plugins plugins_;

@@ -17,8 +17,7 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// So often in a row a server may end a listen soon after it stood, before its clients are told that it is
-// over.
+// The number of consecutive early ends after which clients are notified of the end.
 constexpr uint32_t kMaxFailures = 8;
 
 }  // namespace
@@ -42,7 +41,7 @@ void SharedListen::over() {
   hub_.over(*this);
 }
 
-// While it is not written it is not open: it is being opened again, here or further below.
+// Any phase but `written` means that it is not open: it is being reopened, here or in a lower layer.
 void SharedListen::on_call_phase(CallPhase phase) {
   if (phase != CallPhase::written) fell();
   SharedCall::on_call_phase(phase);
@@ -53,12 +52,12 @@ void SharedListen::on_call_message(mcp::Message&& message) {
   const bool final = message.kind() == Kind::result || message.kind() == Kind::error;
   const Method method = mcp::method_of(message.method());
   if (final && !acknowledgement_) {
-    // It never stood: everybody is told the server's own words.
+    // It was never acknowledged: all callers get the server's own error.
     tell_end(message);
     return over();
   }
   if (final) return open_again(message.kind() == Kind::result ? "result" : "error", false);
-  // For its server it is over, and so it is for us: no cancel is owed.
+  // The server has ended it, so no cancel is sent.
   if (method == Method::cancelled) return open_again("cancelled", false);
   if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
   if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
@@ -67,7 +66,7 @@ void SharedListen::on_call_message(mcp::Message&& message) {
   tell(message);
 }
 
-// What it has brought or how long it stood shows that it can: its next loss is another one.
+// A notification, or enough time since the acknowledgement, counts as recovery: the next loss is a new one.
 void SharedListen::is_good() {
   good_.stop();
   failures_ = 0;
@@ -75,13 +74,13 @@ void SharedListen::is_good() {
   if (std::exchange(untold_, false)) tell_acknowledged(*acknowledgement_);
 }
 
-// It is lost, here or further below.
+// The listen is lost, here or in a lower layer.
 void SharedListen::fell() {
   if (std::exchange(stands_, false)) backoff_.fell(loop_.now());
   good_.stop();
 }
 
-// What nobody asked for is not granted.
+// Cuts the acknowledgement to the requested filter.
 void SharedListen::stood(mcp::Message acknowledgement) {
   if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
     json::Splice splice = acknowledgement.splice();
@@ -98,7 +97,8 @@ void SharedListen::stood(mcp::Message acknowledgement) {
   stands_ = true;
   backoff_.stood(loop_.now());
   good_.start(Backoff::kGoodAfter, [this] { is_good(); });
-  // Who hears it a second time reads again what may have changed. A listen that does not stay is one loss.
+  // A second acknowledgement makes clients reread what may have changed. Repeated losses without recovery
+  // count as one.
   if (again && std::exchange(same_loss_, true)) {
     untold_ = true;
     return acknowledge_later_ones(*acknowledgement_);
@@ -106,7 +106,7 @@ void SharedListen::stood(mcp::Message acknowledgement) {
   tell_acknowledged(*acknowledgement_);
 }
 
-// What is below gives up only when its own tries are used up; lack of room is no reason to.
+// Lower layers fail only when their own tries are used up; a lack of room is not final.
 void SharedListen::on_call_failed(const core::Failure& failure) {
   const bool for_good = failure.by_policy || failure.session_over || hub_.stopping() ||
                         failure.reason == mcp::EndReason::cancelled_drain;
@@ -123,8 +123,8 @@ void SharedListen::give_up(const core::Failure& failure) {
   over();
 }
 
-// The server ended it, and somebody still listens: it is opened again, with pauses that double. What was
-// refused may be granted later: only the budget ends it.
+// The server ended the listen while leases exist: it is reopened, with pauses that double. A refused listen
+// may be granted later: only the budget ends the tries.
 void SharedListen::open_again(std::string_view why, bool no_room) {
   if (!no_room) ++failures_;
   log::write(log::Level::info, "listen.ended",
@@ -143,7 +143,7 @@ void SharedListen::open_again(std::string_view why, bool no_room) {
   loop_.retire(std::move(call_));
   const config::Restart& restart = hub_.server().restart;
   again_.start(backoff_.pause(loop_.now(), {restart.backoff, restart.max_backoff}), [this] { again(); });
-  on_call_phase(CallPhase::starting);  // for those who come meanwhile
+  on_call_phase(CallPhase::starting);  // for callers that join meanwhile
 }
 
 void SharedListen::again() {
@@ -158,7 +158,7 @@ ListenHub::~ListenHub() {
     shared->close("the gateway is stopping");
 }
 
-// The same wishes, and the same one in the server's eyes.
+// The same filter, and the same credentials in the server's view.
 std::string ListenHub::key_of(const core::CallRequest& request, bool apart) const {
   std::string key = identity_of(forwarded_headers(server_, request.headers));
   key += '\n';
@@ -172,9 +172,9 @@ std::string ListenHub::key_of(const core::CallRequest& request, bool apart) cons
   return key;
 }
 
-// While the server's era is unknown, and on legacy servers, where processes and sessions belong to groups of
-// callers, nobody shares with another caller. Nor does what is kept for a legacy session, which is served by
-// the old revisions of the server also where that knows the new one.
+// Callers do not share while the server's era is unknown, nor on legacy servers, where processes and sessions
+// belong to groups of callers. A listen for a legacy session is not shared either: the server's legacy
+// revisions serve the session even if it supports the modern one.
 SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key) {
   using config::Isolation;
   bool apart = inner_->era() != mcp::Era::modern || request.of_session() ||
@@ -184,7 +184,7 @@ SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key
   auto found = shared_.find(key);
   if (found != shared_.end()) return found->second.get();
   if (apart) return nullptr;
-  // One that was opened before the era was known is everybody's now.
+  // A listen opened before the era was known may be shared by all callers now.
   auto early = shared_.extract(key_of(request, true));
   if (!early) return nullptr;
   early.key() = key;

@@ -1,10 +1,10 @@
-// An upstream in front of an upstream that owns its listens: clients with the same wishes and credentials
+// An upstream in front of an upstream that owns its listens. Clients with the same filter and credentials
 // share one `subscriptions/listen` of the server (behaviour.md 6). Each client's call is a lease on it; the
-// last one leaving cancels it. When the server ends a listen in order, it is opened again while somebody
-// listens. Everything that is no listen passes straight through.
+// last lease cancels it. When the server ends a listen in order, it is reopened while any lease exists. Other
+// requests pass straight through.
 //
-// What was lost with a connection or a process is opened again further below, which knows how; here it shows
-// as a second acknowledgement, and exchanges make the changes of it that may have been missed.
+// A listen lost with its connection or process is reopened by a lower layer. Here this shows as a second
+// acknowledgement, from which exchanges generate the changes that may have been missed.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ namespace lineward::upstream {
 
 class ListenHub;
 
-// One listen on the server, and who shares it. Owned by the hub.
+// A listen on the server and its leases. Owned by the hub.
 class SharedListen final : public SharedCall {
  public:
   SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like);
@@ -39,7 +39,7 @@ class SharedListen final : public SharedCall {
 
  private:
   void over() override;
-  // Who joins while it is down waits for the next one.
+  // Callers that join while it is down wait for the next one.
   const mcp::Message* acknowledgement() const override { return stands_ ? &*acknowledgement_ : nullptr; }
   std::shared_ptr<const mcp::ListenFilter> granted() const override { return granted_; }
   void stood(mcp::Message acknowledgement);
@@ -51,14 +51,14 @@ class SharedListen final : public SharedCall {
 
   ListenHub& hub_;
   const mcp::ListenFilter asked_;
-  std::optional<mcp::Message> acknowledgement_;  // the last one, cut to what was asked for
+  std::optional<mcp::Message> acknowledgement_;  // the last one, cut to the requested filter
   HeldBytes acknowledgement_bytes_{Held::listens};
   std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
   bool stands_ = false;                               // acknowledged, and not lost since
-  uint32_t failures_ = 0;  // in a row: it was ended soon after it stood, or could not be opened again
+  uint32_t failures_ = 0;  // in a row: it ended soon after its acknowledgement, or could not be reopened
   Backoff backoff_;
-  bool same_loss_ = false;  // it was lost, its clients were told, and it was not good since
-  bool untold_ = false;     // acknowledged in the same loss once more: told when it is good
+  bool same_loss_ = false;  // it was lost, its clients were notified, and it has not recovered since
+  bool untold_ = false;     // acknowledged again during the same loss: reported once it has recovered
   net::Timer again_;
   net::Timer good_;
 };
@@ -72,12 +72,12 @@ class ListenHub final : public core::PassingUpstream {
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
 
-  // Hears of every notification on a listen of the server, and of each acknowledgement after the first.
+  // Called with every notification on a listen of the server, and each acknowledgement after the first.
   void watch(std::function<void(const mcp::Message&)> watcher) { watcher_ = std::move(watcher); }
   void seen(const mcp::Message& notification) {
     if (watcher_) watcher_(notification);
   }
-  // Listens on the server now.
+  // Open listens on the server.
   size_t size() const { return shared_.size(); }
 
   // For SharedListen.
@@ -88,7 +88,7 @@ class ListenHub final : public core::PassingUpstream {
   void over(SharedListen& shared);
 
  private:
-  // Where it is shared; `apart`: with the same caller only.
+  // The sharing key; `apart`: shared with the same caller only.
   std::string key_of(const core::CallRequest& request, bool apart) const;
   SharedListen* find(const core::CallRequest& request, std::string& key);
 

@@ -18,19 +18,19 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Nothing is kept longer, whatever the server says.
+// The longest time to live, whatever the server sends.
 constexpr int64_t kMaxMs = 24ll * 3600 * 1000;
-// Not counted in the bytes of a result, but there.
+// Overhead of an entry beyond the bytes of its result.
 constexpr uint64_t kEntryBytes = 512;
-// Kinds of callers for whom Lineward listens itself; over HTTP each takes a connection, of which at most this
-// share may go there.
+// The number of views with a listen of Lineward's own. Over HTTP each takes a connection; at most this share
+// of the connections is used.
 constexpr size_t kMaxWatches = 64;
 constexpr size_t kWatchShare = 4;
-// Keys and listens are kept beside the results, several times over: with more than this in their parameters,
-// capabilities or names, callers are answered by the server.
+// Keys and listens are stored beside the results, several times over: requests with more bytes of parameters,
+// capabilities or names are not cached.
 constexpr size_t kMaxKeyBytes = 64 * 1024;
 
-// What has hints for caches, and may be kept.
+// Methods with cache hints and cacheable results.
 constexpr std::array<Method, 6> kKept{
     Method::server_discover,          Method::tools_list,    Method::prompts_list, Method::resources_list,
     Method::resources_templates_list, Method::resources_read};
@@ -48,18 +48,18 @@ int64_t ttl_of(const mcp::Message& result) {
   return whole ? std::clamp<int64_t>(value, 0, kMaxMs) : 0;
 }
 
-// It is not where the server asks its client something: a question has one owner.
+// Incomplete: the server asks its client something, and a question has one owner.
 bool is_complete(const mcp::Message& answer) {
   return answer.kind() != mcp::MessageKind::result || !answer.has(Field::result_type) ||
          answer.text(Field::result_type) == "complete";
 }
 
-// The key stands here and in the index.
+// The key is stored here and in the index.
 uint64_t size_of(const std::string& key, const std::string& uri, const mcp::Message& result) {
   return result.bytes().size() + 2 * key.size() + 2 * uri.size() + kEntryBytes;
 }
 
-// Without `_meta`: who asks, in what revision and with what capabilities stands in the key by itself.
+// Without `_meta`: the key contains the caller, revision and capabilities separately.
 std::string params_of(const mcp::Message& request) {
   if (!request.has(Field::params)) return {};
   std::string_view params = request.raw(Field::params);
@@ -71,7 +71,7 @@ std::string params_of(const mcp::Message& request) {
   return changed ? json::compact(changed->raw(Field::params)) : json::compact(params);
 }
 
-// The share of one who is answered from memory.
+// The share of a caller answered from the cache.
 class KeptAnswer final : public SharedCallHandle {
  public:
   KeptAnswer(net::Loop& loop, const config::Server& server, core::CallRequest request, core::CallOwner& owner,
@@ -82,13 +82,13 @@ class KeptAnswer final : public SharedCallHandle {
             loop, [](void* self) { static_cast<KeptAnswer*>(self)->tell(); }, this) {
     later_.schedule();
   }
-  // Not about who asks now: what is everybody's may be kept from credentials that are not this caller's.
+  // Says nothing about this caller's credentials: a public result may have been fetched with other ones.
   bool is_servers_word() const override { return false; }
 
  private:
   void tell() {
     if (!live()) return;
-    mcp::Message answer = std::move(answer_);  // its owner may end this call while it is told
+    mcp::Message answer = std::move(answer_);  // the owner may end this call during the callback
     take_owner()->on_call_message(std::move(answer));
   }
 
@@ -105,11 +105,11 @@ SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::CallRequest 
 
 void SharedFetch::on_call_message(mcp::Message&& message) {
   bool final = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
-  if (!final) return;  // without token and level there is nothing that belongs to this call
+  if (!final) return;  // without token and level, no other message belongs to this call
   if (message.kind() == mcp::MessageKind::result) cache_.keep(*this, message);
   if (!is_complete(message)) cache_.ask_apart(*this);
   if (like().method == Method::server_discover) cache_.discovered(message);
-  over();  // who asks while this is told asks anew
+  over();  // a caller that arrives during tell_end() starts a new call
   tell_end(message);
 }
 
@@ -157,9 +157,9 @@ bool ResultCache::may_keep(const core::CallRequest& request) const {
                !message.has(Field::params_input_responses) && !message.has(Field::params_request_state) &&
                !message.has(Field::params_task);
   if (!server_.cache.enabled || stopping_ || request.client_era != mcp::Era::modern || !plain) return false;
-  // Lineward asks so whether the server is there.
+  // Lineward's own health check.
   if (request.of_gateway && request.method == Method::server_discover) return false;
-  // A legacy server may ask its client something while it reads: that is one caller's business.
+  // A legacy server may ask its client something during a read: that concerns one caller only.
   return mcp::has_cache_hints(request.method) &&
          (!mcp::may_ask(request.method) || inner_->era() == mcp::Era::modern);
 }
@@ -171,12 +171,12 @@ std::string ResultCache::key_of(const core::CallRequest& request, bool everybody
   key += message.raw(Field::meta_protocol_version);
   key += '\n' + json::compact(message.raw(Field::meta_client_capabilities)) + '\n';
   key += params_of(message);
-  // Who does not repeat parameters in headers gets no tools that want them.
+  // Callers that do not mirror parameters in headers are not shown tools that require them.
   if (request.mirrors_itself) key += "\nmirrors";
   return key + (everybodys ? "\neverybody" : "\nof\n" + asker_of(request));
 }
 
-// The name of its state matters where the server has one for each.
+// The state name matters where the server has one state for each.
 std::string ResultCache::asker_of(const core::CallRequest& request) const {
   std::string asker = request.scope.principal + '\n' + request.scope.session + '\n';
   if (server_.isolation == config::Isolation::session) asker += request.scope.affinity;
@@ -210,7 +210,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(lease));
 }
 
-// From memory: with what is left of its time.
+// Answers from the cache, with the remaining time to live.
 std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::CallRequest request,
                                                 core::CallOwner& owner) {
   int64_t age = (loop_.now() - entry.kept_at).count();
@@ -230,7 +230,7 @@ void ResultCache::ask_apart(SharedFetch& shared) {
     if (auto failure = made->open()) failed.emplace_back(made.get(), std::move(*failure));
     outdated_.push_back(std::move(made));
   }
-  // Who is told may end others of them.
+  // A callback may end others of them.
   for (auto& [fetch, why] : failed) {
     loop_.defer(lifetime_, [this, fetch = fetch, why = std::move(why)] {
       const bool lives = std::any_of(outdated_.begin(), outdated_.end(),
@@ -311,7 +311,7 @@ bool ResultCache::concerns(const mcp::Message& notification, Method method, cons
       return method == Method::resources_list || method == Method::resources_templates_list;
     case Method::resources_updated:
       return method == Method::resources_read && uri == notification.text(Field::params_uri);
-    // A listen that was opened again: what was missed meanwhile is not known.
+    // A listen that was reopened: changes meanwhile are unknown.
     case Method::subscriptions_acknowledged: return method != Method::server_discover;
     default: return false;
   }
@@ -330,7 +330,7 @@ void ResultCache::changed(const mcp::Message& notification) {
     if (concerns(notification, like.method, like.message.text(Field::params_uri))) outdate(fetch);
     fetch = next;
   }
-  // What cannot be concerned is not looked at: a server may tell of changes all the time.
+  // Searches only affected subjects: a server may send changes all the time.
   const bool one = mcp::method_of(notification.method()) == Method::resources_updated;
   const std::string uri = one ? notification.text(Field::params_uri) : std::string();
   for (Method method : kKept) {
@@ -344,7 +344,7 @@ void ResultCache::changed(const mcp::Message& notification) {
   log_forgotten(notification.method(), forgotten);
 }
 
-// `what`: after which message.
+// `what`: the triggering message.
 void ResultCache::log_forgotten(std::string_view what, uint64_t results) const {
   if (results > 0)
     log::write(log::Level::debug, "cache.forgot",
@@ -358,7 +358,7 @@ void ResultCache::discovered(const mcp::Message& result) {
   if (told.any()) tells_ = told;
 }
 
-// A list that is kept, and may change without anybody who listens.
+// Opens a listen for a cached list that may change while no client listens.
 void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
   core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
   bool can = is_list(like.method) && tells.any() && inner_->era() == mcp::Era::modern &&
@@ -377,11 +377,11 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
     slot = std::make_unique<CacheWatch>(
         loop_, watch_request(like, tells), [this, view] { unwatched(view); },
         [this, view] { watch_over(view); });
-    // Those of an earlier one, which was refused.
+    // Entries of an earlier watch, which was refused.
     for (const Entry& kept : entries_) {
       if (kept.view == view) slot->hold(kept.until);
     }
-    // Not from here: an answer is on the stack.
+    // Deferred: an answer is on the stack.
     loop_.defer(lifetime_, [this, view] {
       auto found = !stopping_ ? watches_.find(view) : watches_.end();
       if (found != watches_.end() && !found->second->begun()) found->second->listen(*inner_);
@@ -397,8 +397,8 @@ std::string ResultCache::view_of(const core::CallRequest& like) const {
   return view + '\n' + asker_of(like);
 }
 
-// Changes are not heard of any more, or were not until now: what is kept may be anything, and what is on its
-// way.
+// Changes are no longer received, or were not until now: cached entries and results in flight may be
+// outdated.
 void ResultCache::unwatched(const std::string& view) {
   for (auto fetch = under_way_.begin(); fetch != under_way_.end();) {
     auto next = std::next(fetch);
@@ -418,8 +418,8 @@ void ResultCache::unwatched(const std::string& view) {
   log_forgotten("subscriptions/listen", forgotten);
 }
 
-// No process is started only to be listened to: where callers have processes of their own, one that was just
-// asked has its.
+// No process is started only for a listen. If callers have processes of their own, the one just used is
+// running.
 bool ResultCache::may_listen_again(const CacheWatch& watch) const {
   if (inner_->era() != mcp::Era::modern) return false;
   if (!server_.url.empty()) return true;
@@ -427,7 +427,7 @@ bool ResultCache::may_listen_again(const CacheWatch& watch) const {
   return may_be_asked && !inner_->status().processes.empty();
 }
 
-// Lists that came after it was refused, or had ended, may be kept still: nobody has heard for them since.
+// Lists that were cached after its refusal or end may still be kept, without a listen since then.
 void ResultCache::watch_over(const std::string& view) {
   auto found = watches_.find(view);
   if (found == watches_.end()) return;
@@ -438,7 +438,7 @@ void ResultCache::watch_over(const std::string& view) {
     entry = next;
   }
   if (watch.holds() && may_listen_again(watch)) return watch.listen_again(*inner_);
-  // Of a server that was never heard time alone counts, until the next list that is kept.
+  // For a server without an acknowledged listen only the time to live counts, until the next cached list.
   if (watch.holds() && watch.has_stood()) unwatched(view);
   loop_.retire(std::move(found->second));
   watches_.erase(found);

@@ -1,10 +1,10 @@
-// An upstream in front of an upstream that answers from memory what its server allows to be kept (`ttlMs`,
-// `cacheScope`; 2026-07-28 server/utilities/caching), and lets identical requests under way share one call
+// An upstream in front of an upstream that caches results with the server's permission (`ttlMs`,
+// `cacheScope`; 2026-07-28 server/utilities/caching). Identical requests in flight share one call
 // (behaviour.md 12; docs/cache.md). Off unless `cache.enabled`. Only discover, lists and resources/read;
-// never with a progress token, a log level, or what answers a server's questions.
+// never with a progress token, a log level, or answers to a server's questions.
 //
-// A result is kept for one principal, the same credentials in the server's eyes, revision and capabilities;
-// one that the server calls public for everybody, where `cache.trustPublic` says that it is to be believed.
+// A result is kept for one principal, with the same forwarded credentials, revision and capabilities. A
+// result that the server marks public is shared by all callers if `cache.trustPublic` permits it.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ namespace lineward::upstream {
 
 class ResultCache;
 
-// One call on the server, and who waits for its answer. Owned by the cache.
+// A call on the server, and the callers that wait for its answer. Owned by the cache.
 class SharedFetch final : public SharedCall {
  public:
   SharedFetch(ResultCache& cache, std::string key, core::CallRequest like);
@@ -54,7 +54,7 @@ class ResultCache final : public core::PassingUpstream {
   void reconfigured() override;
   void stop(std::function<void()> done) override;
 
-  // A notification of the server, whoever listens: what it says has changed is forgotten.
+  // A notification of the server on any listen: drops the entries that it invalidates.
   void changed(const mcp::Message& notification);
 
   // For SharedFetch.
@@ -63,14 +63,14 @@ class ResultCache final : public core::PassingUpstream {
   void over(SharedFetch& shared);
   void keep(const SharedFetch& shared, const mcp::Message& result);
   void discovered(const mcp::Message& result);
-  // Its answer is for one caller alone: the others are asked for apart.
+  // The answer is for one caller only: requests the others' answers separately.
   void ask_apart(SharedFetch& shared);
 
  private:
   using Clock = std::chrono::milliseconds;
   struct Entry;
   using Entries = std::list<Entry>;
-  // What a change is told of: a kind of list, or one resource (the URI is empty but for resources/read).
+  // The subject of a change: a kind of list, or one resource (the URI is empty but for resources/read).
   using Subject = std::pair<mcp::Method, std::string>;
   using BySubject = std::multimap<Subject, Entries::iterator>;
   struct Entry {
@@ -79,7 +79,7 @@ class ResultCache final : public core::PassingUpstream {
     mcp::Message result;
     Clock kept_at{0}, until{0};
     int64_t ttl_ms = 0;
-    std::string view;  // of a list that is listened for: whose
+    std::string view;  // of a list with a listen: the view it belongs to
     HeldBytes held{Held::cache};
   };
   bool may_keep(const core::CallRequest& request) const;
@@ -102,13 +102,13 @@ class ResultCache final : public core::PassingUpstream {
   const config::Server& server_;
   core::UpstreamStats& stats_;
   std::map<std::string, std::unique_ptr<SharedFetch>> under_way_;
-  // Begun before a change was told: they answer who waits for them already, and nobody else.
+  // Calls begun before a change was notified: they serve their waiting callers only.
   std::vector<std::unique_ptr<SharedFetch>> outdated_;
-  Entries entries_;                                  // used last first
-  std::map<std::string, Entries::iterator> by_key_;  // ordered: who asks could choose keys that collide
+  Entries entries_;                                  // most recently used first
+  std::map<std::string, Entries::iterator> by_key_;  // ordered: callers could choose colliding hash keys
   BySubject by_subject_;
   uint64_t bytes_ = 0;
-  core::Tells tells_;                                           // as discovered by a client
+  core::Tells tells_;                                           // from a client's `server/discover`
   std::map<std::string, std::unique_ptr<CacheWatch>> watches_;  // by view
   net::Lifetime lifetime_;
 };

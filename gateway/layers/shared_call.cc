@@ -5,7 +5,7 @@
 
 namespace lineward::upstream {
 
-// ---- one caller's share ----
+// ---- the share of a caller ----
 
 SharedCallHandle::~SharedCallHandle() {
   if (live()) cancel_alive(server_.name);
@@ -13,16 +13,16 @@ SharedCallHandle::~SharedCallHandle() {
 
 void SharedCallHandle::cancel(core::CancelCause why) {
   if (take_owner() == nullptr) return;
-  core::CancelReport report;  // from memory: nothing had to be sent
+  core::CancelReport report;  // from the cache: nothing had to be sent
   if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr) {
     if (shared->leave(*this)) {
-      // Of the first one's call the transport tells itself what became of it.
+      // For the first caller the transport itself reports the outcome of the cancel.
       report.told = server_.url.empty() ? core::CancelTold::notification : core::CancelTold::stream_closed;
       bool first = shared->like().tag == request_.tag;
       shared->close(why);
       shared->over();
       if (first) return;
-    } else if (shared->closed_) {  // its end is just being told
+    } else if (shared->closed_) {  // its end is being reported
       report.outcome = core::CancelOutcome::raced;
       report.told = core::CancelTold::nothing;
     } else {
@@ -62,12 +62,12 @@ void SharedCall::join(SharedCallHandle& lease) {
   lease.place_ = leases_.size();
   leases_.push_back(&lease);
   ++living_;
-  // The one who comes first is the one for whom it is made.
+  // The first caller's request is the one sent.
   lease.is_first_ = !std::exchange(has_first_, true);
   if (phase_ || acknowledgement() != nullptr) catch_up_later_.schedule();
 }
 
-// A client may leave, or come, whenever one is told something.
+// A callback may add or remove callers.
 template <class F>
 void SharedCall::each(F&& visit) {
   bool outer = !std::exchange(telling_, true);
@@ -81,7 +81,7 @@ void SharedCall::each(F&& visit) {
     leases_[i]->place_ = i;
 }
 
-// Those who came later hear what the others know already; not while they are being started.
+// Reports the current state to callers that joined later; not while they are being started.
 void SharedCall::catch_up() {
   each([&](SharedCallHandle& lease) {
     if (lease.acknowledged_) return;
@@ -98,7 +98,7 @@ void SharedCall::tell_phase(SharedCallHandle& lease) {
   lease.owner_->on_call_phase(*phase_);
 }
 
-// Who hears it once more hears of what it was granted the first time.
+// A repeated acknowledgement is cut to the filter of the first.
 void SharedCall::acknowledge(SharedCallHandle& lease, const mcp::Message& acknowledgement) {
   if (!std::exchange(lease.acknowledged_, true)) lease.granted_ = granted();
   auto cut = lease.granted_ ? lease.granted_->cut(acknowledgement.raw(mcp::Field::params_notifications))
@@ -114,7 +114,7 @@ bool SharedCall::leave(SharedCallHandle& lease) {
   --living_;
   leases_[lease.place_] = nullptr;
   if (!telling_) {
-    // Their order means nothing.
+    // Their order is not significant.
     leases_[lease.place_] = leases_.back();
     if (leases_[lease.place_] != nullptr) leases_[lease.place_]->place_ = lease.place_;
     leases_.pop_back();
@@ -168,7 +168,7 @@ void SharedCall::acknowledge_later_ones(const mcp::Message& acknowledgement) {
 }
 
 void SharedCall::tell(const mcp::Message& notification) {
-  // Mostly all were granted the same.
+  // Most leases have the same filter.
   const mcp::ListenFilter* judged = nullptr;
   bool passes = true;
   each([&](SharedCallHandle& lease) {

@@ -17,7 +17,7 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A list that is not older than that is not fetched again only because a call does not fit it.
+// A list younger than this is not fetched again only because a call does not match it.
 constexpr milliseconds kFresh{1000};
 constexpr milliseconds kMaxBackoff{10000};
 
@@ -45,10 +45,10 @@ ToolCall::~ToolCall() {
   if (live()) cancel_alive(tools_.name());
 }
 
-// ---- on the way to the server ----
+// ---- to the server ----
 
 std::optional<core::Failure> ToolCall::begin() {
-  // A server of the old era is not asked for what only modern ones have.
+  // A legacy server does not know these properties.
   bool asks = tools_.inner().era() != mcp::Era::legacy;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
   if (!wants_facts || tools_.book().view(view_).known || !tools_.may_learn(view_)) return go();
@@ -104,7 +104,7 @@ std::string ToolCall::header_fault() const {
                                    : mcp::param_header_fault(known->params, arguments, request_.headers);
 }
 
-// Calls back only to say that the call is made once more.
+// Its only callback reports a repeated attempt.
 std::optional<core::Failure> ToolCall::go() {
   const bool judges = role_ == HeaderRole::make || (role_ == HeaderRole::check && !begun_);
   if (judges && request_.method == Method::tools_call) {
@@ -129,12 +129,12 @@ std::optional<core::Failure> ToolCall::go() {
     }
     request_.headers = std::move(headers);
   }
-  // Only where its server is of the old era it is right that nobody knows what its headers are to be.
+  // Only with a legacy server may the headers stay unknown.
   const bool only_legacy = asks_modern_only() && !begun_anew_ && tools_.inner().era() == mcp::Era::legacy;
   ++attempts_;
   begun_ = true;
   written_ = false;
-  // What is not sent again need not be kept: the whole message would be copied.
+  // The message is copied only if it may be sent again.
   core::CallRequest request;
   if (keeps_message_) {
     request = request_;
@@ -184,10 +184,10 @@ void ToolCall::begin_anew() {
   if (auto failure = begin()) fail(*failure);
 }
 
-// ---- on the way back ----
+// ---- from the server ----
 
-// The exchange's clock never goes back behind the first time that the server got it. A listen does: who has
-// it hears that its server is away.
+// The exchange's clock never returns to a phase before the first `written`. A listen does: its clients are
+// notified that the server is away.
 void ToolCall::tell(CallPhase phase) {
   const bool listens = request_.method == Method::subscriptions_listen;
   if (!live() || told_ == phase || (told_ == CallPhase::written && !listens)) return;
@@ -220,13 +220,13 @@ void ToolCall::on_call_message(mcp::Message&& message) {
   answer(std::move(message));
 }
 
-// The server knows its tool differently than we do: once, its list is fetched anew.
+// The server's definition of the tool differs from the stored one: the list is fetched again, once.
 bool ToolCall::refused_headers(const mcp::Message& message) {
   bool mismatch = role_ == HeaderRole::make && request_.method == Method::tools_call &&
                   message.kind() == mcp::MessageKind::error &&
                   mcp::error_code(message) == mcp::kHeaderMismatch;
   if (!mismatch || heard_ || !tools_.may_learn(view_) || std::exchange(relisted_, true)) return false;
-  if (learn()) return false;  // as many wait as may: the refusal stands
+  if (learn()) return false;  // too many calls wait: the refusal stands
   log::write(log::Level::info, "tool.headers_refused",
              {{"upstream", tools_.name()}, {"tool", log::Excerpt(tool_, 128)}});
   retire_inner();
@@ -239,7 +239,7 @@ void ToolCall::on_call_failed(const core::Failure& failure) {
   if (!repeats(failure)) fail(failure);
 }
 
-// behaviour.md 11: again only when not one byte was sent, or the tool says that it does not matter and the
+// behaviour.md 11: repeats only when not one byte was sent, or the tool declares it safe and the
 // configuration opts in.
 bool ToolCall::repeats(const core::Failure& failure) {
   const config::Retry& retry = tools_.server().retry;
@@ -281,7 +281,7 @@ void ToolCall::count_repeat(const core::Failure& failure) {
   ++core::upstream_stats(tools_.server().name).retries[static_cast<size_t>(on)];
 }
 
-// ---- the end ----
+// ---- end ----
 
 void ToolCall::answer(mcp::Message message) {
   if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
@@ -304,7 +304,7 @@ void ToolCall::cancel(core::CancelCause why) {
   place_.reset();
   if (cancel_inner(why)) return;
   core::upstream_stats(tools_.server().name)
-      .cancel_settled(request_.tag, {});  // between two tries, or before the first
+      .cancel_settled(request_.tag, {});  // between two attempts, or before the first
 }
 
 }  // namespace lineward::upstream

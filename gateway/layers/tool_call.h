@@ -1,5 +1,5 @@
-// One request on its way through a ToolUpstream: held until what must be known of its tool is known, then
-// made on the upstream behind, once, or again where that is allowed (behaviour.md 11). Owned by its caller.
+// A request passing through a ToolUpstream (behaviour.md 11). It is held until its tool's definition is
+// known, then sent to the upstream behind, once, or repeatedly where allowed. Owned by its caller.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace lineward::upstream {
 class ToolUpstream;
 struct ToolFacts;
 
-// What Lineward does about Mcp-Param-*.
+// Lineward's handling of Mcp-Param-* headers.
 enum class HeaderRole : uint8_t {
-  none,   // client and server see to it themselves, or nobody has to
-  make,   // the server wants headers that the client does not make
-  check,  // the client makes headers that the server does not check
+  none,   // the client and the server handle them, or they are not used
+  make,   // the server expects headers that the client does not send
+  check,  // the client sends headers that the server does not check
 };
 
 class ToolCall final : public core::PassingCall {
@@ -27,21 +27,21 @@ class ToolCall final : public core::PassingCall {
   ToolCall(ToolUpstream& upstream, core::CallRequest request, core::CallOwner& owner, HeaderRole role);
   ~ToolCall() override;
 
-  // To be called once, from start(). A failure means that nothing was begun.
+  // To be called once, from start(). On failure nothing was begun.
   std::optional<core::Failure> begin();
 
   void cancel(core::CancelCause why) override;
 
-  // For ToolUpstream: the list is there, or cannot be had (`listed` false).
+  // Called by ToolUpstream: the list is available, or cannot be obtained (`listed` false).
   void learned(bool listed);
-  // The server cannot be reached, and so there is no list.
+  // The server is unreachable, so there is no list.
   void unreached(const core::Failure& failure);
-  // Its place among the calls of the server, while it waits.
+  // Its permit among the server's calls, while it waits.
   void waits_at(std::unique_ptr<core::WaitingPlace> place) { place_ = std::move(place); }
   bool has_place() const { return place_ != nullptr; }
-  // The list is for its headers alone, which servers of the old era know nothing of.
+  // The list is needed for headers only, which legacy servers do not have.
   bool asks_modern_only() const;
-  // The call waits for its server's list.
+  // Reports the phase of the list that the call waits for.
   void listing_phase(core::CallPhase phase);
   const core::CallRequest& request() const { return request_; }
   const std::string& view() const { return view_; }
@@ -53,9 +53,9 @@ class ToolCall final : public core::PassingCall {
 
   std::optional<core::Failure> go();
   void go_later(std::chrono::milliseconds after);
-  // Its server is of another era than it was taken for.
+  // The server's era is not the one assumed: starts over.
   void begin_anew();
-  // Its owner hears of this attempt, where it is not the first.
+  // Reports this attempt to the owner, unless it is the first.
   void tell_attempt(uint32_t attempt);
   std::optional<core::Failure> learn();
   void tell(core::CallPhase phase);
@@ -73,19 +73,20 @@ class ToolCall final : public core::PassingCall {
   std::string view_;
   std::string tool_;  // of a tools/call
   std::optional<core::CallPhase> told_;
-  std::optional<mcp::Message> refusal_;   // −32020, while the list is fetched anew
-  std::optional<core::Failure> failure_;  // while it is asked whether the tool may run again
+  std::optional<mcp::Message> refusal_;   // −32020, while the list is fetched again
+  std::optional<core::Failure> failure_;  // until it is known whether the tool may run again
   uint32_t attempts_ = 0;
   uint32_t attempts_told_ = 1;
-  bool heard_ = false;    // the client got a message of it: it is not repeated any more
-  bool written_ = false;  // this attempt's bytes went out
-  bool begun_ = false;    // one attempt was made at least, with headers that were right then
+  bool heard_ = false;    // the client received a message of it: no more repeats
+  bool written_ = false;  // this attempt's bytes were sent
+  bool begun_ = false;    // at least one attempt was made, with valid headers
   bool begun_anew_ = false;
   bool relisted_ = false;
   bool listing_ = false;
-  std::unique_ptr<core::WaitingPlace> place_;  // with it, but for the first that waits
+  std::unique_ptr<core::WaitingPlace> place_;  // held while it waits; the first waiting call's is with the
+                                               // listing
   bool keeps_message_ = false;
-  HeldBytes held_{Held::calls};  // of that message, beside the one that was sent
+  HeldBytes held_{Held::calls};  // the kept message, beside the one that was sent
   net::Timer timer_;
   net::Lifetime lifetime_;
 };

@@ -16,14 +16,14 @@ namespace {
 
 using mcp::Field;
 
-// A view that is dropped costs its callers a list before each call: so many callers, and so much of what they
-// see, as take turns at one server.
+// A dropped view costs its callers a list before each call: the limits allow for all callers that alternate
+// on one server.
 constexpr size_t kMaxViews = 4096;
 constexpr size_t kMaxBytes = 32 << 20;
-constexpr size_t kMaxTools = 5000;  // in one view, of those that are kept
+constexpr size_t kMaxTools = 5000;  // stored tools in one view
 constexpr size_t kMaxNameBytes = 256;
 
-// The raw array of a page, with its place in the message.
+// The raw array of a page, with its position in the message.
 std::optional<std::string_view> tools_of(const mcp::Message& page) {
   const std::string_view tools = page.raw(Field::result_tools);
   if (tools.empty() || tools.front() != '[') return std::nullopt;
@@ -67,7 +67,7 @@ ToolFacts facts_of(std::string_view tool) {
   return facts;
 }
 
-// Without its tools: it stays when its callers have gone, and is nobody's then.
+// Without its tools: the view outlives its callers, and is then charged to none of them.
 size_t own_bytes(const ToolView& view) {
   return sizeof(ToolView) + view.key.size();
 }
@@ -93,7 +93,7 @@ void ToolCatalog::count(ToolView& view, size_t bytes) {
   view.held.set(bytes);
 }
 
-// Without its pause a list that hangs would be waited for by each call.
+// Views with a pause stay: without it each call would wait for a list that hangs.
 void ToolCatalog::make_room(const ToolView& current) {
   while (views_.size() > 1 && (views_.size() > kMaxViews || bytes_ > kMaxBytes)) {
     auto drop = std::find_if(views_.rbegin(), views_.rend(), [&](const ToolView& view) {
@@ -112,7 +112,7 @@ void ToolCatalog::make_room(const ToolView& current) {
 bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
   auto tools = tools_of(page);
   if (!tools) return false;
-  // Most servers' tools have nothing to say.
+  // Most servers' tools have none of these properties.
   bool silent = tools->find("x-mcp-header") == std::string_view::npos &&
                 tools->find("Hint") == std::string_view::npos && tools->find("\\u") == std::string_view::npos;
   if (silent && view.tools.empty()) return false;

@@ -1,6 +1,6 @@
-// What one upstream's tools say of themselves, as far as it matters to Lineward: the parameters that are
-// repeated in headers, and whether a call may be made twice (2026-07-28 server/tools). Filled from every
-// tools/list result that passes; bounded; tools with nothing to say are not kept. No I/O.
+// The properties of one upstream's tools that Lineward uses: the parameters mirrored in headers, and whether
+// a call may be repeated (2026-07-28 server/tools). Filled from every tools/list result that passes; bounded;
+// tools without such properties are not stored. No I/O.
 #pragma once
 
 #include <chrono>
@@ -25,24 +25,22 @@ struct ToolFacts {
   std::string fault;        // why its definition is invalid
 };
 
-// Whoever let us wait for a list, or came to harm by it: when it is asked again, and how often that was so,
-// in a row.
+// After a list timed out or failed: the earliest next fetch, and the number of consecutive failures.
 struct ListPause {
   std::chrono::milliseconds not_before{0};
   uint32_t waits = 0;
 };
 
-// What callers with the same credentials see.
+// The tools that callers with the same credentials see.
 struct ToolView {
-  // Ordered: names come from the server, which could choose them so that they meet in one bucket of a hash
-  // table.
+  // Ordered: names come from the server, which could choose colliding hash keys.
   std::map<std::string, ToolFacts, std::less<>> tools;
-  bool known = false;  // listed to the end since the last change
+  bool known = false;  // listed completely since the last change
   std::chrono::milliseconds listed_at{0};
-  ListPause pause;      // of these callers' lists
-  uint64_t number = 0;  // not that of a dropped one with the same key
+  ListPause pause;      // for these callers' lists
+  uint64_t number = 0;  // differs from that of a dropped view with the same key
   std::string key;
-  HeldBytes held{Held::servers};  // of the tools
+  HeldBytes held{Held::servers};  // the tools
 
   const ToolFacts* find(const std::string& name) const {
     auto found = tools.find(name);
@@ -54,18 +52,18 @@ class ToolCatalog {
  public:
   explicit ToolCatalog(std::string upstream) : upstream_(std::move(upstream)) {}
 
-  // Views are dropped when there are too many, or they are too large together, the longest unused first, and
-  // those with a pause last: keep the key, not the view.
+  // Views are dropped when there are too many or their total is too large: least recently used first, those
+  // with a pause last. Keep the key, not the view.
   ToolView& view(const std::string& key);
-  // Of everybody's lists: a process that all callers share is asked for none of them.
+  // The pause for all callers' lists, for a process that all callers share.
   ListPause& pause() { return pause_; }
-  // A page of a list. True when it holds tools whose definition is invalid.
+  // Reads a page of a list. True when it contains tools with an invalid definition.
   bool read(ToolView& view, const mcp::Message& page);
-  // The page without those.
+  // The page without these tools.
   static std::string without_invalid(const ToolView& view, const mcp::Message& page);
-  // A server said that its list has changed.
+  // The server notified a change of its list.
   void changed();
-  // How often that was.
+  // The number of changes.
   uint64_t changes() const { return changes_; }
 
  private:
@@ -75,7 +73,7 @@ class ToolCatalog {
   void make_room(const ToolView& current);
 
   std::string upstream_;  // for the log
-  Views views_;           // used last first
+  Views views_;           // most recently used first
   std::unordered_map<std::string_view, Views::iterator> by_key_;
   size_t bytes_ = 0;  // of all views, with their keys and tools
   ListPause pause_;
@@ -83,7 +81,7 @@ class ToolCatalog {
   uint64_t changes_ = 0;
 };
 
-// Lineward's own tools/list as the client that made `like` would make it, from `cursor` (raw JSON) on.
+// Lineward's own tools/list in the name of the client that sent `like`, from `cursor` (raw JSON) on.
 std::string tools_list_request(const mcp::Message& like, bool modern, std::string_view cursor);
 
 }  // namespace lineward::upstream

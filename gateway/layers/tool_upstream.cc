@@ -17,17 +17,17 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A server that does not list its tools within this time is asked without; and in no case do calls spend more
-// than half of timeouts.startup on it.
+// A server that does not list its tools within this time is called without them. In no case do calls spend
+// more than half of timeouts.startup on the list.
 constexpr milliseconds kListPatience{10000};
-// The list of a server that let us wait for it is not asked for again at once.
+// After a timeout the list is not fetched again at once.
 constexpr milliseconds kFirstPause{10000};
 constexpr milliseconds kMaxPause{600000};
 constexpr uint32_t kMaxPages = 100;
-// Refusals of what one client has sent: another one's list may be fine.
+// Refusals specific to one client: another one's list may succeed.
 constexpr std::array<int, 4> kOfOneClient{mcp::kInvalidRequest, mcp::kInvalidParams,
                                           mcp::kMissingClientCapability, mcp::kUnsupportedVersion};
-// Repeats that are always there, and that can be saved up.
+// The initial repeat budget, and its maximum.
 constexpr double kFirstRepeats = 3;
 constexpr double kMaxRepeats = 20;
 
@@ -70,7 +70,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Cal
   Method method = request.method;
   HeaderRole role = role_of(request);
   if (repeats) repeats_left_ = std::min(kMaxRepeats, repeats_left_ + repeats_per_call_);
-  // What a listen tells of the list counts for all, whoever has asked for it.
+  // A list change on one caller's listen counts for all callers.
   const bool listens = method == Method::subscriptions_listen;
   bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats && !listens);
   if (!passes && !repeats) {
@@ -108,7 +108,7 @@ std::optional<core::Failure> ToolUpstream::learn(ToolCall& call) {
   if (!place) return place.error();
   auto& listing = listings_[call.view()];
   bool first = !listing;
-  // The request for the list has the place of the first of those that wait for it.
+  // The list's request takes the permit of the first waiting call.
   if (first) {
     listing = std::make_unique<Listing>(*this, call);
     listing->place = std::move(*place);
@@ -116,7 +116,7 @@ std::optional<core::Failure> ToolUpstream::learn(ToolCall& call) {
     call.waits_at(std::move(*place));
   }
   listing->waiting.push_back(&call);
-  // Not from here: its caller is not to be called back yet.
+  // Deferred: the caller must not be called back synchronously.
   loop_.defer(lifetime_, [this, first, view = call.view(), one = listing.get()] {
     auto found = listings_.find(view);
     if (found == listings_.end() || found->second.get() != one) return;
@@ -134,7 +134,7 @@ void ToolUpstream::forget(ToolCall& call) {
   Listing& listing = *found->second;
   std::erase(listing.waiting, &call);
   if (!listing.waiting.empty()) {
-    // Who is the first now has the list's place, and needs no other.
+    // The call that is first now shares the list's permit, and needs none of its own.
     if (!call.has_place()) listing.waiting.front()->waits_at(nullptr);
   } else if (!listing.overdue) {
     drop(listing);
@@ -182,8 +182,7 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   return true;
 }
 
-// Those that wait are `starting` all the time: the list takes no more of timeouts.startup than leaves them as
-// much again.
+// Waiting calls are `starting` all the time: the list may use at most half of timeouts.startup.
 void ToolUpstream::Listing::on_call_phase(CallPhase now) {
   phase = now;
   if (now == CallPhase::starting && !starting_at) starting_at = upstream.loop_.now();
@@ -201,8 +200,8 @@ void ToolUpstream::Listing::on_call_phase(CallPhase now) {
     one->listing_phase(now);
 }
 
-// Where a process could not be started for the list, none was there for those that waited, either. What it
-// was asked for does it no good, it seems, once it is gone after that.
+// If no process could be started for the list, the waiting calls have none either. If the process exits after
+// the request, the request is assumed to crash it.
 void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
   if (failure.of_other_era || !upstream.is_stdio()) return upstream.listed(*this, false);
   if (phase != CallPhase::written) {
@@ -224,7 +223,8 @@ void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
   ToolView& its_view = upstream.book_.view(view);
   if (pages == 0) kept_in = its_view.number;
   if (message.kind() == mcp::MessageKind::error) {
-    // A server without tools says so once. One over HTTP checks the headers itself, and says what it lacks.
+    // A server without tools reports that once. A server over HTTP checks the headers itself, and reports
+    // missing ones.
     const int code = mcp::error_code(message);
     const bool has_none = !upstream.is_stdio() || code == mcp::kMethodNotFound;
     const bool of_one = std::find(kOfOneClient.begin(), kOfOneClient.end(), code) != kOfOneClient.end();
@@ -248,7 +248,7 @@ bool ToolUpstream::may_learn(const std::string& view) {
 
 void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
   auto lengthen = [&](ListPause& pause) {
-    // Several lists that end with one process are one failure.
+    // Several lists that end with one process count as one failure.
     if (loop_.now() < pause.not_before) return;
     pause.not_before =
         loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(pause.waits, 10u)), kMaxPause);
@@ -265,7 +265,7 @@ void ToolUpstream::go_without(Listing& listing) {
   listing.patience.stop();
   pause(book_.view(listing.view), Whose::everybodys, "tool.list_late");
   std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
-  // It would have the only place.
+  // The list would occupy the only permit.
   if (server_.limits.max_in_flight <= 1) drop(listing);
   for (ToolCall* call : waiting)
     call->learned(false);
@@ -286,7 +286,7 @@ void ToolUpstream::listed(Listing& listing, bool to_the_end) {
   auto found = listings_.find(listing.view);
   if (found == listings_.end() || found->second.get() != &listing) return;
   ToolView& view = book_.view(listing.view);
-  // What is not, or no longer, the whole list is asked for again by the next call.
+  // An incomplete or outdated list is fetched again by the next call.
   view.known = view.known || (to_the_end && listing.is_kept_in(view));
   view.listed_at = loop_.now();
   if (to_the_end) {

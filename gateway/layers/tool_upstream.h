@@ -1,7 +1,7 @@
-// An upstream in front of an upstream that knows its tools: it makes the Mcp-Param-* headers for clients that
-// make none, checks those of clients whose server does not, leaves out tools that cannot be called so, and
-// repeats what may be repeated (behaviour.md 11; docs/headers.md). Where none of this is wanted, calls pass
-// straight through.
+// An upstream in front of an upstream that uses tool definitions. It adds Mcp-Param-* headers for clients
+// that send none, and checks them where the server does not. It hides tools with invalid definitions, and
+// repeats calls where allowed (behaviour.md 11; docs/headers.md). Without any of these, calls pass straight
+// through.
 #pragma once
 
 #include <map>
@@ -34,13 +34,13 @@ class ToolUpstream final : public core::PassingUpstream {
   const config::Server& server() const { return server_; }
   ToolCatalog& book() { return book_; }
   std::string view_key(const core::CallRequest& request) const;
-  // Asks for the list on behalf of `call`, which hears of it through learned(), never from here. A failure:
-  // as many calls wait already as may.
+  // Fetches the list on behalf of `call`, and calls its learned() later, never synchronously. A failure: too
+  // many calls wait already.
   std::optional<core::Failure> learn(ToolCall& call);
-  // False while its list lets us wait: a call goes on with what is known.
+  // False during a pause of its list: a call proceeds with what is known.
   bool may_learn(const std::string& view);
   void forget(ToolCall& call);
-  // One more attempt within the budget?
+  // Is another attempt within the budget?
   bool may_repeat();
 
  private:
@@ -52,37 +52,37 @@ class ToolUpstream final : public core::PassingUpstream {
     void on_call_message(mcp::Message&& message) override;
     void on_call_failed(const core::Failure& failure) override;
     void ran_out();
-    // All of it stands in there, and nothing has changed since it was asked for.
+    // The whole list is stored in this view, and nothing has changed since the request.
     bool is_kept_in(const ToolView& its_view) const {
       return its_view.number == kept_in && upstream.book_.changes() == changes;
     }
 
     ToolUpstream& upstream;
     std::string view;
-    // Whose list it is; its message asks for the first page. What made it necessary, which may be long, is
-    // not kept.
+    // The caller of the list; its message requests the first page. The original message, which may be long,
+    // is not kept.
     core::CallRequest like;
-    HeldBytes held{Held::calls};                // of it
-    std::unique_ptr<core::WaitingPlace> place;  // until it is asked for: that of the first that waits
+    HeldBytes held{Held::calls};                // accounts for `like`
+    std::unique_ptr<core::WaitingPlace> place;  // until the request is sent: that of the first waiting call
     std::unique_ptr<core::Call> call;
     std::vector<ToolCall*> waiting;
     std::string cursor;
     uint32_t pages = 0;
-    uint64_t changes = 0;  // of the server's list, that were told before
-    uint64_t kept_in = 0;  // ToolView::number, as of the first page
+    uint64_t changes = 0;  // changes of the server's list notified before
+    uint64_t kept_in = 0;  // ToolView::number at the first page
     core::CallPhase phase = core::CallPhase::queued;
-    std::optional<std::chrono::milliseconds> starting_at;  // its server is being started since then
-    bool overdue = false;  // no client waits for it any more; what it brings is for those who come
+    std::optional<std::chrono::milliseconds> starting_at;  // its server has been starting since then
+    bool overdue = false;  // no client waits for it any more; its result is for later calls
     net::Timer limit, patience;
   };
   void listed(Listing& listing, bool to_the_end);
-  // The listing is over; those that waited for it.
+  // Ends the listing; returns the calls that waited for it.
   std::vector<ToolCall*> end(Listing& listing);
   void drop(Listing& listing);
-  // The list is not asked for again at once: these callers' own, or, where all have one process, everybody's.
+  // Postpones the next fetch: for these callers' lists, or for all if they share one process.
   enum class Whose : uint8_t { callers, everybodys };
   void pause(ToolView& view, Whose whose, std::string_view event);
-  // Those who wait go on without the list, and nobody waits for it for a while.
+  // Waiting calls proceed without the list, and no call waits for it for a while.
   void go_without(Listing& listing);
   HeaderRole role_of(const core::CallRequest& request) const;
   bool is_stdio() const { return server_.url.empty(); }

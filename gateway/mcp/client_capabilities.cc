@@ -13,7 +13,7 @@ bool is_object(std::optional<std::string_view> value) {
   return value && !value->empty() && value->front() == '{';
 }
 
-// Members of `object` by these names, as far as they are objects.
+// Members of `object` with these names, if they are objects.
 std::string only(std::string_view object, std::initializer_list<std::string_view> names) {
   std::string out;
   for (std::string_view name : names) {
@@ -28,7 +28,7 @@ std::string only(std::string_view object, std::initializer_list<std::string_view
   return "{" + out + "}";
 }
 
-// The extensions that a legacy server may hear of: the tasks of 2026-07-28 are not those it could know.
+// Extensions that a legacy server may see: without the tasks of 2026-07-28, which differ from its own.
 std::string crossing(std::string_view extensions) {
   std::string out;
   json::for_each_member(extensions, [&](const std::string& name, std::string_view value) {
@@ -64,7 +64,7 @@ LegacyCapabilities legacy_capabilities(std::string_view declared, RootsChanges r
     } else if (row.name == "sampling") {
       object = only(*value, {"context", "tools"});
     } else {
-      // A modern client has no way to tell that its roots changed.
+      // A modern client cannot notify changes of its roots.
       const bool without_members = row.name == "roots" && roots == RootsChanges::untold;
       object = without_members ? "{}" : row.name == "extensions" ? crossing(*value) : json::compact(*value);
     }

@@ -40,7 +40,7 @@ struct EndReasonRow {
   EndReason reason;
   std::string_view name;
   int code;        // of the JSON-RPC error the client gets in HTTP 200; 0: the client gets no such error
-  bool retryable;  // trying again makes sense, where nothing was sent to the server (GatewayError::sent)
+  bool retryable;  // a retry makes sense if nothing was sent to the server (GatewayError::sent)
 };
 
 inline constexpr std::array<EndReasonRow, static_cast<size_t>(EndReason::count_)> kEndReasons{{
@@ -73,12 +73,12 @@ inline constexpr std::array<EndReasonRow, static_cast<size_t>(EndReason::count_)
 constexpr const EndReasonRow& row(EndReason reason) {
   return kEndReasons[static_cast<size_t>(reason)];
 }
-// There is no place now, and nothing is wrong: who has time tries again.
+// Temporarily at capacity, without a failure: a later retry may succeed.
 constexpr bool is_lack_of_room(EndReason reason) {
   return reason == EndReason::queue_full || reason == EndReason::timeout_queue ||
          reason == EndReason::circuit_open;
 }
-// The client itself is refused, and sees that as HTTP 401, 403 or 429, always.
+// The client itself is refused, and always receives that as HTTP 401, 403 or 429.
 constexpr bool is_refusal_of_client(EndReason reason) {
   return reason == EndReason::unauthorized || reason == EndReason::forbidden ||
          reason == EndReason::rate_limited;

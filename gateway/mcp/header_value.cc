@@ -24,7 +24,7 @@ bool plain_bytes(std::string_view value) {
   return true;
 }
 
-// Asks the JSON validator, with everything that means something to JSON blanked.
+// Uses the JSON validator, with JSON's special characters blanked.
 bool is_utf8(std::string_view text) {
   std::string quoted = "\"";
   for (char c : text)

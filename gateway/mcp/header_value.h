@@ -7,14 +7,14 @@
 
 namespace lineward::mcp {
 
-// The text a header value stands for: `=?base64?…?=` (case-sensitive markers) is decoded, anything else is
-// itself. Nothing when the markers are there but what is between them is no valid Base64 of UTF-8 text, or
-// the value holds bytes that a header may not.
+// The text of a header value: `=?base64?…?=` (case-sensitive markers) is decoded, any other value is
+// unchanged. Empty when the text between the markers is not valid Base64 of UTF-8 text, or the value has
+// bytes that a header must not contain.
 std::optional<std::string> decode_header_value(std::string_view value);
-// The same without a copy where it stands for itself; `room` holds it where it does not.
+// The same without a copy of an unencoded value; `room` holds a decoded one.
 std::optional<std::string_view> decode_header_value(std::string_view value, std::string& room);
 
-// `text` as such a value; plain where it may be, else Base64.
+// Encodes `text` as such a value; plain where allowed, else Base64.
 std::string encode_header_value(std::string_view text);
 
 }  // namespace lineward::mcp

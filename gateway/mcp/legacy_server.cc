@@ -12,8 +12,8 @@
 namespace lineward::mcp {
 namespace {
 
-// The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones
-// too. Who gets them is for the client's side to say.
+// All supported versions, since Lineward translates to legacy ones too. The client side cuts the list to the
+// transport.
 std::string supported_versions() {
   std::string list;
   for (const Revision& revision : kRevisions)
@@ -71,7 +71,7 @@ std::string modern_request_for_legacy(const Message& request, int64_t id) {
         splice.replace(request.at(Field::meta_progress_token), ours);
     }
   }
-  // `task` would make a task of 2025-11-25, whose end its client could not ask for.
+  // `task` would create a task of 2025-11-25: the client could not request its result.
   for (Field field : {Field::params_input_responses, Field::params_request_state, Field::params_task}) {
     if (request.has(field))
       splice.remove_member(request.at(Field::params), request.key_at(field), request.at(field));
@@ -89,7 +89,7 @@ json::Text legacy_answer_for_modern(const Message& answer, Method method, const 
   }
   if (!answer.is_object(Field::result)) return {answer.bytes(), answer.outline()};
   json::Span result = answer.at(Field::result);
-  // What an old server calls by one of these names means something else.
+  // A legacy server's member of that name has another meaning.
   auto put = [&](Field field, std::string_view name, std::string_view value) {
     if (!answer.has(field)) {
       splice.add_member(result, name, value);

@@ -27,7 +27,7 @@ void add_strings(KeptTexts& to, std::string_view text, json::Span array, const A
   });
 }
 
-// The array without what is not in `kept`; nothing when all of it is.
+// The array without elements that are not in `kept`; empty when nothing was cut.
 std::optional<std::string> cut_array(std::string_view text, json::Span array, const KeptTexts& kept) {
   std::string out;
   bool cut = false;
@@ -71,7 +71,7 @@ bool ListenFilter::passes(const Message& notification) const {
   if (of_task && notification.has(Field::params_task_id))
     return names(tasks_, notification.text(Field::params_task_id));
   if (of_task) return !tasks_.empty();
-  // Which kind an extension's notification is of only the server knows.
+  // Only the server knows the kind of an extension's notification.
   return !others_.empty();
 }
 

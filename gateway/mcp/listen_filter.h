@@ -1,6 +1,6 @@
-// What a listen is about: the filter of a `subscriptions/listen`, or of its acknowledgement (2026-07-28
-// subscriptions). Decides what may come on it (behaviour.md 6 and 13: what was asked for and acknowledged,
-// and only exactly these URIs). Pure data.
+// The filter of a `subscriptions/listen`, or of its acknowledgement (2026-07-28 subscriptions). Decides which
+// notifications pass (behaviour.md 6 and 13: only kinds requested and acknowledged, and exactly these URIs).
+// Pure data.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,14 @@ class ListenFilter {
   explicit ListenFilter(std::string_view notifications, const AccountPtr& whose = nullptr);
 
   bool passes(const Message& notification) const;
-  // The raw object of an acknowledgement without what this one does not name; nothing when nothing was cut.
+  // The raw object of an acknowledgement, cut to this filter; empty when nothing was cut.
   std::optional<std::string> cut(std::string_view acknowledged) const;
 
  private:
-  KeptTexts lists_;  // of those that are true
+  KeptTexts lists_;  // names of the lists that are true
   KeptTexts uris_;
   KeptTexts tasks_;
-  KeptTexts others_;  // kinds of extensions, which Lineward does not know
+  KeptTexts others_;  // notification kinds of extensions unknown to Lineward
 };
 
 }  // namespace lineward::mcp

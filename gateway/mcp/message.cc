@@ -21,7 +21,7 @@ std::string_view between_quotes(std::string_view raw) {
   return raw.substr(1, raw.size() - 2);
 }
 
-// Of a valid JSON number: how many bytes its integer takes, or 0 when it is no integer (1.5, 1e3).
+// The length of the integer in a valid JSON number, or 0 when it is not an integer (1.5, 1e3).
 size_t integer_size(std::string_view raw) {
   size_t size = raw.substr(0, 1) == "-" ? 1 : 0;
   while (size < raw.size() && raw[size] >= '0' && raw[size] <= '9')
@@ -55,17 +55,17 @@ std::string describe(json::Fault fault, size_t offset, std::string_view bytes, i
 
 }  // namespace
 
-// One pass over the bytes; what is wrong with the shape is judged when all of it is known to be JSON.
+// Parses in one pass; the JSON-RPC shape is judged after all of it is known to be JSON.
 struct MessageParser {
   Message& message;
   const char* begin;
   const char* end;
   const json::Outline* outline;
   ExpectedKeys& expected;
-  std::string duplicate;  // the first key that stands twice
+  std::string duplicate;  // the first duplicate key
   bool id_twice = false;
   bool crowded = false;
-  // Rows that some decoder finds a key for where we do not.
+  // Rows that a case-insensitive decoder would match to an unknown key.
   std::bitset<std::size(kRows)> likened;
 
   explicit MessageParser(Message& into)
@@ -85,7 +85,7 @@ struct MessageParser {
     return true;
   }
 
-  // Walks the object at `at`, at most `room` levels. Goes no deeper than our levels do.
+  // Walks the object at `at`, at most `room` levels deep. Recurses only into known levels.
   json::Passed walk(Level level, const char* at, int room) {
     if (room <= 0) return {at, json::Fault::depth};
     json::Scanner<true> scan{at + 1, end};
@@ -122,7 +122,7 @@ struct MessageParser {
       if (inside != Level::none) {
         if (!scan.take(walk(inside, value, room - 1))) break;
       } else if (outline != nullptr && passed_before(scan)) {
-        // It was checked as it arrived.
+        // It was checked on arrival.
       } else if (!scan.value(first, room - 1)) {
         break;
       }
@@ -136,7 +136,7 @@ struct MessageParser {
     return {scan.at, scan.fault};
   }
 
-  // The whole text; `first` is what it begins with. Bytes are a string's: behind them stands a zero.
+  // The whole text; `first` is its first token. The bytes are a string's, so a zero follows them.
   json::Passed read(char& first, int room) {
     // Offsets would wrap.
     if (message.bytes_.size() >= std::numeric_limits<uint32_t>::max()) return {begin, json::Fault::syntax};
@@ -149,7 +149,7 @@ struct MessageParser {
     return {scan.at, scan.fault};
   }
 
-  // For what is JSON and an object.
+  // For a JSON object.
   MessageFault::Meant meant() const {
     using Meant = MessageFault::Meant;
     const bool answers = message.has(Field::result) || message.has(Field::error);
@@ -158,11 +158,10 @@ struct MessageParser {
     return message.has(Field::id) ? Meant::request : Meant::notification;
   }
 
-  // The first key that the server, or the client, may take another one for, though we do not: empty, none.
-  // What a method that we do not know calls its params is its own affair, but for `_meta`; so is what stands
-  // in results and errors beside no key of ours. In the `_meta` of requests and notifications stand what
-  // tells one client's progress from another's, and what we say of a client: we may put ours beside any
-  // other.
+  // The first key that a server or client may match case-insensitively, though Lineward does not; empty:
+  // none. Params of unknown methods are not checked, except `_meta`, nor are results and errors without a key
+  // known to Lineward. The `_meta` of requests and notifications distinguishes one client's progress from
+  // another's and describes the client: Lineward may add its keys there, so it is always checked.
   std::string likeness() const {
     if (likened.none()) return {};
     const bool known = method_of(message.text(Field::method)) != Method::other;
@@ -181,15 +180,15 @@ struct MessageParser {
     return {};
   }
 
-  // `"error":null` beside a result, or `"result":null` beside an error, as JSON-RPC 1.0 wrote them: which of
-  // the two it is leaves no doubt, and strict clients would refuse both in one message.
+  // `"error":null` beside a result, or `"result":null` beside an error, as JSON-RPC 1.0 wrote them. The
+  // meaning is clear, and strict clients would refuse a message with both.
   Field spare_member() const {
     if (!duplicate.empty() || !message.has(Field::result) || !message.has(Field::error)) return Field::count_;
     if (message.raw(Field::error) == "null") return Field::error;
     const bool error = message.raw(Field::result) == "null" && message.is_object(Field::error);
     return error ? Field::result : Field::count_;
   }
-  // The object that is the message, which was read as far as `behind`.
+  // The object that is the message, read up to `behind`.
   json::Span whole(const char* behind) const {
     const char* first = std::find(begin, end, '{');
     const char* last = behind;
@@ -198,7 +197,7 @@ struct MessageParser {
     return {offset(first), offset(last)};
   }
 
-  // What breaks the JSON-RPC shape, or empty. Sets the kind and the method.
+  // The fault in the JSON-RPC shape, or empty. Sets the kind and the method.
   std::string judge() {
     if (!duplicate.empty()) return "the key \"" + duplicate + "\" stands twice in one object";
     if (const std::string like = likeness(); !like.empty())
@@ -228,7 +227,7 @@ struct MessageParser {
     if (id && method && raw_id.size() > kMaxIdBytes)
       return "\"id\" must not have more than " + std::to_string(kMaxIdBytes) + " bytes";
     if (method && !message.is_string(Field::method)) return "\"method\" must be a string";
-    // Libraries write null for none, and servers read it so.
+    // Libraries write null for absent params, and servers accept it.
     if (message.has(Field::params) && !message.is_object(Field::params) &&
         message.raw(Field::params) != "null")
       return "\"params\" must be an object";
@@ -249,8 +248,8 @@ Result<Message, MessageFault> Message::parse(json::Text given, int max_depth) {
 
   out->bytes_ = std::move(given.bytes);
   out->outline_ = std::move(given.outline);
-  // Whoever walks a long text goes around what is large in it, also where it did not arrive in pieces: on
-  // several lines of an event, from a plugin.
+  // An outline lets walks skip large values. Texts that did not arrive in pieces need one too: on several
+  // lines of an event, or from a plugin.
   if (!out->outline_) {
     json::ArrivingOutline whole(max_depth);
     whole.more(out->bytes_);

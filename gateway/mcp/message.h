@@ -1,9 +1,9 @@
-// One JSON-RPC message: its bytes as they came, and where the few fields are that a gateway looks at.
+// A JSON-RPC message: its original bytes, and the positions of the few fields that a gateway reads.
 //
-// Moves freely (fields are offsets). Nothing is ever re-serialised: change it through json::Splice and take
-// the result. A key that we read and that stands twice in its object (after unescaping) refuses the message:
-// the server behind might read the other one. Keys compare exactly: "Method" is not "method"; but some
-// decoders think so, and a message in which they would find another field than we do is refused as well.
+// Movable (fields are offsets). Never re-serialised: change it through json::Splice and use the result. A
+// duplicate of a key that Lineward reads (after unescaping) refuses the message: the server could use the
+// other value. Keys compare exactly: "Method" is not "method". Some decoders ignore case; a message in which
+// they would find a different field is refused too.
 #pragma once
 
 #include <array>
@@ -18,15 +18,15 @@
 
 namespace lineward::mcp {
 
-// Ids are kept for as long as their calls are, and looked for by every cancel.
+// Ids are stored as long as their calls, and looked up by every cancel.
 inline constexpr size_t kMaxIdBytes = 1024;  // of the JSON text
 
-// Of an object whose keys are looked at: the top, params, result, error and their _meta.
+// The limit for objects that are searched for keys: the top, params, result, error and their _meta.
 inline constexpr size_t kMaxMembers = 16 * 1024;
 
 enum class MessageKind : uint8_t { request, notification, result, error };
 
-// Every place in a message that Lineward reads. The table in message.cc gives each its path; one row each.
+// Every field that Lineward reads. The table in message.cc has its path; one row each.
 enum class Field : uint8_t {
   id,
   method,
@@ -98,35 +98,35 @@ enum class Field : uint8_t {
 
 struct MessageFault {
   enum class Kind : uint8_t { not_json, invalid_request, batch };  // -32700, -32600, -32600
-  // What it was to be, where its members leave no doubt. What names a method can be no answer, so nobody
-  // waits for it, whatever id stands in it; what has a result or an error and no method is an answer, whose
-  // id is the other side's.
+  // The intended kind, if the members leave no doubt. A message with a method cannot be an answer, so nothing
+  // waits for it, whatever id it has. A message with a result or an error and no method is an answer, with an
+  // id of the other side.
   enum class Meant : uint8_t { unknown, notification, request, answer };
   Kind kind = Kind::not_json;
   std::string text;    // for a person
-  std::string raw_id;  // the id's JSON text where one was read and is legal, else empty
-  std::string bytes;   // the text that was refused
+  std::string raw_id;  // the id's JSON text if one was read and is legal, else empty
+  std::string bytes;   // the refused text
   Meant meant = Meant::unknown;
-  bool too_deep = false;  // by the depth that parse() was given
+  bool too_deep = false;  // exceeds the depth given to parse()
 
   bool names_method() const { return meant == Meant::notification || meant == Meant::request; }
-  // The id to refuse it with: under an answer's a call of the sender's own may be under way.
+  // The id for the refusal. An answer's id is never used: a call of the sender's own may have the same id.
   std::string_view id_to_refuse() const {
     return meant == Meant::answer ? std::string_view() : std::string_view(raw_id);
   }
 };
 
-// The located parts of a message. Get one from Message::parse only.
+// A message with its located parts. Created only by Message::parse.
 class Message {
  public:
   Message() { near_[0] = {}; }
-  // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an
-  // integer (1.0 counts; null, 1.5, objects do not) of at most kMaxIdBytes, params an object or null, exactly
-  // one of method | result | error. A null in the place of the other one of result and error is taken out.
+  // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", params an object or null,
+  // exactly one of method, result and error. The id is a string or an integer (1.0 counts; null, 1.5, objects
+  // do not) of at most kMaxIdBytes. A null in place of the other one of result and error is removed.
   static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth) {
     return parse(json::Text{std::move(bytes), nullptr}, max_depth);
   }
-  // What is known of the text is not searched again, and stays known to splice().
+  // An existing outline of the text is reused, and passed on to splice().
   static Result<Message, MessageFault> parse(json::Text text, int max_depth = json::kMaxDepth);
 
   MessageKind kind() const { return kind_; }
@@ -135,20 +135,20 @@ class Message {
 
   bool has(Field f) const { return index_[static_cast<size_t>(f)] != 0; }
   json::Span at(Field f) const { return {place(f).begin, place(f).end}; }
-  // Where the field's key stands, between its quotes.
+  // The position of the field's key, between its quotes.
   json::Span key_at(Field f) const { return {place(f).key, place(f).key_end}; }
-  // The value's JSON text as it came, e.g. `"a\u0062"` or `1.0`; empty when absent.
+  // The value's original JSON text, e.g. `"a\u0062"` or `1.0`; empty when absent.
   std::string_view raw(Field f) const { return at(f).in(bytes_); }
   // The decoded text of a string value; empty when absent or not a string (see is_string).
   std::string text(Field f) const;
-  bool text_is(Field f, std::string_view text) const;  // a string, and decoded this one
+  bool text_is(Field f, std::string_view text) const;  // a string that decodes to `text`
   bool is_string(Field f) const { return has(f) && raw(f).front() == '"'; }
   bool is_object(Field f) const { return has(f) && raw(f).front() == '{'; }
 
   const std::string& method() const { return method_; }  // decoded; empty for results and errors
   const json::OutlinePtr& outline() const { return outline_; }
-  // How many bytes of the field a walk through it has to look at: without its long strings, where those are
-  // known. What is not known costs what it has.
+  // The number of bytes of the field that a walk has to examine: without long strings, if an outline knows
+  // them; else its full size.
   size_t bytes_to_walk(Field f) const {
     return outline_ ? outline_->bytes_beside_strings(bytes_, at(f)) : at(f).size();
   }
@@ -160,8 +160,8 @@ class Message {
   json::OutlinePtr outline_;
   std::string method_;
   MessageKind kind_ = MessageKind::notification;
-  // Few of the fields are in a message, and it is moved often: what is there stands close together, the usual
-  // number of it without an allocation. The first place is for all that is not there.
+  // A message has few of the fields and is moved often: present fields are packed, usually without an
+  // allocation. The first place stands for absent fields.
   struct Place {
     uint32_t key, key_end;
     uint32_t begin, end;  // of the value
@@ -175,15 +175,15 @@ class Message {
     (places_ < kNear ? near_[places_] : far_.emplace_back()) = found;
     index_[static_cast<size_t>(f)] = places_++;
   }
-  // Into the places; behind the fields stands that of "jsonrpc".
+  // Indices into the places; the last entry is that of "jsonrpc".
   std::array<uint8_t, static_cast<size_t>(Field::count_) + 1> index_{};
   uint8_t places_ = 1;
-  std::array<Place, kNear> near_;  // written as far as places_ says
+  std::array<Place, kNear> near_;  // initialised up to places_
   std::vector<Place> far_;
 };
 
-// A form of an id or token by which equal ones compare equal: type tag and unescaped text; 1 and 1.0 are the
-// same number, "1" is another id. `raw` is JSON text.
+// A canonical form of an id or token, for comparison: type tag and unescaped text. 1 and 1.0 are equal, "1"
+// is another id. `raw` is JSON text.
 std::string canonical_id(std::string_view raw);
 
 }  // namespace lineward::mcp

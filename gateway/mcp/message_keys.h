@@ -1,6 +1,6 @@
-// The keys that Message looks for, for message.cc only: which object each stands in, and how it is found.
-// Reading keys is a good part of what a message costs, so there are two ways: the one that is expected next,
-// compared with its quotes and its colon, and any, by a table without collisions.
+// The keys that Message looks up, for message.cc only: the object of each key, and its lookup. Key lookup is
+// a large part of a message's cost, so there are two ways. The next expected key is compared together with
+// its quotes and colon; any other key is found in a table without collisions.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 
 namespace lineward::mcp {
 
-// The objects whose keys are looked at. All others are validated and passed over.
+// The objects with keys that are read. All others are validated and skipped.
 enum class Level : uint8_t { top, params, params_meta, result, result_meta, error, error_data, none };
 
-// One line of the processor's memory: most keys are found by a look at one row.
+// Fits a cache line: most keys are found by reading one row.
 struct alignas(64) Row {
   constexpr Row(Level in, std::string_view key, Field found, Level opens = Level::none)
       : where(in), field(found), inside(opens), size(static_cast<uint8_t>(key.size() + 3)) {
@@ -36,10 +36,10 @@ struct alignas(64) Row {
   Field field;
   Level inside;  // the level that an object in this field opens
   uint8_t size;
-  std::array<char, 60> written{};  // as it nearly always stands, `"id":`
+  std::array<char, 60> written{};  // the usual spelling, `"id":`
 };
 
-constexpr Field kVersion = Field::count_;  // "jsonrpc": of no use to others
+constexpr Field kVersion = Field::count_;  // "jsonrpc": used only here
 
 constexpr Row kRows[] = {
     {Level::top, "jsonrpc", kVersion},
@@ -116,8 +116,8 @@ constexpr bool every_field_has_one_row() {
 }
 static_assert(every_field_has_one_row());
 
-// Length, first, middle and last byte tell the rows of a level apart: the one that a key may be, from 1,
-// stands in its slot. Where a new row has no slot of its own, other factors will do.
+// Length, first, middle and last byte distinguish the rows of a level: a slot has the row's number (from 1)
+// that a key may match. If a new row collides, choose other factors.
 constexpr size_t kSlots = 64;
 constexpr size_t slot_of(std::string_view key) {
   const auto byte = [key](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(key[at])); };
@@ -154,7 +154,7 @@ bool same_ends(const char* a, const char* b, size_t size) {
   return load<Word>(a) == load<Word>(b) && load<Word>(a + last) == load<Word>(b + last);
 }
 
-// Both are that long, at least 1.
+// Both have this size, at least 1.
 LW_INLINE inline bool same_bytes(const char* a, const char* b, size_t size) {
   for (; size > 16; a += 16, b += 16, size -= 16) {
     if (!same_ends<uint64_t>(a, b, 16)) return false;
@@ -176,7 +176,7 @@ inline const Row* find_escaped_row(const Slots& slots, std::string_view key) {
   return find_row(slots, json::unescape(key));
 }
 
-// How long the keys of a level are, a bit for each length: most keys that are none of ours have another.
+// The key lengths of a level, a bit for each: most unknown keys have another length.
 constexpr auto all_lengths() {
   std::array<uint64_t, static_cast<size_t>(Level::none)> all{};
   for (const Row& row : kRows)
@@ -193,7 +193,7 @@ constexpr bool every_length_has_a_bit() {
 }
 static_assert(every_length_has_a_bit());
 
-// The row whose key this one, which is none, may be taken for (json/json_case.h).
+// The row that some decoders would match this unknown key to (json/json_case.h).
 inline const Row* find_likeness(Level level, std::string_view key, bool escaped) {
   if (escaped) return find_likeness(level, json::unescape(key), false);
   const bool ascii =
@@ -206,12 +206,11 @@ inline const Row* find_likeness(Level level, std::string_view key, bool escaped)
   return nullptr;
 }
 
-// Which key stands behind which: whoever writes messages writes their keys in one order, so the next one is
-// mostly what it was the last time. It changes how fast a key is found, and nothing else. One for each
-// thread, for all its messages.
+// The order of keys: a sender writes its keys in a constant order, so the next key is usually that of the
+// previous message. Affects speed only. Each thread has one, for all its messages.
 class ExpectedKeys {
  public:
-  // Where a key is expected: behind that of a row, or at the beginning of a level.
+  // The expected position of a key: after a row's key, or at the beginning of a level.
   using Place = uint8_t;
   static constexpr Place first_in(Level level) {
     return static_cast<Place>(std::size(kRows) + static_cast<size_t>(level));
@@ -225,8 +224,7 @@ class ExpectedKeys {
     }
   }
 
-  // The row whose key stands at `at` in a way that was expected; `at` is moved behind its colon. Null: any
-  // key may stand there.
+  // The row of the key at `at`, if it was expected; `at` is moved behind its colon. Null: the key may be any.
   LW_INLINE const Row* match(Place place, const char*& at, const char* end) const {
     const Rows rows = next_[place];
     for (const uint8_t row : {rows.last, rows.before}) {
@@ -234,7 +232,7 @@ class ExpectedKeys {
     }
     return nullptr;
   }
-  // It stood there. White space keeps a key from being matched that was expected.
+  // The row's key was found there. A key with white space is never matched.
   void learn(Place place, const Row* row) {
     Rows& rows = next_[place];
     if (rows.last != behind(row)) rows = {behind(row), rows.last};
@@ -247,8 +245,8 @@ class ExpectedKeys {
     return true;
   }
 
-  // Requests and answers differ behind their ids, and take turns. Always rows of the place's own level: the
-  // same key means something else in another.
+  // Two candidates, since requests and answers differ after their ids, and alternate. They are rows of the
+  // place's own level: the same key has another meaning elsewhere.
   struct Rows {
     uint8_t last, before;
   };

@@ -1,4 +1,4 @@
-// The methods whose names mean something to a gateway; all others pass by their shape alone. One row each.
+// The methods that the gateway knows; all others are handled by their shape alone. A row for each.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ enum class Method : uint8_t {
   roots_list_changed,
   subscriptions_acknowledged,
   elicitation_complete,
-  roots_list,  // requests that servers send
+  roots_list,  // requests sent by servers
   sampling_create_message,
   elicitation_create,
   other
@@ -51,8 +51,8 @@ struct MethodRow {
   Method method;
   std::string_view name;
   bool modern;     // part of 2026-07-28; a removed method is −32601 for modern clients
-  Field mcp_name;  // what the Mcp-Name header repeats; Field::count_: no such header
-  bool may_ask;    // the server may ask its client something while it works on this
+  Field mcp_name;  // the field in the Mcp-Name header; Field::count_: no such header
+  bool may_ask;    // the server may send requests to its client during this call
 };
 
 inline constexpr std::array<MethodRow, static_cast<size_t>(Method::other)> kMethods{{
@@ -103,8 +103,8 @@ constexpr Method method_of(std::string_view name) {
 constexpr const MethodRow* row(Method method) {
   return method == Method::other ? nullptr : &kMethods[static_cast<size_t>(method)];
 }
-// Not of those that only look: their statuses (401, 404) open sessions and sign-ins, and doing them twice
-// does no harm. All others may do something at length.
+// Excludes quick read-only methods: their statuses (401, 404) start sessions and sign-ins, and repeating them
+// does no harm. All others may run for long.
 constexpr bool may_take_long(Method method) {
   switch (method) {
     case Method::initialize:

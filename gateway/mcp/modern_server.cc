@@ -22,7 +22,7 @@ json::Span span_in(const Message& message, std::string_view part) {
   return {begin, begin + static_cast<uint32_t>(part.size())};
 }
 
-// Tasks are another thing in each era (core in 2025-11-25, an extension now): they do not cross.
+// Tasks differ between the eras (core in 2025-11-25, an extension now): they are not translated.
 std::string capabilities_without_tasks(std::string_view capabilities) {
   std::string out;
   json::for_each_member(capabilities, [&](const std::string& key, std::string_view value) {
@@ -70,7 +70,7 @@ void wrap_schemas(const Message& answer, json::Splice& splice, WrappedTools& wra
   }
 }
 
-// Codes that the old revisions do not know say in words what is wrong.
+// Codes unknown to legacy revisions become known ones, with the fault in the text.
 void make_readable(const Message& error, Method method, json::Splice& splice) {
   int code = error_code(error);
   std::string_view data = error.raw(Field::error_data);
@@ -156,7 +156,7 @@ std::string legacy_message_for_modern(const Message& message, const LegacyClient
       if (message.has(field)) splice.remove_member(meta, message.key_at(field), message.at(field));
     }
     std::string text = members.substr(members.find(':') + 1);
-    // One addition whose value carries the members that follow it.
+    // A single addition; its value contains the members that follow it.
     splice.add_member(meta, "io.modelcontextprotocol/protocolVersion", text);
   } else if (message.has(Field::params_meta)) {
     splice.replace(message.at(Field::params_meta), "{" + members + "}");

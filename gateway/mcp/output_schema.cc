@@ -20,9 +20,9 @@ bool is_any(std::string_view key, const auto& names) {
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-// Their values are data, whatever it looks like.
+// Keywords with arbitrary data as values.
 constexpr std::array<std::string_view, 5> kData{"const", "enum", "default", "examples", "example"};
-// Their members are named by the schema's author: each is a schema.
+// Keywords that contain schemas under author-defined names.
 constexpr std::array<std::string_view, 7> kMaps{"properties",  "patternProperties", "$defs",
                                                 "definitions", "dependentSchemas",  "dependencies",
                                                 "$vocabulary"};
@@ -63,14 +63,14 @@ class Mover {
         schema(false);
       }
     });
-    // A schema with an identifier of its own is the base of its references, wherever it stands.
+    // A schema with its own identifier is the base of its references, wherever it is located.
     if (has_id) found_.erase(found_.begin() + static_cast<ptrdiff_t>(before), found_.end());
   }
   void reference() {
     if (cursor_.at_object() || cursor_.at_array()) return schema(false);
     json::Span where;
     const std::string target = json::walk_string(cursor_, text_, &where);
-    // "#name" is an anchor, which is found wherever it stands.
+    // "#name" is an anchor, which does not depend on its position.
     if (target != "#" && target.rfind("#/", 0) != 0) return;
     found_.emplace_back(where, json::quote(fmt::format("#{}{}", kNewPlace, target.substr(1))));
   }
@@ -91,7 +91,7 @@ bool is_object_schema(std::string_view schema) {
 }
 
 std::string wrapped_schema(std::string_view schema) {
-  // The dialect is said once, at the root.
+  // The dialect is declared once, at the root.
   auto dialect = json::member(schema, "$schema");
   std::string said = dialect ? fmt::format(R"("$schema":{},)", *dialect) : std::string();
   Mover mover(schema);

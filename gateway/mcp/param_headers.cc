@@ -20,10 +20,10 @@ namespace {
 constexpr std::string_view kAnnotation = "x-mcp-header";
 constexpr std::string_view kPrefix = "Mcp-Param-";
 constexpr size_t kMaxNameBytes = 100;
-constexpr size_t kMaxPathBytes = 4096;  // of all names on the way to one parameter
+constexpr size_t kMaxPathBytes = 4096;  // of all names on the path to one parameter
 constexpr int64_t kSafeInteger = (1ll << 53) - 1;
 
-// Header names differ by more than the case of their letters.
+// Header names that differ in case only are equal.
 std::string lower(std::string_view name) {
   std::string out(name);
   for (char& c : out) {
@@ -44,21 +44,21 @@ bool is_one_of(const std::array<std::string_view, N>& words, std::string_view wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Their values are data, not schemas: what looks like an annotation there is none.
+// Keywords with data as values, not schemas: an annotation inside has no effect.
 bool holds_data(std::string_view keyword) {
   static constexpr std::array<std::string_view, 4> kWords{"default", "const", "enum", "examples"};
   return is_one_of(kWords, keyword);
 }
 
-// Their members are names of schemas, not keywords.
+// Keywords that contain schemas by name, not keywords.
 bool holds_schemas_by_name(std::string_view keyword) {
   static constexpr std::array<std::string_view, 5> kWords{"properties", "patternProperties",
                                                           "dependentSchemas", "$defs", "definitions"};
   return is_one_of(kWords, keyword);
 }
 
-// Walks a schema once. `path_` is where we are as long as only `properties` led here; behind anything else an
-// annotation makes the definition invalid. The text was validated with a limit of depth, which bounds the
+// Walks a schema once. `path_` is the current path while only `properties` led there; below any other keyword
+// an annotation makes the definition invalid. The text was validated with a depth limit, which bounds the
 // recursion too.
 class Reader {
  public:
@@ -141,8 +141,8 @@ class Reader {
   std::set<std::string> headers_;
 };
 
-// The arguments at the ends of all paths, found in one pass over the text; the first one where a name stands
-// twice, of which the other is remembered.
+// The arguments at the ends of all paths, found in one pass over the text. The first of duplicate names is
+// used, and the duplicate is recorded.
 class Arguments {
  public:
   Arguments(const ParamHeaders& params, std::string_view text)
@@ -152,20 +152,20 @@ class Arguments {
     if (!all.empty() && cursor_.at_object()) object(all, 0);
   }
 
-  // The raw value for params[i]; nothing where there is none, or it is null.
+  // The raw value for params[i]; empty when absent or null.
   std::optional<std::string_view> of(size_t i) const {
     if (!values_[i] || values_[i].in(text_) == "null") return std::nullopt;
     return values_[i].in(text_);
   }
 
-  // One whose value depends on who reads the text.
+  // A parameter with an ambiguous value.
   std::optional<size_t> twice() const { return twice_; }
 
  private:
   using Which = std::vector<size_t>;
 
   void object(const Which& which, size_t level) {
-    std::map<std::string_view, std::pair<Which, bool>> wanted;  // and whether it was there
+    std::map<std::string_view, std::pair<Which, bool>> wanted;  // and whether it was found
     for (size_t i : which)
       wanted[params_[i].path[level]].first.push_back(i);
     json::walk_members(cursor_, text_, [&](std::string_view name, json::Span) {
@@ -222,7 +222,7 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-// A number as JavaScript would write it, where it is an integer; other numbers as they came.
+// An integer as JavaScript would write it; other numbers unchanged.
 std::optional<std::string> number_text(std::string_view raw) {
   int64_t whole = 0;
   auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), whole);
@@ -238,7 +238,7 @@ std::optional<std::string> number_text(std::string_view raw) {
   return std::to_string(static_cast<int64_t>(*value));
 }
 
-// A string, a number or a boolean as text; nothing for what has no header.
+// A string, number or boolean as text; empty for values without a header.
 std::optional<std::string> text_of(std::string_view raw) {
   if (raw == "true" || raw == "false") return std::string(raw);
   if (raw.front() == '"') return json::string_value(raw);

@@ -1,5 +1,4 @@
-// The revisions of the protocol that Lineward speaks, and the eras they belong to (2026-07-28
-// basic/versioning).
+// The protocol revisions that Lineward supports, and their eras (2026-07-28 basic/versioning).
 #pragma once
 
 #include <array>
@@ -11,8 +10,7 @@
 namespace lineward::mcp {
 
 enum class Era : uint8_t { legacy, modern };
-// How a client is connected: over Streamable HTTP, over the HTTP+SSE before it, or at the other end of a
-// pipe.
+// A client's transport: Streamable HTTP, the older HTTP+SSE, or stdio.
 enum class Wire : uint8_t { http, sse, stdio };
 
 struct Revision {
@@ -32,7 +30,7 @@ inline constexpr std::array<Revision, 5> kRevisions{{
 inline constexpr std::string_view kNewestModern = "2026-07-28";
 inline constexpr std::string_view kNewestLegacy = "2025-11-25";
 inline constexpr std::string_view kFirstOfAll = "2024-11-05";
-inline constexpr std::string_view kWithBatches = "2025-03-26";  // the only one that has them
+inline constexpr std::string_view kWithBatches = "2025-03-26";  // the only one with batches
 
 inline const Revision* find_revision(std::string_view name) {
   for (const auto& r : kRevisions) {
@@ -41,21 +39,21 @@ inline const Revision* find_revision(std::string_view name) {
   return nullptr;
 }
 
-// Does a client that is connected like that get it from Lineward?
+// Does Lineward offer the revision to a client on this transport?
 inline constexpr bool is_served(const Revision& revision, Wire wire) {
   return revision.streamable_http || wire != Wire::http;
 }
 
-// What a client is told that asked for `wanted` of a server which has agreed on `agreed` with Lineward
-// itself: an old client knows no newer one, and what newer ones have added it does not see.
+// The revision in the answer to a client that requested `wanted` from a server which agreed on `agreed` with
+// Lineward. An old client knows no newer revision, and ignores the additions of newer ones.
 inline std::string_view told_revision(std::string_view wanted, std::string_view agreed, Wire wire) {
   const Revision* old = find_revision(wanted);
   const bool knows_it = old == nullptr || old->era != Era::legacy || !is_served(*old, wire);
   return knows_it || find_revision(agreed) == nullptr || wanted >= agreed ? agreed : wanted;
 }
 
-// Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or
-// not.
+// Revision names are dates; any date from 2026-07-28 on belongs to the modern era, whether Lineward supports
+// it or not.
 inline bool looks_modern(std::string_view name) {
   if (name.size() != kNewestModern.size()) return false;
   for (size_t i = 0; i < name.size(); ++i) {

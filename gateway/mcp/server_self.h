@@ -1,5 +1,5 @@
-// What a server says of itself in its first answer, `initialize` or server/discover: raw JSON, and of its
-// capabilities those that decide what it is asked. Both eras have them in the same form.
+// A server's self-description in its first answer, `initialize` or server/discover: raw JSON, and flags for
+// the capabilities that decide which requests it gets. The form is the same in both eras.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace lineward::mcp {
 
 struct ServerSelf {
   std::string info;          // Implementation
-  std::string capabilities;  // without what does not cross to the other era
+  std::string capabilities;  // without those that are not translated to the other era
   std::string instructions;  // a string, or empty
   bool tools_list_changed = false;
   bool prompts_list_changed = false;
@@ -19,9 +19,9 @@ struct ServerSelf {
   bool logging = false;
 };
 
-// Sets the flags by what the server declared: the object `capabilities`, as it came.
+// Sets the flags from the server's original `capabilities` object.
 void read_capability_flags(std::string_view capabilities, ServerSelf& server);
-// What its texts take.
+// The size of its texts.
 inline size_t bytes_of(const ServerSelf& server) {
   return server.info.size() + server.capabilities.size() + server.instructions.size();
 }

@@ -10,14 +10,14 @@
 namespace lineward::mcp {
 namespace {
 
-// Is there a key that some servers take for this one (json/json_case.h)? Of those that the message's own
-// parser does not look at.
+// Is there a key that some servers match case-insensitively (json/json_case.h)? Covers keys that the
+// message's own parser does not check.
 std::string likeness(std::string_view where, const std::string& key, std::string_view name) {
   if (key == name || !json::differs_in_case_alone(key, name)) return {};
   return fmt::format("a key of {} differs from \"{}\" in its case alone", where, name);
 }
 
-// {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}; whichever stands there, however often.
+// {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}; checks duplicates as well.
 std::string reference_fault(std::string_view params) {
   std::string fault;
   for_each_param(params, [&](const std::string& key, std::string_view reference) {
@@ -42,7 +42,7 @@ bool is_array_of_strings(std::string_view value) {
   return array && strings;
 }
 
-// Whichever stands there, however often: a server may take the one that no rule has read.
+// Checks duplicates as well: a server may use the one that no rule has read.
 std::string filter_fault(std::string_view filter) {
   std::string fault;
   for_each_param(filter, [&](const std::string& key, std::string_view value) {
@@ -99,7 +99,7 @@ std::string size_fault(Method method, const Message& message) {
       return fmt::format("the params of initialize are larger than {} bytes", kMaxInitializeBytes);
     case Method::resources_subscribe:
     case Method::resources_unsubscribe:
-      // No text is longer than its JSON: what is short there need not be unescaped.
+      // Unescaped text is never longer than its JSON: short JSON need not be unescaped.
       if (message.raw(Field::params_uri).size() <= kMaxUriBytes) return {};
       return message.text(Field::params_uri).size() > kMaxUriBytes ? long_uri() : "";
     case Method::subscriptions_listen: return listen_fault(message.raw(Field::params_notifications));

@@ -1,5 +1,5 @@
-// What a request is about: the name or the URI in its parameters; and how large that may be of it which is
-// kept for longer than it lasts.
+// The target of a request: the name or URI in its parameters; and size limits for parameters that are stored
+// beyond the request.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace lineward::mcp {
 
-// Calls visit(key, value) for each member of an object in a message, however deep its values are: what stands
-// behind a deep one must not go unjudged.
+// Calls visit(key, value) for each member of an object in a message, at any depth of its values. A deep value
+// must not hide the members after it.
 template <class F>
 void for_each_param(std::string_view object, F&& visit) {
   json::Cursor cursor(object, json::kDepthCeiling);
@@ -26,19 +26,18 @@ void for_each_param(std::string_view object, F&& visit) {
   }
 }
 
-// Empty, or which of them is there and no string. Rules judge names and URIs as text, and what a server makes
-// of anything else nobody knows: ["delete_all"] is "delete_all" to some. One that is missing is for the
-// server to miss.
+// Empty, or the target that is not a string. Rules judge names and URIs as text, and servers may convert
+// other types: some take ["delete_all"] for "delete_all". A missing target is left to the server.
 std::string target_fault(Method method, const Message& message);
 
-inline constexpr size_t kMaxInitializeBytes = 256 * 1024;  // params of `initialize`, kept for a session
+inline constexpr size_t kMaxInitializeBytes = 256 * 1024;  // params of `initialize`, stored for a session
 inline constexpr size_t kMaxUriBytes = 4096;               // of a subscription, unescaped
 inline constexpr size_t kMaxListenBytes = 1 << 20;         // the filter of a listen
 inline constexpr size_t kMaxSubscriptions = 1000;          // of a session, and in one listen
-// Empty, or what of it is larger than what is kept for anybody: −32600.
+// Empty, or the parameter that exceeds its limit: −32600.
 std::string size_fault(Method method, const Message& message);
 
-// The params of the request that asks for the same again.
+// The params of a request that repeats the subscription or the level.
 std::string uri_params(const std::string& uri);
 std::string level_params(const Message& set_level);
 

@@ -17,7 +17,7 @@ namespace {
 using config::clip;
 using nlohmann::json;
 
-constexpr int kMaxRefs = 10;  // $refs that lead to $refs
+constexpr int kMaxRefs = 10;  // consecutive $refs
 constexpr size_t kShownChoices = 12;
 
 const json& nothing() {
@@ -25,7 +25,7 @@ const json& nothing() {
   return empty;
 }
 
-// A $ref into the same document, followed.
+// Follows a $ref into the same document.
 const json& resolved(const json& schema, const json& root) {
   const json* at = &schema;
   for (int i = 0; i < kMaxRefs && at->is_object(); ++i) {
@@ -59,7 +59,7 @@ std::vector<std::string> types_of(const json& schema) {
   return types;
 }
 
-// anyOf and oneOf are alternatives as much as a list of types is.
+// anyOf and oneOf are alternatives, like a list of types.
 const json* alternatives(const json& schema) {
   for (const char* key : {"anyOf", "oneOf"}) {
     auto found = schema.find(key);
@@ -74,7 +74,7 @@ std::optional<json> as_type(const std::string& type, const json& parsed, std::st
                     (type == "null" && parsed.is_null()) || (type == "object" && parsed.is_object()) ||
                     (type == "array" && parsed.is_array());
   if (fits) return json(parsed);
-  // 3.0 is an integer to JSON Schema.
+  // 3.0 is an integer in JSON Schema.
   if (type == "integer" && parsed.is_number_float()) {
     const double number = parsed.get<double>();
     if (number >= -9e15 && number <= 9e15 && number == static_cast<double>(static_cast<int64_t>(number)))
@@ -119,7 +119,7 @@ Unexpected<Error> misfit(const json& schema, const json& root, std::string_view 
                           types, hint));
 }
 
-// What is sent is JSON, which has no other bytes: the server would get others than those that were given.
+// JSON cannot carry other bytes: the server would receive different ones.
 Status<> check_utf8(std::string_view text, std::string_view what) {
   for (size_t at = 0; at < text.size();) {
     const size_t length = config::utf8_length(text.substr(at, 4));
@@ -151,7 +151,7 @@ const json& items_of(const json& schema) {
   return items != schema.end() && items->is_object() ? *items : nothing();
 }
 
-// A name that is not there, where others are: most likely a slip.
+// Rejects an unknown name when others are defined: most likely a typo.
 Status<> check_name(const std::string& name, const json& schema) {
   auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object() || properties->contains(name)) return Done{};
@@ -208,7 +208,7 @@ std::string type_words(const json& given, const json& root) {
   for (const std::string& type : types_of(schema)) {
     const json& items = resolved(items_of(schema), root);
     const std::vector<std::string> inner = types_of(items);
-    // The items of a list in a list are not spelled out.
+    // Item types of nested lists are omitted.
     add(type == "array" && inner.size() == 1 ? inner[0] + "[]" : type);
   }
   if (const json* all = alternatives(schema); out.empty() && all != nullptr) {
@@ -238,7 +238,7 @@ Result<json> typed_value(const json& given, const json& root, std::string_view t
     if (allowed(schema, value)) return value;
     return misfit(schema, root, text);
   }
-  // What could be a number is one where both may stand; text is what is left.
+  // A text that could be a number is one if both are allowed; string is tried last.
   std::stable_partition(types.begin(), types.end(), [](const std::string& type) { return type != "string"; });
   for (const std::string& type : types) {
     auto value = as_type(type, parsed, text);
@@ -249,7 +249,7 @@ Result<json> typed_value(const json& given, const json& root, std::string_view t
 
 Result<json> with_words(json arguments, const std::vector<std::string>& words, const json& schema,
                         const ReadFile& read) {
-  std::vector<std::string> lists;  // those that were begun here
+  std::vector<std::string> lists;  // lists that were begun here
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0)

@@ -80,7 +80,7 @@ void Client::cancel(const std::string& reason) {
   const json told{{"jsonrpc", "2.0"},
                   {"method", "notifications/cancelled"},
                   {"params", {{"requestId", id_}, {"reason", reason}}}};
-  (void)link_.send(text_of(told));  // a gateway that has gone has cancelled everything
+  (void)link_.send(text_of(told));  // a gateway that is gone has cancelled everything
 }
 
 namespace {
@@ -110,7 +110,7 @@ void note_missing(const json& body, std::vector<MissingPart>& out) {
 ToolList list_tools(Client& client) {
   ToolList list;
   json params = json::object();
-  // A server that names pages for ever is left at the most that anybody wants to see.
+  // The limit ends the list of a server that returns pages forever.
   for (size_t page = 0; page <= kMaxTools; ++page) {
     list.failed = client.ask("tools/list", params);
     if (list.failed.kind != Answer::Kind::result) return list;

@@ -1,5 +1,5 @@
-// An MCP client of revision 2026-07-28, for one request at a time. It speaks to a gateway of its own, which
-// knows all the rest: the server's era and transport, limits, cancels.
+// An MCP client of revision 2026-07-28, for one request at a time. It is connected to its own gateway, which
+// handles the server's era and transport, limits and cancels.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,15 @@ struct Answer {  // NOLINT(bugprone-exception-escape): moving a json value does 
   enum class Kind : unsigned char {
     result,
     error,        // body: code, message, data
-    interrupted,  // the request is still open: cancel() it, or go on() waiting
-    lost,         // there is no gateway any more, or it said what cannot be read: `why`
+    interrupted,  // the request is still open: cancel() it, or go_on() waiting
+    lost,         // the gateway is gone, or its message was invalid: `why`
   };
   Kind kind = Kind::lost;
   nlohmann::json body;
   std::string why;
 };
 
-// What happens while a request waits. Either may be empty.
+// Callbacks while a request waits. Either may be empty.
 struct Watch {
   std::function<void(const nlohmann::json& progress)> progress;  // params of notifications/progress
   std::function<void()> tick;                                    // every kTick
@@ -39,9 +39,9 @@ class Client {
 
   // `params` without `_meta`.
   Answer ask(const std::string& method, nlohmann::json params, const Watch& watch = {});
-  // After `interrupted`: waits on for the same answer.
+  // After `interrupted`: continues to wait for the same answer.
   Answer go_on(const Watch& watch = {});
-  // After `interrupted`: tells the gateway that nobody waits any more. It never answers then.
+  // After `interrupted`: cancels the request. No answer follows.
   void cancel(const std::string& reason);
 
  private:
@@ -51,9 +51,10 @@ class Client {
   int64_t id_ = 0;
 };
 
-// All pages of tools/list, as one array. At most kMaxTools; what is no object with a name is left out.
+// All pages of tools/list, as one array. At most kMaxTools; elements that are not objects with a name are
+// omitted.
 inline constexpr size_t kMaxTools = 10'000;
-// A server behind a gateway of whose tools some, or all, did not come, as its `_meta` says (behaviour.md 7).
+// A server behind an aggregate with missing tools, as the result's `_meta` reports (behaviour.md 7).
 struct MissingPart {
   std::string server;
   std::string why;  // one plain sentence; may be empty
@@ -62,7 +63,7 @@ inline constexpr size_t kMaxMissing = 1000;
 struct ToolList {  // NOLINT(bugprone-exception-escape)
   nlohmann::json tools = nlohmann::json::array();
   std::vector<MissingPart> missing;  // at most kMaxMissing, each once
-  Answer failed;                     // with kind result: nothing did
+  Answer failed;                     // with kind result: no failure
   bool cut = false;                  // there are more than kMaxTools
 };
 ToolList list_tools(Client& client);

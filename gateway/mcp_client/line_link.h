@@ -1,5 +1,5 @@
-// JSON-RPC over a connected socket, one message a line: the client's end of what `lineward stdio` speaks.
-// Blocking, with an end to every wait: this is for commands that have one thread and nothing else to do.
+// JSON-RPC over a connected socket, one message a line: the client's end of `lineward stdio`. Blocking, and
+// every wait is bounded: this is for commands with a single thread and nothing else to do.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ class LineLink {
   // A longer line is not read: Came::too_long.
   static constexpr size_t kMaxLine = size_t{64} << 20;
 
-  // Takes the descriptor over. `interrupt` (-1: none) is readable when somebody wants the wait to end; it is
-  // not read here.
+  // Takes ownership of the descriptor. `interrupt` (-1: none) becomes readable to end a wait; it is not read
+  // here.
   LineLink(int fd, int interrupt) : fd_(fd), interrupt_(interrupt) {}
   ~LineLink();
   LineLink(const LineLink&) = delete;
@@ -30,7 +30,7 @@ class LineLink {
   // `line` without its end. The error is one plain sentence.
   Status<> send(std::string_view line);
   Came next(std::string& line, std::optional<Clock::time_point> until);
-  // The other side reads the end of its input; what it still says can be read.
+  // The other side reads the end of its input; its remaining output can still be read.
   void end_writes();
 
  private:
@@ -39,7 +39,7 @@ class LineLink {
   int fd_;
   int interrupt_;
   std::string buffer_;
-  size_t searched_ = 0;  // of buffer_: there is no end of a line before
+  size_t searched_ = 0;  // bytes of buffer_ without a line end
 };
 
 }  // namespace lineward::mcp_client

@@ -25,7 +25,7 @@ using spawning::OwnedFd;
 using spawning::Reply;
 using spawning::Request;
 
-constexpr size_t kMaxWaitingSpawns = 64;  // behind a full socket; each holds four descriptors
+constexpr size_t kMaxWaitingSpawns = 64;  // while the socket is full; each holds four descriptors
 constexpr int kRepliesPerTurn = 128;
 constexpr milliseconds kRetryPause{10};
 
@@ -62,10 +62,10 @@ struct Spawner::State {
   std::map<uint64_t, Live> live;
   std::deque<Outgoing> outgoing;
   size_t waiting_spawns = 0;  // in `outgoing`
-  Timer timer;                // sends again after ETOOMANYREFS; fails what was started after the loss
+  Timer timer;                // retries after ETOOMANYREFS; fails commands started after the loss
   uint64_t last_id = 0;
   bool is_lost = false;
-  // Callbacks may destroy the Spawner: whoever goes on after one looks here first.
+  // Callbacks may destroy the Spawner: code that continues after one checks this first.
   Lifetime lifetime;
 
   Status<> open() {
@@ -126,11 +126,11 @@ struct Spawner::State {
         if (spawn) fds.push_back(fd.get());
       }
       if (spawning::send_message(socket.get(), encode(next.request), fds) < 0) {
-        // Too many descriptors under way: the socket counts as writable all the same.
+        // Too many descriptors in flight: the socket counts as writable nevertheless.
         if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM) {
           timer.start(kRetryPause, [this] { send_waiting(); });
         }
-        break;  // a dead spawner is noticed by reading
+        break;  // a dead spawner is detected by reading
       }
       if (spawn) --waiting_spawns;
       outgoing.pop_front();
@@ -145,7 +145,7 @@ struct Spawner::State {
     for (int i = 0; i < kRepliesPerTurn; ++i) {
       std::string bytes;
       const ssize_t n = spawning::receive_message(socket.get(), &bytes, nullptr);
-      if (n < 0 && errno == ECONNRESET) continue;  // once, when it died with requests unread; replies follow
+      if (n < 0 && errno == ECONNRESET) continue;  // once, when it died with unread requests; replies follow
       if (n < 0 && errno == EAGAIN) return;
       if (n <= 0) {
         lose();
@@ -181,7 +181,7 @@ struct Spawner::State {
     }
   }
 
-  // Each of these may destroy the child, and this too: nothing may be touched after the call.
+  // Each of these may destroy the child, and this object too: no member may be used after the call.
   static void end_failed(ChildProcess* child, const SpawnFailure& failure) {
     if (child == nullptr) return;
     child->running_ = false;
@@ -235,7 +235,7 @@ Spawner::Spawner(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Spawner::~Spawner() {
   for (const auto& [id, entry] : state_->live)
-    LW_CHECK(entry.child == nullptr);  // it would outlive its spawner
+    LW_CHECK(entry.child == nullptr);  // a child must not outlive its spawner
 }
 
 Result<std::unique_ptr<ChildProcess>> Spawner::start(const SpawnRequest& request,

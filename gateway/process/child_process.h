@@ -1,4 +1,4 @@
-// Children as the gateway sees them: three byte streams and an exit. All work is done by the spawner
+// Children as the gateway sees them: three byte streams and an exit. The spawner does all the work
 // (spawner.h). Everything here lives on the worker's loop thread.
 #pragma once
 
@@ -23,11 +23,11 @@ struct SpawnRequest {
   std::vector<std::string> argv;         // argv[0] is looked up in PATH of `environment` when it has no slash
   std::vector<std::string> environment;  // complete: "NAME=value"
   std::string cwd;                       // empty: the gateway's
-  std::vector<ResourceLimit> limits;     // of the command and what it starts
+  std::vector<ResourceLimit> limits;     // for the command and its descendants
 };
 
-// Why a command could not be started: which step failed, and errno. `searched` is the PATH that was looked
-// through.
+// The reason why a command could not be started: the failed step, and errno. `searched` is the PATH that was
+// searched.
 struct SpawnFailure {
   std::string step;  // "find", "chdir", "exec", "fork", "pipe", "spawner", "rlimit.memory" and the like
   int error = 0;     // errno
@@ -43,13 +43,14 @@ enum class TreeSignal : char { term = 'T', kill = 'K' };  // to the process grou
 
 class Spawner;
 
-// One started command. Owned by whoever asked for it; destroying it while the command runs kills the whole
-// tree. The descriptors are ends of pipes (never sockets: servers re-open /dev/stdin), close-on-exec,
-// non-blocking; the owner wraps them in a ByteStream and closes them.
+// A started command. Its owner may destroy it while the command runs, which kills the whole tree. The
+// descriptors are ends of pipes (never sockets: servers re-open /dev/stdin), close-on-exec, non-blocking; the
+// owner wraps them in a ByteStream and closes them.
 class ChildProcess {
  public:
-  // Told once each, from the loop, never from inside start(): started or failed, later exited. `exited` comes
-  // when the command itself is gone; its descendants are being killed by then. No callback after destruction.
+  // Called once each, from the loop, never from inside start(): started or failed, later exited. `exited` is
+  // called when the command itself is gone; its descendants are being killed by then. No callback after
+  // destruction.
   struct Events {
     std::function<void(pid_t pid)> started;
     std::function<void(const SpawnFailure&)> failed;
@@ -79,23 +80,22 @@ class ChildProcess {
   bool running_ = true;
 };
 
-// The gateway's end of a spawner's socket. One for each worker, owned by it, outlives all its ChildProcess
-// objects.
+// The gateway's end of a spawner's socket. Each worker owns one; it outlives all its ChildProcess objects.
 class Spawner {
  public:
-  // Takes the descriptor of fork_spawner(). `lost` is called once when the spawner died: the gateway cannot
-  // go on.
+  // Takes ownership of the descriptor of fork_spawner(). `lost` is called once when the spawner died: the
+  // gateway cannot continue.
   static Result<std::unique_ptr<Spawner>> create(Loop& loop, int socket, std::function<void()> lost);
   ~Spawner();
   Spawner(const Spawner&) = delete;
   Spawner& operator=(const Spawner&) = delete;
 
-  // Never blocks on the spawner. Fails only for want of descriptors or when the request is too large to send
+  // Never blocks on the spawner. Fails only for lack of descriptors or when the request is too large to send
   // (limit named in the error); everything else arrives through `events`.
   Result<std::unique_ptr<ChildProcess>> start(const SpawnRequest& request, ChildProcess::Events events);
-  // How many commands (with anything left below them) the spawner still holds.
+  // The number of commands that the spawner still holds, including any with live descendants.
   size_t live() const;
-  // Where commands wait that are started before anybody calls.
+  // The queue of commands that Lineward starts without a waiting call.
   StartLine& own_starts() { return own_starts_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace lineward::net {
 namespace {
 
-// Those of a terminal that stop and continue whole groups, and those that are about this process alone.
+// Excludes the terminal's signals that stop and continue whole groups, and signals about this process alone.
 bool is_passed_on(const siginfo_t& signal) {
   switch (signal.si_signo) {
     case SIGCHLD:
@@ -19,12 +19,12 @@ bool is_passed_on(const siginfo_t& signal) {
     case SIGPIPE: return false;
     default: break;
   }
-  // The kernel's own (Ctrl-C, a terminal that is gone) have reached the child too: it is in the same group,
-  // and a second Ctrl-C would tell it not to wait for calls that run.
+  // The kernel's own signals (Ctrl-C, a lost terminal) have reached the child too, which is in the same
+  // group. A second Ctrl-C would make it abort running calls.
   return signal.si_code != SI_KERNEL;
 }
 
-// Everything that has ended. Ends this process when the child is among it.
+// Reaps every ended process. Ends this process when the child is among them.
 void reap(pid_t child) {
   for (;;) {
     int status = 0;
@@ -44,9 +44,9 @@ void serve_as_first_process() {
 void stand_before_child() {
   sigset_t all, before;
   ::sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, &before);  // what comes from now on waits until it is asked for
+  ::sigprocmask(SIG_BLOCK, &all, &before);  // later signals stay pending until they are read
   const pid_t child = ::fork();
-  if (child <= 0) {  // one that cannot be had is done without
+  if (child <= 0) {  // a failed fork is tolerated
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     return;
   }

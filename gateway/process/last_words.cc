@@ -9,14 +9,14 @@
 namespace lineward::net {
 namespace {
 
-// Of each programming language's way to name an error, and of what the system answers.
+// How programming languages mark errors, and how the system words them.
 constexpr std::array<std::string_view, 9> kNamed{
     "error: ", "error [",     "exception: ",        "panic: ",      "panicked at",
     "fatal: ", "fatal error", "segmentation fault", "out of memory"};
 constexpr std::array<std::string_view, 14> kSaid{
     "not found", "no such file",    "cannot ", "can't ",   "could not ",   "unable to ",  "denied",
     "refused",   "not in this reg", "missing", "invalid ", "unauthorized", "unexpected ", "required"};
-// They name what to read next, and nothing else.
+// Lines that only point to further reading.
 constexpr std::array<std::string_view, 3> kPointers{"a complete log of this run", "debug-0.log",
                                                     "please report"};
 
@@ -25,8 +25,7 @@ bool has_one(std::string_view text, const auto& words) {
                      [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// "    at Module._load (node:internal…)" and "  code: 'ERR_…'": what belongs to an error that was named
-// before.
+// "    at Module._load (node:internal…)" and "  code: 'ERR_…'": lines that belong to the error before them.
 bool is_part(std::string_view small) {
   const size_t begin = std::min(small.find_first_not_of(" \t"), small.size());
   return begin > 0 && (small.substr(begin, 3) == "at " || small.substr(begin, 6) == "code: ");

@@ -23,7 +23,7 @@ Launcher follow_launcher() {
   pid_t launcher = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), launcher);
   if (error != std::errc() || end != text.data() + text.size() || launcher <= 0) return Launcher::none;
-  // First the one, then the other: a launcher that ends in between is seen by one of them.
+  // This order matters: a launcher that ends in between is detected by one of the two calls.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   return ::getppid() == launcher ? Launcher::alive : Launcher::gone;
 }

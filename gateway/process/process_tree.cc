@@ -34,7 +34,7 @@ bool read_file(const std::string& path, std::string* out) {
   }
 }
 
-// The entries of a directory of /proc that are numbers.
+// The numeric entries of a directory of /proc.
 bool numbers_in(const std::string& path, std::vector<pid_t>* out) {
   DIR* directory = ::opendir(path.c_str());
   if (directory == nullptr) return false;
@@ -77,7 +77,7 @@ std::optional<Family> whole_family() {
   for (const pid_t pid : pids) {
     std::string text;
     if (!read_file("/proc/" + std::to_string(pid) + "/stat", &text)) continue;
-    const size_t name_end = text.rfind(')');  // the name may hold anything; state and parent follow it
+    const size_t name_end = text.rfind(')');  // the name may contain any bytes; state and parent follow it
     if (name_end == std::string::npos || text.size() < name_end + 5) continue;
     family[static_cast<pid_t>(std::strtol(text.c_str() + name_end + 4, nullptr, 10))].push_back(pid);
   }

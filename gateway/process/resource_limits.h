@@ -1,4 +1,4 @@
-// The kernel's limits on one process (setrlimit), as they travel to the supervisor that sets them.
+// The kernel's limits on one process (setrlimit), as sent to the supervisor that sets them.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace lineward::net::spawning {
 
 namespace {
 
-// A searched PATH longer than this is cut: it is there to be read by a person.
+// A longer searched PATH is truncated: it is only for display.
 constexpr size_t kMaxTextBytes = size_t{7} << 10;
 
 class Writer {

@@ -1,6 +1,6 @@
-// What gateway, spawner and supervisors say to each other: small messages over SOCK_SEQPACKET, one per send.
-// All three are the same binary, so numbers go in native form. A command's argv and environment travel in a
-// memfd next to its three pipe ends: the socket's send buffer would bound them otherwise.
+// The protocol between gateway, spawner and supervisors: small messages over SOCK_SEQPACKET, one per send.
+// All three are the same binary, so numbers are in native form. A command's argv and environment are sent in
+// a memfd next to its three pipe ends: the socket's send buffer would limit them otherwise.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ namespace lineward::net::spawning {
 inline constexpr size_t kMaxCommandBytes = size_t{1} << 20;
 inline constexpr size_t kMaxMessageBytes = size_t{16} << 10;
 inline constexpr size_t kStdioCount = 3;
-inline constexpr size_t kSpawnFdCount = kStdioCount + 1;  // the memfd comes last
+inline constexpr size_t kSpawnFdCount = kStdioCount + 1;  // the memfd is the last
 
 class OwnedFd {
  public:
@@ -52,7 +52,7 @@ struct Request {
   char which = 0;  // signal: a TreeSignal; also the whole message spawner -> supervisor
 };
 
-// supervisor -> spawner -> gateway; `gone` comes from the spawner itself: nothing is left below that id.
+// supervisor -> spawner -> gateway; `gone` is sent by the spawner itself: no process is left below that id.
 struct Reply {
   enum class Kind : uint8_t { started = 1, failed = 2, exited = 3, gone = 4 };
   Kind kind = Kind::gone;
@@ -69,11 +69,11 @@ bool decode(std::string_view bytes, Reply* reply);
 std::string encode(const SpawnRequest& command);
 bool decode(std::string_view bytes, SpawnRequest* command);
 
-// Whole contents of a memfd, whatever its offset; false when it is larger than a command may be.
+// The whole content of a memfd, whatever its offset; false when it is larger than a command may be.
 bool read_memfd(int fd, std::string* bytes);
 bool write_all(int fd, std::string_view bytes);
 
-// One message, never blocking. Both return what sendmsg/recvmsg do, with errno set.
+// A single message, never blocking. Both return the result of sendmsg/recvmsg, with errno set.
 ssize_t send_message(int socket, std::string_view bytes, const std::vector<int>& fds = {});
 ssize_t receive_message(int socket, std::string* bytes, std::vector<OwnedFd>* fds);
 

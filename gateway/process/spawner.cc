@@ -27,7 +27,7 @@ namespace {
 
 using namespace spawning;
 
-// One look at /proc may miss a process while others end, so nothing must be seen for as long as this.
+// A scan of /proc may miss a process while others end, so no process must be found for this long.
 constexpr int kSweepPauseMs = 10;
 constexpr int kMaxSweepPauseMs = 500;
 constexpr int kRequestsPerTurn = 64;
@@ -38,11 +38,11 @@ struct Kept {
   pid_t command = 0;  // once started
   bool answered = false;
   bool exited = false;
-  char unsent = 0;  // an order the supervisor's full socket did not take
+  char unsent = 0;  // an order that did not fit into the supervisor's socket
 };
 
-// The process between the gateway and the supervisors. It lives until the gateway's socket ends, then until
-// nothing is left below it.
+// The process between the gateway and the supervisors. It lives until the gateway's socket closes, then until
+// no process is left below it.
 class SpawnerProcess {
  public:
   explicit SpawnerProcess(int socket) : socket_(socket) {}
@@ -55,14 +55,14 @@ class SpawnerProcess {
 
  private:
   void prepare() {
-    ::setsid();  // Ctrl-C on the gateway's terminal is not for us
+    ::setsid();  // the gateway's terminal must not send it Ctrl-C
     ::prctl(PR_SET_NAME, "lineward-spawn");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    // Only the socket ends this process, so that a signal meant for everything called lineward does not.
+    // Only the socket ends this process: a signal to every process called lineward does not.
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM}) {
       ::signal(number, SIG_IGN);
     }
-    ::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, exits would never be told
+    ::signal(SIGCHLD, SIG_DFL);  // if inherited as ignored, exits would never be reported
     const int null = ::open("/dev/null", O_RDWR);
     if (null >= 0) {
       ::dup2(null, STDIN_FILENO);
@@ -103,7 +103,7 @@ class SpawnerProcess {
     }
     reap();
     if ((watched[1].revents & (POLLHUP | POLLERR)) != 0) {
-      close_down();  // requests that still wait are nobody's any more
+      close_down();  // requests not read yet are obsolete
     } else if ((watched[1].revents & POLLIN) != 0) {
       read_requests();
     }
@@ -201,7 +201,7 @@ class SpawnerProcess {
     SupervisorOrder supervisor;
     supervisor.id = id;
     std::string bytes;
-    if (fds.size() != kSpawnFdCount) {  // the kernel dropped what did not fit into our table
+    if (fds.size() != kSpawnFdCount) {  // the kernel dropped descriptors over the table's limit
       refuse(id, "spawner", EMFILE);
       return;
     }
@@ -218,7 +218,7 @@ class SpawnerProcess {
     }
     OwnedFd ours(ends[0]);
     supervisor.channel.reset(ends[1]);
-    // Without at-fork handlers: libuv's closes the descriptors it once had, by numbers that are others' by
+    // Without at-fork handlers: libuv's would close descriptors by old numbers, which are in use by others
     // now.
     const pid_t pid = ::_Fork();
     if (pid == 0) run_supervisor(std::move(supervisor));
@@ -248,10 +248,10 @@ class SpawnerProcess {
       std::string bytes;
       const ssize_t n = receive_message(kept.channel.get(), &bytes, nullptr);
       if (n < 0 && errno == ECONNRESET)
-        continue;  // told once when it ended with orders unread; replies follow
+        continue;  // reported once, when it ended with unread orders; replies follow
       if (n < 0 && errno == EAGAIN) return;
       if (n <= 0) {
-        kept.channel.reset();  // its exit is told by SIGCHLD
+        kept.channel.reset();  // SIGCHLD reports its exit
         return;
       }
       Reply reply;
@@ -267,7 +267,7 @@ class SpawnerProcess {
     for (;;) {
       int status = 0;
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-      if (pid < 0 && errno == ECHILD && closing_) done_ = true;  // exact: nothing is left below
+      if (pid < 0 && errno == ECHILD && closing_) done_ = true;  // exact: no process is left below
       if (pid <= 0) return;
       const auto found = supervisors_.find(pid);
       if (found == supervisors_.end()) {
@@ -287,7 +287,7 @@ class SpawnerProcess {
     }
   }
 
-  // ---- what a killed supervisor left to us ----
+  // ---- orphans of a killed supervisor ----
 
   void start_sweeping() {
     sweeping_ = true;
@@ -343,7 +343,7 @@ class SpawnerProcess {
   OwnedFd socket_;
   OwnedFd signals_;
   std::map<pid_t, Kept> supervisors_;
-  std::vector<Kept> orphaned_;  // their supervisor was killed; what they left is ours to kill
+  std::vector<Kept> orphaned_;  // their supervisor was killed; the spawner must kill their descendants
   std::deque<std::string> out_;
   bool closing_ = false;
   bool done_ = false;
@@ -374,7 +374,7 @@ Result<int> fork_spawner(pid_t* spawner_pid) {
   const pid_t pid = ::fork();
   if (pid < 0) return fail(std::string("cannot fork the spawner: ") + std::strerror(errno));
   if (pid == 0) {
-    SpawnerProcess(theirs.release()).run();  // closes our copy of the gateway's end
+    SpawnerProcess(theirs.release()).run();  // closes this process's copy of the gateway's end
     ::_exit(0);
   }
   if (spawner_pid != nullptr) *spawner_pid = pid;

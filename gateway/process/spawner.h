@@ -1,13 +1,12 @@
-// The spawner: one small single-threaded process, forked first thing in main() before any thread or loop
-// exists. It starts every child on the gateway's behalf and is there to clean up when the gateway is gone,
-// however it died.
+// The spawner: a small single-threaded process, forked first in main() before any thread or loop exists. It
+// starts every child on the gateway's behalf, and cleans up when the gateway is gone, however it died.
 //
 //   lineward ──socketpair──> spawner ──control pipe──> supervisor (one per child) ──> the command
 //
-// Each supervisor is the sub-reaper of one command: whatever the command leaves behind (double forks, setsid,
-// npx → sh → node) becomes the supervisor's child and is killed by it. A supervisor kills its whole tree when
-// it is told to, when the command has exited, and when its control pipe closes; the spawner closes all of
-// them when its socket does. So `kill -9` of the gateway, or of gateway and spawner together, leaves no
+// Each supervisor is the sub-reaper of one command. Any process that the command leaves behind (double forks,
+// setsid, npx → sh → node) becomes the supervisor's child and is killed by it. A supervisor kills its whole
+// tree on an order, when the command has exited, and when its control pipe closes. The spawner closes all of
+// them when its socket closes. So `kill -9` of the gateway, or of gateway and spawner together, leaves no
 // process behind.
 #pragma once
 
@@ -19,7 +18,7 @@ namespace lineward::net {
 
 // Forks a spawner: one for each worker, before there is a second thread, and the first before anything else
 // in main(). Returns only in the gateway. The returned descriptor (close-on-exec) is the gateway's end of the
-// socket; net::Spawner (child_process.h) takes it. `spawner_pid` (may be null) gets its pid.
+// socket; net::Spawner (child_process.h) takes ownership. `spawner_pid` (may be null) gets its pid.
 Result<int> fork_spawner(pid_t* spawner_pid);
 
 }  // namespace lineward::net

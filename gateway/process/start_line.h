@@ -1,8 +1,7 @@
-// Commands that Lineward starts of its own accord, before anybody calls: they wait their turn, so that
-// hundreds of servers in one file do not start at the same moment. None is refused. A command that a caller
-// waits for does not stand here.
+// Queues the commands that Lineward starts without a waiting call, so that hundreds of servers in one file do
+// not start at the same moment. None is refused. A command that a caller waits for is not queued here.
 //
-// One for each Spawner. A Turn belongs to whoever wants to start something, and leaves the line with it.
+// Each Spawner has one. A Turn belongs to the object that starts the command, and leaves the queue with it.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +23,8 @@ class StartLine {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    // `begin` is called when the turn has come: from here, or from where another one leaves. It lasts until
-    // leave(). `first`: before those that come last.
+    // `begin` is called when the turn has come: from here, or from another one's leave(). The turn lasts
+    // until leave(). `first`: before those with Order::last.
     void take(StartLine& line, Order order, std::function<void()> begin) {
       if (line_ != nullptr) return;
       line_ = &line;
@@ -54,7 +53,7 @@ class StartLine {
   size_t waiting() const { return first_.size() + last_.size(); }
 
  private:
-  // At the same time: processes that start want a processor each.
+  // In parallel: each starting process needs a processor.
   static constexpr size_t kAtOnce = 16;
 
   std::deque<Turn*>& waiting(Order order) { return order == Order::first ? first_ : last_; }
@@ -69,7 +68,7 @@ class StartLine {
       from.pop_front();
       ++taken_;
       turn->held_ = true;
-      // The turn may be over, and its owner gone, when this comes back.
+      // The turn may be over, and its owner gone, when this returns.
       if (auto begin = std::exchange(turn->begin_, nullptr)) begin();
     }
   }

@@ -22,12 +22,12 @@ namespace lineward::net::spawning {
 
 namespace {
 
-constexpr int64_t kGraceMs = 500;  // what a command left behind gets between TERM and KILL
-constexpr int kMaxPauseMs = 200;   // between two rounds of KILL; an end of any child cuts it short
+constexpr int64_t kGraceMs = 500;  // time between TERM and KILL for processes that the command left behind
+constexpr int kMaxPauseMs = 200;   // between two rounds of KILL; the end of any child cuts it short
 
 // ---- in the command's process, before exec ----
 
-// From `limit` on: the resource whose limit could not be set.
+// Values from `limit` on: the resource for which setrlimit failed.
 enum class Step : uint8_t { find = 1, chdir = 2, exec = 3, pipe = 4, limit = 16 };
 
 const char* name_of(Step step) {
@@ -70,7 +70,7 @@ int executable_error(const std::string& path) {
   return ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-// Our own lookup, not execvp: that one hands a file without a known format to a shell.
+// Replaces execvp, which passes a file without a known format to a shell.
 std::string find_program(const SpawnRequest& command, int errors) {
   std::string name = command.argv.empty() ? std::string() : command.argv[0];
   if (name.empty()) give_up(errors, Step::find, ENOENT);
@@ -86,7 +86,9 @@ std::string find_program(const SpawnRequest& command, int errors) {
     std::string candidate = (folder.empty() ? "." : std::string(folder)) + "/" + name;
     const int error = executable_error(candidate);
     if (error == 0) return candidate;
-    if (error == EACCES) verdict = EACCES;  // there, but not ours to run: say so when nothing better is found
+    if (error == EACCES)
+      verdict = EACCES;  // found, but not executable: reported when nothing better is
+                         // found
     if (colon == std::string_view::npos) break;
     path.remove_prefix(colon + 1);
   }
@@ -124,8 +126,7 @@ int kernel_name(Resource resource) {
 void set_limits(const SpawnRequest& command, int errors) {
   for (const ResourceLimit& one : command.limits) {
     rlimit limit{one.value, one.value};
-    // The kernel ends a process at the soft limit of CPU time with a signal that says so, at the hard one
-    // with KILL.
+    // At the soft limit of CPU time the kernel sends a descriptive signal, at the hard one KILL.
     if (one.resource == Resource::cpu) ++limit.rlim_max;
     const auto step =
         static_cast<uint8_t>(static_cast<uint8_t>(Step::limit) + static_cast<uint8_t>(one.resource));
@@ -135,16 +136,16 @@ void set_limits(const SpawnRequest& command, int errors) {
 }
 
 [[noreturn]] void become_command(SupervisorOrder& order, pid_t supervisor, int errors) {
-  // Last line of defence, should the supervisor be killed: the command at least goes with it.
+  // If the supervisor is killed, at least the command ends with it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(127);
-  ::setsid();  // own group and no terminal; every group below is then wholly ours to kill
+  ::setsid();  // own group and no terminal; all groups below it are the command's
   for (int i = 0; i < static_cast<int>(kStdioCount); ++i) {
     if (::dup2(order.stdio[i].get(), i) < 0) give_up(errors, Step::pipe, errno);
   }
-  close_all_except({errors});  // close-on-exec itself
-  // By system call: the library refuses to touch the two signals it keeps for itself, which may be ignored
-  // too. All zero is SIG_DFL without flags or mask.
+  close_all_except({errors});  // `errors` is close-on-exec itself
+  // By system call: the library refuses to change its two reserved signals, which may be ignored too. All
+  // zero is SIG_DFL without flags or mask.
   constexpr size_t kKernelSetBytes = 8;
   const uint64_t plain[4] = {};
   for (int number = 1; number < NSIG; ++number)
@@ -159,7 +160,7 @@ void set_limits(const SpawnRequest& command, int errors) {
   const std::string program = find_program(command, errors);
   const std::vector<char*> argv = pointers_to(command.argv);
   const std::vector<char*> environment = pointers_to(command.environment);
-  set_limits(command, errors);  // last: what we need for ourselves must not fail because of them
+  set_limits(command, errors);  // last: the calls before it must not fail because of them
   ::execve(program.c_str(), argv.data(), environment.data());
   give_up(errors, Step::exec, errno);
 }
@@ -206,7 +207,7 @@ class Supervisor {
     if (command_ == 0) become_command(order_, self, errors.get());
     const int error = errno;
     for (auto& end : order_.stdio)
-      end.reset();  // held here, the gateway would never see their end of file
+      end.reset();  // otherwise the gateway would never see their end of file
     if (command_ < 0) {
       tell_failure("fork", error);
       done_ = true;
@@ -252,7 +253,7 @@ class Supervisor {
       }
       if (bytes[0] == static_cast<char>(TreeSignal::kill)) killing_ = true;
       if (bytes[0] != static_cast<char>(TreeSignal::term)) continue;
-      // Before exec the command's process still ignores TERM as we do: it would be lost.
+      // Before exec the command's process still ignores TERM like the supervisor: the signal would be lost.
       if (exec_errors_.open()) {
         early_term_ = true;
       } else {
@@ -261,7 +262,7 @@ class Supervisor {
     }
   }
 
-  // Nothing written before the end of file: exec closed the pipe.
+  // End of file without a report: exec closed the pipe.
   void read_exec_outcome() {
     if (!exec_errors_.open()) return;
     ExecError report;
@@ -285,7 +286,7 @@ class Supervisor {
       int status = 0;
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
       if (pid < 0 && errno == ECHILD) {
-        done_ = true;  // exact: whatever lived below would be our child or below one
+        done_ = true;  // exact: every descendant would be a child of this process or below one
         return;
       }
       if (pid <= 0) return;
@@ -312,7 +313,7 @@ class Supervisor {
 
   void terminate() {
     signal_all(SIGTERM);
-    signal_all(SIGCONT);  // a stopped process would not get to see it
+    signal_all(SIGCONT);  // a stopped process could not handle TERM otherwise
   }
 
   void signal_all(int signal) {
@@ -320,7 +321,7 @@ class Supervisor {
       signal_trees(*children, signal);
       return;
     }
-    // No /proc: the command's group is all we know. Its number is not reused while the group has members.
+    // No /proc: only the command's group is known. Its number is not reused while the group has members.
     if (::kill(-command_, signal) != 0 && !command_gone_) ::kill(command_, signal);
   }
 
@@ -337,7 +338,7 @@ class Supervisor {
     tell(reply);
   }
 
-  // At most three messages in a life: they always fit into the socket's buffer.
+  // At most three messages in its life: they always fit into the socket's buffer.
   void tell(Reply& reply) {
     reply.id = id_;
     if (order_.channel.open()) send_message(order_.channel.get(), encode(reply));

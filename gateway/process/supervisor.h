@@ -1,6 +1,6 @@
-// The supervisor: one tiny process per command, forked by the spawner. It is the command's parent and
-// sub-reaper, passes on its exit, and does not end before everything the command ever started has ended. No
-// libuv, no threads, no log.
+// The supervisor: a tiny process per command, forked by the spawner. It is the command's parent and
+// sub-reaper, reports its exit, and ends only after every descendant of the command has ended. No libuv, no
+// threads, no log.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SupervisorOrder {
   OwnedFd channel;
 };
 
-// Call in the freshly forked process. Status 0: nothing is left of the command.
+// Call in the freshly forked process. Status 0: no process of the command is left.
 [[noreturn]] void run_supervisor(SupervisorOrder order);
 
 }  // namespace lineward::net::spawning

@@ -1,5 +1,5 @@
-// State for clients without sessions (behaviour.md 5, `isolation: session`): a modern client is known again
-// by the `Lineward-Session` header or cookie that it was given, or chose. Pure.
+// State for clients without sessions (behaviour.md 5, `isolation: session`). The `Lineward-Session` header or
+// cookie, assigned by Lineward or chosen by the client, identifies a modern client across requests. Pure.
 #pragma once
 
 #include <optional>
@@ -17,15 +17,16 @@ namespace lineward::client {
 inline constexpr std::string_view kAffinityHeader = config::kStateHeader;
 inline constexpr std::string_view kAffinityCookie = config::kStateCookie;
 
-// What the request names; empty: it names nothing. Refused: more than one, or no name that we would have
-// given (16 to 128 characters of A-Z a-z 0-9 - . _ ~; shorter ones meet by accident).
+// The state name in the request; empty: there is none. Refused: more than one name, or one that Lineward
+// would not generate. A name has 16 to 128 characters of A-Z a-z 0-9 - . _ ~; shorter names could collide by
+// accident.
 Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers);
 
-// Where a client that asked for `asked` comes back with its name: one for all paths below `listen.path`, as
-// RFC 6265 (5.1.4) has it; the path of all servers together may be elsewhere.
+// The cookie's Path for a request to `asked`: one for all paths below `listen.path`, by RFC 6265 (5.1.4). The
+// aggregate's path may be elsewhere.
 std::string_view cookie_path(std::string_view listen_path, std::string_view asked);
 
-// What tells a client the name it is to come back with. `path`: where its requests go.
+// Response headers that give the client its state name. `path`: the cookie's Path.
 std::vector<http::OutHeader> affinity_headers(const std::string& name, std::string_view path);
 
 }  // namespace lineward::client

@@ -16,7 +16,7 @@ using mcp::Field;
 
 constexpr size_t kMaxInBatch = 100;
 
-// One message of a batch, as its own.
+// The context of one message of a batch.
 core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
   core::Arrival arrival = pattern;
   arrival.from = std::make_shared<core::ClientRequest>(*pattern.from);
@@ -64,8 +64,8 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   }
   if (session->upstream != server && !requests.empty())
     return parts_.refusals.refuse(connection, session_not_found());
-  // The server judges a request by the credentials that it brings. The rest speaks for the one who opened the
-  // session, in a batch as alone.
+  // The server judges a request by the credentials that it carries. Other messages are sent in the name of
+  // the session's owner, in a batch as alone.
   if (!rest.empty() && parts_.sessions.find_as_owner(connection) == nullptr) {
     if (requests.empty() && errors.empty()) return parts_.refusals.refuse(connection, session_not_found());
     for (size_t i = 0; i < rest.size(); ++i)
@@ -99,7 +99,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   if (!told.empty()) peers_.tell_others(word, told + "]");
 }
 
-// What has no answer of its own. What the other replicas are to be told of it.
+// Hands in a notification or an answer. Returns the notification for the other replicas.
 std::string BatchEndpoint::hand_in(const core::Arrival& pattern, mcp::Message&& message,
                                    core::AnswerCame came) {
   core::Arrival arrival = one_of(pattern, std::move(message));
@@ -108,7 +108,7 @@ std::string BatchEndpoint::hand_in(const core::Arrival& pattern, mcp::Message&& 
   if (is_answer) told = PeerRouter::of_answer(arrival.message.raw(Field::id));
   if (arrival.from->method == mcp::Method::cancelled) told = PeerRouter::of_cancel(arrival.message);
   const bool is_judged = !is_answer || came == core::AnswerCame::here;
-  if (is_judged && parts_.exchanges.judge(arrival)) return {};  // there is no answer to tell it by
+  if (is_judged && parts_.exchanges.judge(arrival)) return {};  // it has no answer to carry the refusal
   if (!is_answer) {
     parts_.exchanges.notified(std::move(arrival));
     return told;
@@ -117,7 +117,7 @@ std::string BatchEndpoint::hand_in(const core::Arrival& pattern, mcp::Message&& 
   return elsewhere ? told : std::string();
 }
 
-// Its replies are all there before the first exchange begins, so that none of them looks like the last.
+// All replies are created before the first exchange begins, so that none of them looks like the last.
 void BatchEndpoint::start(ClientConnection& connection, Session& session, const core::Arrival& pattern,
                           std::vector<mcp::Message> requests, const std::vector<std::string>& errors) {
   auto ids = std::make_shared<std::vector<core::ExchangeId>>();

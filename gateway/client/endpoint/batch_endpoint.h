@@ -1,7 +1,7 @@
 // JSON-RPC batches in sessions of 2025-03-26, the only revision that has them. Each request of a batch is an
-// exchange of its own, and all their answers go out on one stream (client/endpoint/batch_reply.h). What is no
-// message makes one error in the answer; a body that is no batch at all is refused. What speaks for the
-// session is dropped where its sender is not the one who opened it.
+// exchange of its own; all answers go out on one stream (client/endpoint/batch_reply.h). Each invalid message
+// adds one error to the answer; a body that is not a valid batch is refused. Notifications and answers are
+// dropped unless the sender owns the session.
 //
 // Owned by the McpEndpoint.
 #pragma once

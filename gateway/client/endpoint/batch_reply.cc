@@ -6,7 +6,7 @@
 namespace lineward::client {
 namespace {
 
-// The error in a long one's place is hardly longer.
+// The error that replaces a long answer is hardly shorter than this.
 constexpr size_t kAlwaysKept = 1024;
 
 }  // namespace
@@ -22,10 +22,10 @@ bool BatchReply::ended() {
   return --batch_->open == 0;
 }
 
-// All of them wait for the last. For one that there is no room for the client gets an error in its place.
+// All answers are held until the last. An answer that exceeds the budget is replaced by an error.
 void BatchReply::add_to_array(std::string message) {
   const Session* session = batch_->sessions.find(batch_->session);
-  if (session == nullptr) return;  // it has ended, and nobody waits for any of them
+  if (session == nullptr) return;  // the session has ended: no client waits for the answers
   const bool is_long = message.size() > kAlwaysKept;
   if (is_long && !session->may_keep(message.size())) {
     core::limit_reached(core::Limit::buffered_bytes_per_principal);
@@ -75,21 +75,21 @@ void BatchReply::finish(std::string message, int) {
   }
   SessionStream* s = stream();
   if (s == nullptr) return;
-  // A batch of one is answered by an event too: a lone JSON object would be no answer to an array.
+  // A batch of one is answered by an event too: a lone JSON object is not a valid answer to an array.
   bool streamed = std::exchange(batch_->streamed, true);
   if (last && streamed) return s->finish(std::move(message), 200);
   s->send(std::move(message));
   if (last) s->finish_behind_sent();
 }
 
-// The last one has no answer; those of the others may still be on their way, or wait for a resume.
+// The last request has no answer; answers of the others may still be in flight, or wait for a resume.
 void BatchReply::finish_empty() {
   if (ended_ || !ended()) return;
   if (batch_->as_array) return end_array();
   if (SessionStream* s = stream()) s->finish_behind_sent();
 }
 
-// One of several: the others still have their answers to come.
+// Ends this reply only: the others still expect their answers.
 void BatchReply::cut() {
   finish_empty();
 }

@@ -1,6 +1,6 @@
 // The answers of a JSON-RPC batch on one stream (2025-03-26, "Sending Messages to the Server"; later
-// revisions have none). Each request in it is an exchange of its own with a BatchReply; the stream ends with
-// the last of them.
+// revisions have no batches). Each request of the batch is an exchange of its own with a BatchReply; the
+// stream ends with the last of them.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace lineward::client {
 
-// What the replies of one batch share.
+// State shared by the replies of one batch.
 struct Batch {
   Batch(SessionTable& its_sessions, std::string its_session, uint32_t its_stream)
       : sessions(its_sessions), session(std::move(its_session)), stream(its_stream) {}
@@ -21,9 +21,9 @@ struct Batch {
   const uint32_t stream;
   size_t open = 0;              // requests that have not ended
   bool streamed = false;        // an event was sent
-  bool as_array = false;        // the client takes no events: one JSON array at the end
-  std::string answers = {};     // of an array, so far
-  HeldBytes held{Held::calls};  // these
+  bool as_array = false;        // the client accepts no events: one JSON array at the end
+  std::string answers = {};     // the array so far
+  HeldBytes held{Held::calls};  // accounts for `answers`
 };
 
 class BatchReply final : public core::ReplyStream {
@@ -40,7 +40,7 @@ class BatchReply final : public core::ReplyStream {
 
  private:
   SessionStream* stream() const;
-  // One less is open; true for the last.
+  // Decrements the open replies; true for the last.
   bool ended();
   void end_array();
   void add_to_array(std::string message);

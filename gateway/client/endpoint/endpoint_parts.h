@@ -1,5 +1,4 @@
-// What the endpoints of an HttpFront work with. Each is named once, where they are put together; all of it
-// outlives the endpoints.
+// References shared by the endpoints of an HttpFront. All of them outlive the endpoints.
 #pragma once
 
 #include "client/endpoint/exchange_starter.h"
@@ -21,7 +20,8 @@ struct EndpointParts {
   SessionDirectory& sessions;
   ExchangeStarter& starter;
 
-  // No new streams while so much is held (listen.maxBufferedBytes); true after the request was refused.
+  // Refuses new streams when too many bytes are held (listen.maxBufferedBytes); true: the request was
+  // refused.
   bool refuse_for_load(ClientConnection& connection) const;
 };
 

@@ -5,8 +5,8 @@
 namespace lineward::client {
 namespace {
 
-// A proxy may take a request without any answer for lost, or send it again where the connection breaks
-// before a head (docs/proxies.md).
+// A proxy may consider a request without any answer lost, or retry it when the connection breaks before a
+// head (docs/proxies.md).
 constexpr std::chrono::milliseconds kHeadWithin{1000};
 
 }  // namespace
@@ -104,8 +104,8 @@ void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arriva
   if (arrival.from->method == mcp::Method::initialize && !arrival.from->session.empty()) {
     options.name_session = [this, id = arrival.from->session] { return sessions_.name_for_client(id); };
   }
-  // The reply may be told that its client is gone only after start() has returned, so the id is known by
-  // then; and it lives until the end of the turn at least.
+  // The gone callback can fire only after start() has returned, so the id is known by then. The reply lives
+  // at least until the end of the turn.
   auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), nullptr);
   HttpReply* raw = reply.get();
   raw->on_gone([this, raw](mcp::EndReason why) { exchanges_.client_gone(raw->exchange(), why); });
@@ -123,7 +123,7 @@ void ExchangeStarter::start_in_session(ClientConnection& connection, Session& se
   stream.attach(transport(connection, session, stream, {}, Primes::yes, takes_long));
   auto reply = std::make_unique<SessionReply>(sessions_.table(), session.id, stream.number());
   const core::ExchangeId id = exchanges_.start(std::move(arrival), std::move(reply));
-  stream.set_exchange(id);  // whatever has happened to it, it lives until the end of the turn
+  stream.set_exchange(id);  // the stream lives until the end of the turn in any case
 }
 
 std::unique_ptr<HttpReply> ExchangeStarter::transport(ClientConnection& connection, Session& session,

@@ -1,7 +1,8 @@
-// From a client's request to an exchange: what is told of the request (core::Arrival), and the reply that
-// ties the exchange to the request's connection, or in a session to a stream that may outlive the connection.
+// Turns a client's request into an exchange, with the request's context (core::Arrival) and a reply. The
+// reply belongs to the request's connection, or in a session to a stream that may outlive the connection.
 //
-// Owned by the HttpFront. Exchanges are known by their ids alone; one whose client goes away is told so.
+// Owned by the HttpFront. Exchanges are referred to by id only; an exchange is notified when its client
+// disconnects.
 #pragma once
 
 #include <memory>
@@ -18,43 +19,44 @@
 
 namespace lineward::client {
 
-// How the answer to the connection's request may look.
+// The form that the answer to the connection's request may take.
 ReplyOptions reply_options(ClientConnection& connection, const config::Listen& config,
                            const PathTable& paths);
-// A message of a legacy session; and one of a connection that belongs to it.
+// The context of a message in a legacy session; and the session's part of the context of a connection's
+// message.
 core::Arrival arrival_of(const Session& session);
 void place_in(const Session& session, core::Arrival& arrival);
 
 class ExchangeStarter {
  public:
-  // `gate`: the one of today, or null.
+  // `gate`: the current one, or null.
   ExchangeStarter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
                   core::ExchangeApi& exchanges, SessionDirectory& sessions,
                   const std::shared_ptr<core::Gate>& gate);
   ExchangeStarter(const ExchangeStarter&) = delete;
   ExchangeStarter& operator=(const ExchangeStarter&) = delete;
 
-  // Who sends a message of this connection, and to whom. The rest is found out where it counts.
+  // The context that needs no parsing: the client and its server. The rest is filled in on demand.
   core::Arrival of_client(const ClientConnection& connection, const std::string& server) const;
-  // What is known of the connection's request whatever its message says.
+  // The context of the connection's request that does not depend on its message.
   core::Arrival arrival(ClientConnection& connection, const std::string& server, Mirrored mirrored) const;
-  // The same of a legacy request.
+  // The same for a legacy request.
   core::Arrival legacy_arrival(ClientConnection& connection, const std::string& server,
                                mcp::Message&& message, uint64_t bytes) const;
 
-  // Its reply is this connection's alone. `headers`: on its head, whatever the answer is.
+  // The reply belongs to this connection alone. `headers`: sent with any answer.
   void start(ClientConnection& connection, core::Arrival&& arrival,
              std::vector<http::OutHeader> headers = {});
-  // In a session the answer's stream may outlive this connection.
+  // In a session, the answer's stream may outlive this connection.
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival);
 
-  // The connection of a session's stream. `session_header` only where the client does not know the session
-  // yet. `takes_long`: its head does not wait for the answer (mcp/methods.h).
+  // Attaches the connection to a session's stream. `session_header` is set only where the client does not
+  // know the session yet. `takes_long`: the head is sent before the answer (mcp/methods.h).
   enum class Primes : bool { no, yes };
   std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
                                        std::string session_header, Primes primes = Primes::yes,
                                        bool takes_long = false);
-  // The server's own stream of a session that others share follows the client's: there is one now.
+  // Makes the server's own stream of a shared session follow the client's, which exists now.
   void watch_stream(ClientConnection& connection, Session& session);
 
  private:

@@ -1,4 +1,4 @@
-// The side towards clients as the gateway's life sees it: HTTP on a listener, or one client on stdio.
+// The client side as the runtime uses it: HTTP on a listener, or one client on stdio.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,23 @@ namespace lineward::client {
 class Front {
  public:
   virtual ~Front() = default;
-  // Begins to take requests.
+  // Begins to accept requests.
   virtual Status<net::ListenFailure> listen() = 0;
   virtual std::string address() const = 0;
   virtual SessionTable& sessions() = 0;
-  // The plain sidecar's server, or null; must outlive the front, or be taken back.
+  // The plain sidecar's server, or null; must outlive the front, or be reset first.
   virtual void use_documents(core::DocumentSource*) {}
-  // Who may come in, and what plugins want to see of requests; null: everybody, nothing.
+  // Authentication, and the headers that plugins read; null: every caller is admitted, no headers are kept.
   virtual void use_gate(std::shared_ptr<core::Gate>) {}
-  // No new requests; those under way go on.
+  // Accepts no new requests; those in flight go on.
   virtual void drain() = 0;
-  // While draining: connections that may still bring a request, for which servers must be there.
+  // While draining: connections that may still send a request, for which servers must be available.
   virtual size_t unanswered() const { return 0; }
-  // Those that may still take an answer.
+  // Connections that may still receive an answer.
   virtual size_t connections() const = 0;
-  // The most there were since this was asked last.
+  // The maximum since the last call.
   virtual size_t take_most_connections() { return connections(); }
-  // Bytes of answers that clients have not taken yet.
+  // Bytes of answers that clients have not read yet.
   virtual size_t backlog() const = 0;
   virtual void close_all() = 0;
 };

@@ -10,7 +10,7 @@ namespace lineward::client {
 namespace {
 
 constexpr size_t kMaxWaiting = 1024;
-// A body that announces no more is read before anybody is asked: most come in one piece with their head.
+// Bodies up to this announced size are read before authentication: most arrive in one piece with their head.
 constexpr uint64_t kSmallBody = 16 * 1024;
 
 }  // namespace
@@ -26,7 +26,7 @@ Gatekeeper::Gatekeeper(const config::Listen& config, const FrontListener& listen
       admitted_(admitted) {}
 
 bool Gatekeeper::refuses_head(ClientConnection& connection) {
-  connection.use_caller(nullptr);  // that of the request before
+  connection.use_caller(nullptr);  // the caller of the previous request
   const http::RequestHead& head = connection.head();
   const uint64_t length = head.body_bytes;
   if (router_.limits_bodies() && length != UINT64_MAX) {
@@ -85,7 +85,7 @@ void Gatekeeper::ask(ClientConnection& connection, std::string body) {
   const uint64_t number = next_++;
   auto later = lifetime_.guard([this, asker = &connection, number](core::GateAnswer answer) {
     auto found = waiting_.find(asker);
-    if (found == waiting_.end() || found->second.number != number) return;  // the client went away
+    if (found == waiting_.end() || found->second.number != number) return;  // the client disconnected
     Waiting waited = std::move(found->second);
     waiting_.erase(found);
     decided(*asker, std::move(answer), std::move(waited.body));

@@ -1,9 +1,8 @@
-// Decides which requests come in, by their heads alone and before sessions and messages are looked at: Host
-// and Origin, the preflight of browsers, the size that is announced, and who calls (core/gate.h). Who does
-// not come in is answered here. Where the gate takes its time, the request waits here with its body, bounded
-// and counted.
+// Admits requests by their heads alone, before sessions and messages are read: Host and Origin, CORS
+// preflights, the announced size, and authentication (core/gate.h). Refused requests are answered here. While
+// the gate decides asynchronously, the request waits here with its body, bounded and counted.
 //
-// Owned by the HttpFront. Must be told of each connection that is gone.
+// Owned by the HttpFront. Must be notified of each closed connection.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@
 
 namespace lineward::client {
 
-// Who goes on with a request that came in; its connection says who calls.
+// Receives each admitted request; its connection has the caller.
 class AdmittedRequests {
  public:
   virtual void on_admitted(ClientConnection& connection, std::string body) = 0;
@@ -33,30 +32,29 @@ class AdmittedRequests {
 
 class Gatekeeper {
  public:
-  // `gate`: the one of today, which a reload replaces; null: everybody comes in, as nobody in particular.
+  // `gate`: the current one, replaced by a reload; null: every caller is admitted as anonymous.
   Gatekeeper(const config::Listen& config, const FrontListener& listener, const PathRouter& router,
              const std::shared_ptr<core::Gate>& gate, const RefusalWriter& refusals,
              AdmittedRequests& admitted);
   Gatekeeper(const Gatekeeper&) = delete;
   Gatekeeper& operator=(const Gatekeeper&) = delete;
 
-  // Of a head whose body was not read yet. True: it was refused, so nothing of a large body is read for
-  // nobody.
+  // Checks a head before its body is read. True: it was refused, so a large body is never read.
   bool refuses_head(ClientConnection& connection);
-  // May the body of this request be asked for (Expect: 100-continue)?
+  // May the body be requested (Expect: 100-continue)?
   bool wants_body(const http::RequestHead& head) const;
-  // A complete request: refused, or handed to AdmittedRequests, now or later.
+  // Refuses a complete request, or hands it to AdmittedRequests, now or later.
   void admit(ClientConnection& connection, std::string body);
   void connection_gone(const ClientConnection& connection) { waiting_.erase(&connection); }
-  // Requests whose credentials are being looked into.
+  // Requests that wait for the gate's decision.
   size_t waiting() const { return waiting_.size(); }
 
  private:
   struct Waiting {
     uint64_t number;
     std::string body;
-    std::shared_ptr<core::Gate> gate;  // the one that was asked; a reload brings another
-    std::unique_ptr<HeldBytes> held;   // its body
+    std::shared_ptr<core::Gate> gate;  // the one in use at the time; a reload replaces it
+    std::unique_ptr<HeldBytes> held;   // accounts for the body
   };
   core::GateRequest question(const ClientConnection& connection) const;
   void ask(ClientConnection& connection, std::string body);

@@ -63,9 +63,9 @@ void HttpFront::use_neighbours(Neighbours neighbours) {
   router_.look_for_workers();
 }
 
-// ---- a request's way ----
+// ---- requests ----
 
-// Its bytes are read here and answered there; from then on all of it is the other worker's.
+// This worker has read the bytes; the other worker answers them and owns the connection from here on.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (!neighbours_) return false;
   const size_t worker = sessions_.home_of(connection).value_or(router_.facts(connection).worker);
@@ -107,7 +107,7 @@ void HttpFront::serve(ClientConnection& connection, std::string body) {
       not_allowed("POST, GET, DELETE", "this endpoint takes POST, and GET and DELETE in a legacy session"));
 }
 
-// A server that was taken away, with sessions that are not over yet.
+// Serves a removed server that still has sessions.
 bool HttpFront::serve_leaving(ClientConnection& connection, std::string& body) {
   const http::RequestHead& head = connection.head();
   const ServerPaths& leaving = router_.table().leaving;
@@ -118,7 +118,7 @@ bool HttpFront::serve_leaving(ClientConnection& connection, std::string& body) {
   return head.method == "POST" && mcp_.post_to_leaving(connection, route->second, std::move(body));
 }
 
-// ---- the end ----
+// ---- end ----
 
 void HttpFront::on_closed(ClientConnection& connection) {
   forget(connection);

@@ -1,12 +1,12 @@
-// The HTTP side towards clients. Wires its parts and nothing more: connections bring requests
-// (ConnectionTable), which are let in (Gatekeeper), perhaps passed to another replica (PeerRouter), and
-// served by the endpoint of their path and method. Both eras are on one endpoint.
+// The HTTP side towards clients; it only wires its parts. Connections deliver requests (ConnectionTable),
+// which are admitted (Gatekeeper), forwarded to another replica where necessary (PeerRouter), and served by
+// the endpoint of their path and method. Both eras share one endpoint.
 //
 //   FrontListener → ConnectionTable → ClientConnection → HttpFront → Gatekeeper → PeerRouter
 //     → McpEndpoint (POST), SessionEndpoint (GET, DELETE), LegacySseEndpoint, ResourceMetadataEndpoint
 //     → core::ExchangeApi
 //
-// Owned by the worker; outlived by the exchange table it hands requests to.
+// Owned by the worker; the exchange table outlives it.
 #pragma once
 
 #include <functional>
@@ -52,21 +52,21 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   FrontListener& listener() { return listener_; }
   std::string address() const override { return listener_.address(); }
 
-  // Servers live on several workers: a connection goes to where its request's server is.
+  // Servers live on several workers: a connection moves to the worker of its request's server.
   void use_neighbours(Neighbours neighbours);
   void adopt(MovedConnection moved) { connections_.adopt(std::move(moved)); }
-  // A reload. Connections, sessions and what is being answered stay.
+  // A reload. Connections, sessions and exchanges in flight stay.
   const PathTable& paths() const { return router_.table(); }
   void use_paths(PathTable paths);
-  // The other replicas, and the keys that they share.
+  // The other replicas, and the keys shared with them.
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 
   SessionTable& sessions() override { return sessions_.table(); }
   void use_documents(core::DocumentSource* source) override;
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
 
-  // No new connections; each that is open is closed after its answer, idle ones after one more answer or a
-  // second.
+  // Accepts no new connections. Each open connection is closed after its answer; an idle one after one more
+  // answer or after a second.
   void drain() override;
   size_t unanswered() const override;
   size_t connections() const override { return connections_.size(); }

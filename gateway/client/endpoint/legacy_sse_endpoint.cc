@@ -59,7 +59,7 @@ void LegacySseEndpoint::open(ClientConnection& connection, const std::string& se
   });
 }
 
-// What a client was told to post to leads elsewhere, or nowhere: it has to open a stream anew.
+// The POST path that these clients were given now leads elsewhere, or nowhere: they must open a new stream.
 void LegacySseEndpoint::paths_changed() {
   const PathTable& paths = parts_.router.table();
   std::unordered_set<std::string> offered;
@@ -102,7 +102,7 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
     return parts_.refusals.refuse(connection, session_not_found());
   const bool opens =
       kind == mcp::MessageKind::request && mcp::method_of(parsed->method()) == mcp::Method::initialize;
-  // The stream is the session, so it is there before this; it is opened once.
+  // The stream is the session, so the session exists before its `initialize`, which is accepted once.
   if (opens && std::exchange(session->asked_to_open, true)) {
     return parts_.refusals.refuse(connection,
                                   invalid_request("this session is initialized already, or about to be"),

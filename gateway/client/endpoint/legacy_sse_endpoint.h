@@ -1,6 +1,6 @@
-// The HTTP+SSE transport of 2024-11-05 towards clients, off by default (`listen.legacySse`): a GET stream
-// that begins with the address for POSTs, and carries every message of the server. The stream is the session:
-// both end together.
+// The HTTP+SSE transport of 2024-11-05 towards clients, off by default (`listen.legacySse`). A GET stream
+// begins with the address for POSTs and carries every message of the server. The stream is the session: both
+// end together.
 //
 // Owned by the HttpFront.
 #pragma once
@@ -18,9 +18,9 @@ class LegacySseEndpoint {
   LegacySseEndpoint(const LegacySseEndpoint&) = delete;
   LegacySseEndpoint& operator=(const LegacySseEndpoint&) = delete;
 
-  // False when the path is none of its; `body` is taken only where it is.
+  // False: the path is not one of this endpoint. `body` is consumed only when true.
   bool serve(ClientConnection& connection, std::string& body);
-  // There are other paths: where no streams are offered any more, those that stand end with their last call.
+  // A reload changed the paths: streams of a path that is no longer offered end with their last call.
   void paths_changed();
 
  private:

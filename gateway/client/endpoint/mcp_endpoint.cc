@@ -13,7 +13,7 @@ namespace {
 
 using mcp::Field;
 
-// A server that has not taken `notifications/initialized` by then is not waited for.
+// The longest wait for a server to accept `notifications/initialized`.
 constexpr std::chrono::milliseconds kSettled{2500};
 
 bool is_array(std::string_view body) {
@@ -76,7 +76,7 @@ void McpEndpoint::request(ClientConnection& connection, const std::string& serve
   request_in_session(connection, server, std::move(message), bytes);
 }
 
-// Only needed where the client is told what there is.
+// The supported versions, for the error answer only.
 std::vector<std::string> McpEndpoint::versions_to_tell(const std::string& server,
                                                        std::string_view asked_for) const {
   const mcp::Revision* revision = mcp::find_revision(asked_for);
@@ -104,7 +104,7 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
   parts_.starter.start(connection, std::move(arrival));
 }
 
-// The server keeps state for each client: one that comes without a name for it is given one.
+// The server keeps state for each client: a client without a state name is given one.
 void McpEndpoint::start_with_state(ClientConnection& connection, core::Arrival&& arrival,
                                    mcp::Message message) {
   auto name = affinity_of(connection.head().headers);
@@ -149,9 +149,8 @@ void McpEndpoint::request_in_session(ClientConnection& connection, const std::st
       connection, *session, parts_.starter.legacy_arrival(connection, server, std::move(message), bytes));
 }
 
-// A request that says neither its era nor its session. To a server that keeps no sessions it goes as it is;
-// before another one a client that is known again has a session, and one that shows by its version header
-// that it is a legacy one gets one.
+// A request without era and session. A server that keeps no sessions gets it unchanged. For other servers a
+// known client has a session already, and a legacy version header makes Lineward open one.
 void McpEndpoint::request_without_session(ClientConnection& connection, const std::string& server,
                                           mcp::Message&& message, uint64_t bytes) {
   const http::HeaderList& headers = connection.head().headers;
@@ -201,7 +200,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   arrival.from->bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
-  PeerRouter::Word word;  // to the other replicas, once nobody has refused it
+  PeerRouter::Word word;  // for the other replicas, unless the message is refused
   std::string told;
   Session* unnamed = era ? nullptr : parts_.sessions.find_unnamed(connection, server);
   if (unnamed != nullptr) era = mcp::Era::legacy;
@@ -230,7 +229,7 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   if (arrival.from->era == mcp::Era::modern && parts_.router.table().keep_state.count(server) > 0) {
     if (auto name = affinity_of(headers)) arrival.from->affinity = std::move(*name);
   }
-  // The head is gone with the answer.
+  // Sending the answer invalidates the head, so the headers are copied first.
   if (era) {
     const bool modern = arrival.from->era == mcp::Era::modern;
     arrival.headers =
@@ -238,16 +237,17 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   }
   if (settles == nullptr) connection.respond(202, {}, {});
   peers_.tell_others(word, told);
-  if (!placed) return;  // nothing says where it belongs: accepted, counted, not passed on
+  if (!placed) return;  // it belongs to no known call or session: accepted, counted, not forwarded
   parts_.exchanges.notified(std::move(arrival));
   if (settles != nullptr) accept_when_settled(connection, *settles);
 }
 
-// The client's next request may go to another replica, and must not be at the server before this.
+// The client's next request may go to another replica, and must not reach the server before this
+// notification.
 void McpEndpoint::accept_when_settled(ClientConnection& connection, const Session& session) {
   auto accept = [this, asker = &connection] {
     auto waiting = unsettled_.find(asker);
-    if (waiting == unsettled_.end()) return;  // it has gone, or was answered
+    if (waiting == unsettled_.end()) return;  // it was closed or answered
     parts_.loop.retire(std::move(waiting->second));
     unsettled_.erase(waiting);
     asker->respond(202, {}, {});
@@ -289,7 +289,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, con
   arrival.message = std::move(message);
   if (auto denial = parts_.exchanges.judge(arrival))
     return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
-  // The head is gone with the answer, the id with the message.
+  // The head is invalid after the answer, the id after the message is moved.
   const PeerRouter::Word word = session->shared() != nullptr ? peers_.word(connection) : std::nullopt;
   const std::string told = word ? PeerRouter::of_answer(arrival.message.raw(Field::id)) : std::string();
   accept();

@@ -1,8 +1,8 @@
-// POST at an MCP endpoint, in both eras: one message, or in sessions of 2025-03-26 a batch. Finds out by head
-// and body which era and which session a message belongs to, refuses what fits to none, and hands the others
+// POST at an MCP endpoint, in both eras: one message, or in sessions of 2025-03-26 a batch. Determines by
+// head and body the era and session of each message, refuses messages that match none, and hands the others
 // to the exchanges.
 //
-// Owned by the HttpFront. Must be told of each connection that is gone.
+// Owned by the HttpFront. Must be notified of each closed connection.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class McpEndpoint final : private AwaitsSession {
   McpEndpoint& operator=(const McpEndpoint&) = delete;
 
   void post(ClientConnection& connection, const std::string& server, std::string body);
-  // The same for a server that was taken away, whose sessions last until their calls have ended: the answers
-  // to what it asks meanwhile, and cancels, must reach it. False: it is no message that could do that.
+  // The same for a removed server. Its sessions last until their calls have ended: cancels, and answers to
+  // the server's requests, must still reach it. False: the message is neither.
   bool post_to_leaving(ClientConnection& connection, const std::string& server, std::string body);
   void connection_gone(ClientConnection& connection);
   // Requests that wait for a session which Lineward opens for them.
@@ -49,7 +49,7 @@ class McpEndpoint final : private AwaitsSession {
   void start_with_state(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
   void notification(ClientConnection& connection, const std::string& server, mcp::Message message);
   void no_message_came(ClientConnection& connection, const mcp::MessageFault& fault);
-  // With `refusal` the client is told that instead of being thanked: its answer was no message.
+  // With `refusal` the client gets that instead of 202: its answer was invalid.
   void answer(ClientConnection& connection, mcp::Message message, const HttpRefusal* refusal = nullptr);
   std::vector<std::string> versions_to_tell(const std::string& server, std::string_view asked_for) const;
   void accept_when_settled(ClientConnection& connection, const Session& session);

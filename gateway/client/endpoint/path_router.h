@@ -1,8 +1,8 @@
-// Where a request's path leads today: to which server, on which worker, and what of its head goes on there. A
-// reload puts another table of paths in place; what a connection has remembered of its head (head_facts.h) is
-// looked up again then.
+// Maps a request's path to a server and its worker, and decides which headers are forwarded. A reload
+// replaces the path table; facts that a connection has cached of its head (head_facts.h) are looked up again
+// then.
 //
-// Owned by the HttpFront; outlives every endpoint that asks it.
+// Owned by the HttpFront; outlives every endpoint that uses it.
 #pragma once
 
 #include <cstdint>
@@ -26,27 +26,28 @@ class PathRouter {
 
   const PathTable& table() const { return table_; }
   void use(PathTable table);
-  // Servers live on several workers: facts() say on which.
+  // Servers live on several workers: facts() include the worker.
   void look_for_workers() { is_placed_ = true; }
 
-  // What follows from the head of the request being answered, and is of today's paths.
+  // Facts that follow from the head of the current request and the current paths.
   HeadFacts& facts(ClientConnection& connection) const;
-  // The server whose MCP endpoint is there; empty: none.
+  // The server with its MCP endpoint at this path; empty: none.
   std::string_view server_of(const http::RequestHead& head) const;
-  // The server whose session a request may name there: one that is on its way out, too; empty: none.
+  // The server of the session that a request may name at this path, even one that is being removed; empty:
+  // none.
   std::string server_of_session(const http::RequestHead& head) const;
-  // The same for the paths that HTTP+SSE clients post to.
+  // The same for the POST paths of HTTP+SSE clients.
   std::string_view server_of_sse_post(const http::RequestHead& head) const;
-  // The answer where no server is.
+  // The answer for a path without a server.
   HttpRefusal nothing_here() const { return not_found("nothing is served at this path; " + table_.hint); }
-  // May a client write a request with a body there?
+  // Does this path accept a request with a body?
   bool takes_posts(const http::RequestHead& head) const;
 
-  // The limit on a request's body (limits.maxRequestBytes), and the answer to what is larger.
+  // The limit on a request's body (limits.maxRequestBytes), and the answer to a larger body.
   bool limits_bodies() const { return !table_.most_bytes.empty(); }
   bool fits(uint64_t bytes, std::string_view server) const { return bytes <= most_bytes(server); }
   HttpRefusal body_too_large(std::string_view server) const;
-  // What of the head goes on to that server.
+  // The headers that are forwarded to that server.
   core::SharedFields forwarded(ClientConnection& connection, const std::string& server,
                                Mirrored mirrored) const;
 
@@ -55,7 +56,7 @@ class PathRouter {
   void look_up(std::string_view path, HeadFacts& facts) const;
 
   PathTable table_;
-  uint64_t number_ = 1;  // another with each reload
+  uint64_t number_ = 1;  // incremented by each reload
   bool is_placed_ = false;
 };
 

@@ -24,7 +24,7 @@ size_t PathTable::worker_of(std::string_view path) const {
     if (route != table->end()) return home(route->second);
   }
   if (auto route = leaving.find(key); route != leaving.end()) return home(route->second);
-  // The plain sidecar's server describes itself.
+  // The metadata of the plain sidecar's server is served on the server's worker.
   const bool metadata = resource && well_known(path).has_value();
   return metadata && documents.count(key) == 0 ? home(plain) : 0;
 }

@@ -1,5 +1,5 @@
-// Which server is served at which path, and what of the configuration goes by paths. Made at start and at
-// each reload (routes.h); data alone, nothing here looks at a request.
+// The path of each server, and the configuration that depends on the path. Built at start and at each reload
+// (routes.h); data only, no request is read here.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace lineward::client {
 
-// A slash at the end of a path is none of its own: who puts an address together with one means the same.
+// A trailing slash is not significant: a client may have built the address from parts.
 inline std::string_view without_slash(std::string_view path) {
   return path.size() > 1 && path.back() == '/' ? path.substr(0, path.size() - 1) : path;
 }
@@ -36,31 +36,30 @@ class ServerPaths : private std::unordered_map<std::string, std::string> {
   size_t count(const std::string& path) const { return find(path) == end() ? 0 : 1; }
 };
 
-// `servers` lists what there is, for the error of a wrong path.
+// `servers` is also listed in the error for an unknown path.
 struct PathTable {
   ServerPaths servers;
   std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
-  // Where HTTP+SSE clients post to; also those who came before a reload and have not ended.
+  // POST paths of HTTP+SSE clients, including those of sessions opened before a reload that have not ended.
   std::unordered_map<std::string, std::string> sse_posts;
   std::unordered_map<std::string, std::string> sse_post_of;  // by the path of the stream
-  // Paths that lead nowhere since a reload, with the server that has the sessions which were opened there,
-  // and may be about to leave: only answers, notifications, and what ends a session are taken there.
+  // Paths removed by a reload, with the server that still has sessions opened there and may be about to
+  // leave. Only answers, notifications and DELETE are accepted there.
   ServerPaths leaving;
-  // Paths, of HTTP+SSE too, that led to other servers before a reload, with the names of those that are still
-  // there: sessions that were opened there get answers, notifications, and what ends them through.
+  // Paths, of HTTP+SSE too, that led to other servers before a reload, with the names of those that still
+  // exist. Sessions opened there still accept answers, notifications and DELETE.
   std::unordered_map<std::string, std::vector<std::string>> former;
   std::string hint;
   std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
   std::unordered_map<std::string, uint64_t> most_bytes;           // of a request's body, by server name
-  std::unordered_map<std::string, std::string> documents;         // for everybody: path → JSON
+  std::unordered_map<std::string, std::string> documents;         // without authentication: path → JSON
   std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
   std::unordered_set<std::string> refuse_missing;                 // servers with `sessions.missing: refuse`
   std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
-  std::string plain;                                              // its name
-  std::unordered_map<std::string, size_t>
-      placement;  // by server name: the worker it lives on; 0 where it is not
+  std::string plain;                                              // the plain sidecar's server
+  std::unordered_map<std::string, size_t> placement;  // by server name: its worker; 0 on other workers
 
-  // The server whose sessions a path leads to; null: it leads nowhere.
+  // The server that serves the sessions of a path; null: none.
   const std::string* led_by(const std::string& path) const;
   // The former servers of a path.
   const std::vector<std::string>& before(std::string_view path) const;
@@ -70,7 +69,7 @@ struct PathTable {
     auto worker = placement.find(server);
     return worker == placement.end() ? 0 : worker->second;
   }
-  // The worker that answers requests for this path; the first one where no server does.
+  // The worker that answers requests for this path; the first worker where no server does.
   size_t worker_of(std::string_view path) const;
 };
 

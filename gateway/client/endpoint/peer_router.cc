@@ -20,12 +20,12 @@ namespace {
 
 using mcp::Field;
 
-// At once, for each peer: one that stands still takes nothing from the others.
+// Notifications in flight to each peer: a peer that hangs takes nothing from the others.
 constexpr size_t kMaxNotes = 64;
-constexpr size_t kMaxWord = 8192;  // bytes of a cancel; of a longer one the reason is not told
-// The id of a larger request is not looked for: it is needed only when its replica fails.
+constexpr size_t kMaxWord = 8192;  // bytes of a cancel notification; a longer one loses its reason
+// The id of a larger request is not extracted: it is needed only when its replica fails.
 constexpr size_t kSmall = 64 * 1024;
-// So many keep-alives of a stream may be missing.
+// The stream counts as broken after this many missing keep-alives.
 constexpr int kMissing = 9;
 
 std::string_view literal(std::string_view method) {
@@ -35,7 +35,7 @@ std::string_view literal(std::string_view method) {
   return {};
 }
 
-// Takes what is over out of those under way, to be freed at the end of the turn.
+// Moves `over` out of `all`, to be freed at the end of the turn.
 template <class T>
 void retire_from(std::vector<std::unique_ptr<T>>& all, T& over, net::Loop& loop) {
   auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == &over; });
@@ -55,7 +55,7 @@ PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const Path
       refusals_(refusals),
       serve_here_(std::move(serve_here)) {}
 
-// Two replicas that take each other for a third would go on for ever.
+// Prevents a loop of two replicas that each forward to the other.
 bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view body) const {
   const http::RequestHead& head = connection.head();
   return head.headers.count(kPassedHeader) == 1 &&
@@ -63,7 +63,7 @@ bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view 
                                     Replicas::now());
 }
 
-// Whoever asks is refused by the client's shares, not by those of the replica that passes for everybody.
+// Authentication is charged to the client's limits, not to those of the forwarding replica.
 void PeerRouter::recognise_head(ClientConnection& connection) const {
   std::string_view client;
   const http::HeaderList& headers = connection.head().headers;
@@ -115,7 +115,7 @@ bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
   if (peer.empty() || !links_.peers->knows(peer)) return false;
   PeerPassPlan plan;
   if (!tied) {
-    if (head.method == "POST") plan.body = body;  // nobody reads another one's
+    if (head.method == "POST") plan.body = body;  // other bodies are ignored
     plan.serve_here = [this, asker = &connection](std::string text) { serve_here_(*asker, std::move(text)); };
   }
   pass(connection, peer, std::move(body), std::move(plan));
@@ -128,8 +128,8 @@ std::string PeerRouter::holder_of(std::string_view tied) const {
   return read.kind == Replicas::Read::Kind::elsewhere ? read.replica : std::string();
 }
 
-// A stream that a client of a shared session wants to resume is where it was: it is asked for there while
-// that replica lives, and begins anew here when it does not.
+// The replica with the stream that a client of a shared session resumes. While that replica lives the request
+// is forwarded there; otherwise the stream begins anew here.
 std::string PeerRouter::holder_of_stream(const ClientConnection& connection, std::string_view shown) const {
   const http::RequestHead& head = connection.head();
   if (head.headers.count("Last-Event-ID") != 1) return {};
@@ -140,7 +140,8 @@ std::string PeerRouter::holder_of_stream(const ClientConnection& connection, std
   return read.kind == Replicas::Read::Kind::sealed ? std::string(place) : std::string();
 }
 
-// What a client without a session calls its state says where that is, when the name is one that we gave.
+// The replica with the state of a client without a session, encoded in the state name if Lineward generated
+// it.
 std::string PeerRouter::holder_of_state(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   std::string_view server = router_.server_of(head);
@@ -150,7 +151,7 @@ std::string PeerRouter::holder_of_state(const ClientConnection& connection) cons
   return name && Replicas::is_tied(*name) ? holder_of(*name) : std::string();
 }
 
-// It is the client's own, unless it has none or that replica is gone with the state.
+// The client's own name is kept, unless it has none or its replica is gone with the state.
 std::string PeerRouter::state_name(const std::string& shown) const {
   if (!links_.peers) return shown.empty() ? random_id() : shown;
   const bool lost = Replicas::is_tied(shown) && !holder_of(shown).empty();
@@ -179,7 +180,7 @@ bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& me
 void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std::string body,
                       PeerPassPlan plan) {
   const http::RequestHead& head = connection.head();
-  if (head.method != "POST") body.clear();  // it means nothing (RFC 9110 9.3.1, 9.3.5)
+  if (head.method != "POST") body.clear();  // such a body has no meaning (RFC 9110 9.3.1, 9.3.5)
   plan.peer = peer;
   plan.caller = connection.account();
   plan.server = router_.server_of(head);
@@ -193,7 +194,7 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
     if (parsed && parsed->kind() == mcp::MessageKind::request) plan.raw_id = parsed->raw(Field::id);
     if (parsed) method = parsed->method();
   }
-  // Its answer is the peer's, and so is the record of it; what is answered here in its place is ours.
+  // The peer records the answer it sends; this replica records what it answers in the peer's place.
   plan.unanswered = [this, asker = &connection, method = std::move(method)](UnansweredRequest request) {
     request.method = method;
     refusals_.note_unanswered(*asker, request);
@@ -244,13 +245,13 @@ std::string PeerRouter::of_answer(std::string_view raw_id) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id);
 }
 
-// Only the replica that made the call knows it, and what was asked during it. The others ignore the word.
+// Only the replica that made the call knows it and its questions. The others ignore the notification.
 void PeerRouter::tell_others(const Word& word, const std::string& message) {
   if (!word || message.empty() || !links_.peers) return;
   for (const std::string& peer : links_.peers->names()) {
     Notes& notes = notes_to_[peer];
     size_t& of_caller = notes.callers[word->caller.get()];
-    // As of everything that is for all a caller has a share of these places, and no more.
+    // A caller may use its usual share of these places, and no more.
     const bool within = !word->caller || of_caller < Account::share_of(kMaxNotes);
     if (notes.count >= kMaxNotes || !within) {
       if (of_caller == 0) notes.callers.erase(word->caller.get());
@@ -266,7 +267,7 @@ void PeerRouter::tell_others(const Word& word, const std::string& message) {
   }
 }
 
-// It may be so for long: not each is a line.
+// A peer may be unreachable for long: only counts that are powers of two are logged.
 void PeerRouter::untold(const std::string& peer) {
   core::stats().count(core::Passed::out);
   core::stats().count(core::Passed::failed);

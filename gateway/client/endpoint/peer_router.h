@@ -1,10 +1,10 @@
-// Requests that only another replica can answer, and so go there whole (docs/replicas.md): of sessions and
-// state tied to it, streams that a client resumes where they were, retries of calls that are parked there.
-// And word to all of them of what may concern a call of theirs: a cancel, the answer to a question. Once is
-// enough: what was passed here is answered here.
+// Forwards requests that only another replica can answer (docs/replicas.md). These are requests of its
+// sessions and of state tied to it, resumed streams, and retries of calls parked there. Also notifies all
+// replicas of messages that may concern one of their calls: a cancel, or the answer to a question. A request
+// is forwarded once at most: a request that a replica forwarded is answered here.
 //
-// Owned by the HttpFront. Owns what is under way to other replicas; each is freed at the end of the turn in
-// which it is over. Without replicas nothing is passed.
+// Owned by the HttpFront. Owns the requests in flight to other replicas; each is freed at the end of the turn
+// in which it ends. Without replicas nothing is forwarded.
 #pragma once
 
 #include <functional>
@@ -29,43 +29,44 @@ namespace lineward::client {
 
 class PeerRouter {
  public:
-  // Serves a request whose replica cannot be reached and has seen nothing of it.
+  // Serves a request here: its replica cannot be reached and has received nothing of it.
   using ServeHere = std::function<void(ClientConnection& connection, std::string body)>;
 
-  // `links`: those of today.
+  // `links`: the current ones.
   PeerRouter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
              const ReplicaLinks& links, const RefusalWriter& refusals, ServeHere serve_here);
   PeerRouter(const PeerRouter&) = delete;
   PeerRouter& operator=(const PeerRouter&) = delete;
 
-  // Of each request, before anybody is asked about it: did another replica pass it, and for whom? At first by
-  // its head alone, while its body is not there; what counts for that request is said with its body.
+  // Run on each request before authentication: did another replica forward it, and for which client? The
+  // function recognise_head() decides provisionally, before the body has arrived; recognise() is
+  // authoritative.
   void recognise_head(ClientConnection& connection) const;
   void recognise(ClientConnection& connection, std::string_view body) const;
-  // True: another replica answers this request, by what its head says; `body` is taken then.
+  // True: another replica answers this request, by its head; `body` is consumed then.
   bool pass_on(ClientConnection& connection, std::string& body);
-  // Likewise the retry of a call that is parked elsewhere, by what its message says.
+  // The same for the retry of a call that is parked elsewhere, by its message.
   bool pass_retry(ClientConnection& connection, const mcp::Message& message);
-  // Taken from a request of a session while its head is there, to tell the others of it, then or later.
-  // Nothing where there are no others, or where it is their word.
+  // Saved from a session's request while its head is available, to notify the other replicas now or later.
+  // Empty without replicas, or where the request is itself such a notification.
   struct PeerWord {
     core::PeerRequest head;
-    AccountPtr caller;  // null: one who has the gateway alone
+    AccountPtr caller;  // null: the only caller of the gateway
   };
   using Word = std::optional<PeerWord>;
   Word word(ClientConnection& connection) const;
-  // What they are told of a cancel, and of an answer: that there is one, what it is concerns its server
-  // alone. Short; empty: there is no call of that name, or no question.
+  // The notification of a cancel or of an answer, without its content, which concerns its server only. Short;
+  // empty: the message names no call or question.
   static std::string of_cancel(const mcp::Message& cancel);
   static std::string of_answer(std::string_view raw_id);
   // `message`: one of these, or a batch of them.
   void tell_others(const Word& word, const std::string& message);
-  // The name that a client's state goes by from here on, which called it `shown` (empty: nothing).
+  // The state name of a client from here on, which sent `shown` (empty: none).
   std::string state_name(const std::string& shown) const;
 
   // Requests that wait for another replica's answer.
   size_t passing() const { return passes_.size(); }
-  // The gateway stops: what has no end of its own ends now.
+  // The gateway stops: streams without an end of their own end now.
   void drain();
 
  private:
@@ -88,12 +89,12 @@ class PeerRouter {
   const ServeHere serve_here_;
   std::vector<std::unique_ptr<PeerPass>> passes_;
   std::vector<std::unique_ptr<PeerNote>> notes_;
-  // To one peer, and of those, each caller's.
+  // Notifications in flight to one peer, in total and by caller.
   struct Notes {
     size_t count = 0;
     std::map<const Account*, size_t> callers;
   };
-  std::map<std::string, Notes> notes_to_;  // by peer; of those that have any
+  std::map<std::string, Notes> notes_to_;  // by peer; only peers with notifications in flight
   uint64_t notes_dropped_ = 0;
 };
 

@@ -56,7 +56,7 @@ void RefusalWriter::write_line(const ClientConnection& connection, int status, i
 void RefusalWriter::tell(const ClientConnection& connection, const Told& told) const {
   const http::RequestHead& head = connection.head();
   const core::Caller* caller = connection.caller().get();
-  // Never what a query may hold.
+  // Excludes the query, which may hold secrets.
   const std::string_view path = head.path;
   audit::record(audit::Kind::refusal, {{"who", caller ? std::string_view(caller->name) : std::string_view()},
                                        {"from", connection.client()},

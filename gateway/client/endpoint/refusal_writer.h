@@ -1,5 +1,5 @@
-// Answers requests that are refused, in one way for all of them: a JSON-RPC error with the HTTP status, a
-// line of log, a count, and a word to those policies that count and log what was refused.
+// Answers refused requests, all in the same way: a JSON-RPC error with the HTTP status, a log line and a
+// count. Policies that count and log refusals are notified.
 //
 // Owned by the HttpFront; every endpoint has a reference.
 #pragma once
@@ -16,21 +16,21 @@ namespace lineward::client {
 
 class RefusalWriter {
  public:
-  // `gate`: the one of today, which a reload replaces; it may be null.
+  // `gate`: the current one, replaced by a reload; may be null.
   RefusalWriter(const PathRouter& router, const std::shared_ptr<core::Gate>& gate)
       : router_(router), gate_(gate) {}
   RefusalWriter(const RefusalWriter&) = delete;
   RefusalWriter& operator=(const RefusalWriter&) = delete;
 
-  // Answers the connection's request with that. `raw_id`: of the JSON-RPC request; empty: there is none.
+  // Answers the connection's request. `raw_id`: of the JSON-RPC request; empty: there is none.
   void refuse(ClientConnection& connection, const HttpRefusal& refusal, std::string_view raw_id = {}) const;
-  // For those who count, log and keep records: the request, or a part of it, was refused and is answered in
-  // another way.
+  // Counts, logs and records that the request, or a part of it, was refused; the answer is sent by other
+  // code.
   void note(const ClientConnection& connection, int status, mcp::EndReason reason,
             std::string_view why) const;
-  // Likewise for that, with its line of log: the answer is about to be written.
+  // The same for that, with its log line: the answer is about to be written.
   void note_unanswered(const ClientConnection& connection, const UnansweredRequest& request) const;
-  // What came is no request that can be read: of that there is no head, or not one to go by.
+  // The request cannot be parsed: there is no head, or not a reliable one.
   void note_fault(const ClientConnection& connection, const http::RequestFault& fault) const;
 
  private:
@@ -38,7 +38,7 @@ class RefusalWriter {
     int status;
     mcp::EndReason reason;
     std::string_view why;
-    std::string_view by;      // the plugin that did, or empty
+    std::string_view by;      // the plugin that refused, or empty
     std::string_view method;  // of JSON-RPC, where it is known
   };
   void write_line(const ClientConnection& connection, int status, int code, mcp::EndReason reason,

@@ -15,9 +15,9 @@
 namespace lineward::client {
 namespace {
 
-constexpr size_t kMaxAwaiting = 64;  // asked for at once
+constexpr size_t kMaxAwaiting = 64;  // fetches in flight
 
-// A document of some other kind is nobody's business.
+// A document of another kind is not passed on.
 std::optional<std::string> with_issuer(const std::string& json) {
   if (json::validate(json) != json::Fault::none) return std::nullopt;
   auto issuer = json::member(json, "issuer");
@@ -31,7 +31,7 @@ ResourceMetadataEndpoint::ResourceMetadataEndpoint(const config::Listen& config,
                                                    const RefusalWriter& refusals)
     : config_(config), listener_(listener), router_(router), refusals_(refusals) {}
 
-// Read by clients that have no token yet, from whatever page they run in.
+// These documents are read by clients without a token, from any web origin.
 bool ResourceMetadataEndpoint::serve_own(ClientConnection& connection) {
   const auto& documents = router_.table().documents;
   if (documents.empty()) return false;
@@ -80,10 +80,10 @@ void ResourceMetadataEndpoint::fetch(ClientConnection& connection, const WellKno
   auto done = lifetime_.guard([this, asker = &connection, number, side, of_resource,
                                resource = paths.resource](Result<std::string, core::NoDocument> json) {
     auto found = awaiting_.find(asker);
-    if (found == awaiting_.end() || found->second != number) return;  // the client went away
+    if (found == awaiting_.end() || found->second != number) return;  // the client disconnected
     awaiting_.erase(found);
     if (!json) return refusals_.refuse(*asker, refused_with(json.error().status, json.error().text));
-    // What an authorization server says of itself stays: it is not Lineward that issues tokens.
+    // An authorization server's own metadata stays unchanged: Lineward issues no tokens.
     auto document = of_resource ? resource->document(*json, side) : with_issuer(*json);
     if (!document) {
       return refusals_.refuse(*asker, refused_with(502, fmt::format("the server's metadata names no {}",

@@ -1,10 +1,11 @@
-// Protected-resource metadata (RFC 9728), by which clients find out where to get a token: Lineward's own,
-// made from the configuration and for everybody; and in a plain sidecar its server's, which is fetched each
-// time and told under the client's names (client/http/resource_names.h). A server of 2025-03-26 has none, and
-// is its own authorization server: there what describes that one (RFC 8414) is fetched likewise.
+// Protected-resource metadata (RFC 9728), by which clients find out where to get a token. Lineward's own
+// documents are made from the configuration and need no authentication. A plain sidecar serves its server's
+// document, fetched each time and rewritten to the client's names (client/http/resource_names.h). A server of
+// 2025-03-26 has none, and is its own authorization server: there its authorization server metadata (RFC
+// 8414) is fetched likewise.
 //
-// Owned by the HttpFront. Must be told of each connection that is gone. What the server cannot tell is
-// answered with the status that its source names.
+// Owned by the HttpFront. Must be notified of each closed connection. A failed fetch is answered with the
+// status that its source names.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,11 @@ class ResourceMetadataEndpoint {
   ResourceMetadataEndpoint(const ResourceMetadataEndpoint&) = delete;
   ResourceMetadataEndpoint& operator=(const ResourceMetadataEndpoint&) = delete;
 
-  // The plain sidecar's server, or null; must outlive this, or be taken back.
+  // The plain sidecar's server, or null; must outlive this, or be reset first.
   void use_source(core::DocumentSource* source) { source_ = source; }
-  // False: the path is none of Lineward's own documents. Asked before anybody is asked who they are.
+  // False: the path is not one of Lineward's own documents. Runs before authentication.
   bool serve_own(ClientConnection& connection);
-  // False: the path is no server's metadata.
+  // False: the path is not a server's metadata.
   bool serve(ClientConnection& connection);
   void connection_gone(const ClientConnection& connection) { awaiting_.erase(&connection); }
 
@@ -44,7 +45,7 @@ class ResourceMetadataEndpoint {
   const PathRouter& router_;
   const RefusalWriter& refusals_;
   core::DocumentSource* source_ = nullptr;
-  std::unordered_map<const ClientConnection*, uint64_t> awaiting_;  // and which of its requests
+  std::unordered_map<const ClientConnection*, uint64_t> awaiting_;  // the number of its waiting request
   uint64_t next_ = 1;
   net::Lifetime lifetime_;
 };

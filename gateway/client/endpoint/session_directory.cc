@@ -12,8 +12,7 @@ namespace {
 
 using Kind = Replicas::Read::Kind;
 
-// Null: the connection is a proxy's, which may bring any client's requests on it, and says nothing of who
-// asks.
+// Null: the connection is a proxy's; it may carry requests of several clients, and identifies none of them.
 UnnamedSessions::Connection key_of(ClientConnection& connection) {
   const bool is_shared =
       connection.sharing().shared() || connection.facts().passed_by_peer || connection.facts().through_proxy;
@@ -30,9 +29,8 @@ SessionDirectory::SessionDirectory(net::Loop& loop, const config::Listen& config
       sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
       unnamed_(loop, sessions_, [this](const std::string& id) { exchanges_.session_ended(id); }) {}
 
-// A session is its server's: at the path of another there is no such session, for whatever comes. But where a
-// reload has given a path to another server, calls of sessions that were opened there are under way: they are
-// answered and cancelled where their clients know to.
+// A session is found only at a path of its server, for all messages. Exception: a reload has given the path
+// to another server while calls are in flight; their answers and cancels still arrive at the old path.
 Session* SessionDirectory::find_served(const ClientConnection& connection, Former former) {
   const http::RequestHead& head = connection.head();
   const std::string_view posts = router_.server_of_sse_post(head);
@@ -64,14 +62,14 @@ Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
   return session;
 }
 
-// What the request calls its session; empty: it names none.
+// The session name in the request; empty: none.
 std::string_view SessionDirectory::named_by(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   if (!router_.server_of_sse_post(head).empty()) return session_in_query(head.target);
   return head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id") : std::string_view();
 }
 
-// The names that replicas share are read by nobody before the client is known: there the path alone counts.
+// Names shared by replicas are not decoded before the client is authenticated: there the path alone decides.
 std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   const PathTable& table = router_.table();
@@ -80,7 +78,7 @@ std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connecti
     return std::nullopt;
   const std::string_view shown = named_by(connection);
   if (shown.empty()) return std::nullopt;
-  // Anybody can make a name up: a worker that never had such a server has no policies either.
+  // A name may be forged: a worker that never had such a server has no policies for it either.
   const size_t home = sessions_.home_of(shown);
   const bool had = std::any_of(former.begin(), former.end(),
                                [&](const std::string& server) { return table.home(server) == home; });
@@ -101,7 +99,7 @@ Session* SessionDirectory::find_named(const ClientConnection& connection, Former
   return session;
 }
 
-// The session that this name stands for among replicas, if it is one of that server.
+// The session behind a name shared by replicas, if it belongs to that server.
 Session* SessionDirectory::read(const ClientConnection& connection, std::string_view shown,
                                 const std::string& server, const std::string& principal) {
   Replicas::Read read = links_.replicas->read(shown, server, principal, Replicas::now());
@@ -111,7 +109,7 @@ Session* SessionDirectory::read(const ClientConnection& connection, std::string_
   return adopt(read, connection, server);
 }
 
-// Opened by another replica, or by this one before it forgot.
+// Recreates a session that another replica opened, or that this one has dropped since.
 Session* SessionDirectory::adopt(const Replicas::Read& read, const ClientConnection& connection,
                                  const std::string& server) {
   if (read.session.id.empty() || sessions_.find(read.session.id) != nullptr) return nullptr;
@@ -145,7 +143,7 @@ bool SessionDirectory::goes_without(const ClientConnection& connection, const st
          exchanges_.keeps_sessions(server) == false;
 }
 
-// The session that was opened on it is no longer its caller's alone to reach.
+// A shared connection no longer identifies the session that was opened on it.
 void SessionDirectory::forget_shared(ClientConnection& connection) {
   if (connection.sharing().shared()) unnamed_.connection_shared(&connection);
 }
@@ -167,8 +165,8 @@ bool SessionDirectory::may_open(ClientConnection& connection, const std::string&
          router_.table().refuse_missing.count(server) == 0;
 }
 
-// A server that keeps none has no use for a name: nothing is made up, and nothing kept once its `initialize`
-// is over, which may take a while yet.
+// A server that keeps no sessions needs no name, so none is generated. The session is dropped once its
+// `initialize` is over, which may take a while.
 std::string SessionDirectory::name_for_client(const std::string& id) {
   Session* opened = sessions_.find(id);
   if (opened == nullptr) return {};

@@ -1,10 +1,10 @@
-// Which legacy session a request means, and the name under which the session's client knows it. A client
-// names it in a header (over HTTP+SSE in its query), or it is known by its connection or principal
-// (`sessions.missing`, client/session/unnamed_sessions.h). Where there are several replicas a name may hold
-// all that is needed to go on with the session here (docs/replicas.md).
+// Resolves the legacy session of a request, and the name under which the client knows the session. A client
+// names it in a header (over HTTP+SSE in its query), or is identified by its connection or principal
+// (`sessions.missing`, client/session/unnamed_sessions.h). With several replicas a name may hold all that is
+// needed to continue the session here (docs/replicas.md).
 //
-// Owned by the HttpFront; the sessions themselves are the table's. A foreign session looks like an unknown
-// one.
+// Owned by the HttpFront; the table owns the sessions. A caller cannot tell another caller's session from an
+// unknown one.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ namespace lineward::client {
 
 class SessionDirectory {
  public:
-  // `links`: those of today.
+  // `links`: the current ones.
   SessionDirectory(net::Loop& loop, const config::Listen& config, const PathRouter& router,
                    core::ExchangeApi& exchanges, const ReplicaLinks& links);
   SessionDirectory(const SessionDirectory&) = delete;
@@ -32,37 +32,38 @@ class SessionDirectory {
 
   SessionTable& table() { return sessions_; }
 
-  // The one that the request names, or null: at the path of another server there is no such session. One that
-  // another replica shared is made anew here.
+  // The session that the request names, or null; a session is found only at a path of its server. A session
+  // that another replica shared is recreated here.
   Session* find(const ClientConnection& connection);
-  // The same for all but requests: where the path led to another server when it was opened, it is there too.
+  // The same for all messages but requests: a session opened before a reload gave the path to another server
+  // is found too.
   Session* find_opened_here(const ClientConnection& connection);
-  // The same for what the server is told, or asked for, as the one who opened it: a session's id alone is not
-  // enough where the server judges its clients' credentials itself. A request brings its own.
+  // The same for messages sent in the name of the session's owner. A session's id alone is not enough where
+  // the server judges its clients' credentials itself. A request carries its own credentials.
   Session* find_as_owner(ClientConnection& connection);
-  // The one that a client which never names one is in; null: none, or such clients are refused here.
+  // The session of a client that never sends an id; null: none, or such clients are refused here.
   Session* find_unnamed(ClientConnection& connection, const std::string& server);
-  // Of an answer, a GET or a DELETE, in either way; null: none, or one that is not known.
+  // The session of an answer, a GET or a DELETE, named or not; null: none, or an unknown one.
   Session* find_meant(ClientConnection& connection);
-  // The worker that has the session which the request names, where its path says no more which one that is.
+  // The worker with the session that the request names, where a reload has changed the path's server.
   std::optional<size_t> home_of(const ClientConnection& connection) const;
-  // Does a legacy message go to the server as it is, which keeps no sessions?
+  // Does a legacy message go to the server unchanged, because it keeps no sessions?
   bool goes_without(const ClientConnection& connection, const std::string& server) const;
 
-  // Null: there are too many.
+  // Null: there are too many sessions.
   enum class Opener : bool { gateway, client };
   Session* open(ClientConnection& connection, const std::string& server, Opener opener);
-  // May this request, which names none, have one made for it?
+  // May Lineward open a session for this request, which names none?
   bool may_open(ClientConnection& connection, const std::string& server) const;
-  // What the client is told as the name of one that is being opened; empty: it is to have none.
+  // The session name sent to the client during the opening; empty: none is sent.
   std::string name_for_client(const std::string& id);
-  // What its client is told as its id.
+  // The session id sent to its client.
   std::string shown_id(Session& session);
 
   void connection_gone(const ClientConnection& connection) { unnamed_.connection_gone(&connection); }
 
  private:
-  enum class Former : bool { no, yes };  // may it be one of a server that the path led to before?
+  enum class Former : bool { no, yes };  // may it be a session of a former server of the path?
 
   void forget_shared(ClientConnection& connection);
   std::string_view named_by(const ClientConnection& connection) const;

@@ -31,7 +31,7 @@ void SessionEndpoint::open_stream(ClientConnection& connection, Session& session
   uint64_t after = 0;
   const bool resumes = headers.count("Last-Event-ID") > 0;
   SessionStream* stream = resumes ? session.resumable(headers.get("Last-Event-ID"), after) : nullptr;
-  // Another replica may have given out that event, and be no more: the client's stream goes on as a new one.
+  // Another replica may have sent that event and be gone: the client's stream continues as a new one.
   if (!resumes || (stream == nullptr && session.shared() != nullptr)) {
     session.open_get_stream(
         [&](SessionStream& opened) { return parts_.starter.transport(connection, session, opened, shown); });
@@ -41,7 +41,7 @@ void SessionEndpoint::open_stream(ClientConnection& connection, Session& session
     return parts_.refusals.refuse(
         connection, not_allowed("POST, DELETE", "this stream has ended, or its events are no longer kept"));
   }
-  // It has no event before the ones that are missing: a priming one would set the client back.
+  // No priming event before the missing events: its id would set the client back.
   auto renewed = parts_.starter.transport(connection, session, *stream, shown, ExchangeStarter::Primes::no);
   stream->resume(after, std::move(renewed));
   session.flush_waiting(*stream);
@@ -68,7 +68,7 @@ bool SessionEndpoint::answered_by_server(ClientConnection& connection) {
   if (server == nullptr || !parts_.sessions.goes_without(connection, *server)) return false;
   const bool is_get = head.method == "GET";
   if (is_get && !accepts(head.headers).events) return false;
-  // What goes through as bytes no policy can read; a server need not have such a stream.
+  // Policies cannot read a pass-through stream; a server need not offer one.
   if (is_get && gate_ && gate_->reads_all()) return false;
   if (is_get && parts_.refuse_for_load(connection)) return true;
   core::HopRequest request;

@@ -1,9 +1,9 @@
-// GET and DELETE at an MCP endpoint: the stream of a legacy session's server towards its client, and the end
-// of a session. Where the server keeps no sessions it answers these itself, and its answer goes through as it
-// comes (client/replica/plain_pass.h).
+// GET and DELETE at an MCP endpoint: the stream of a legacy session from its server to the client, and the
+// end of a session. A server that keeps no sessions answers these itself; its answer is passed through
+// unchanged (client/replica/plain_pass.h).
 //
-// Owned by the HttpFront. Owns the answers that go through; each is freed at the end of the turn in which it
-// is over.
+// Owned by the HttpFront. Owns the pass-through answers; each is freed at the end of the turn in which it
+// ends.
 #pragma once
 
 #include <memory>
@@ -19,20 +19,20 @@ namespace lineward::client {
 
 class SessionEndpoint {
  public:
-  // `gate`: the one of today, or null.
+  // `gate`: the current one, or null.
   SessionEndpoint(const EndpointParts& parts, const std::shared_ptr<core::Gate>& gate);
   SessionEndpoint(const SessionEndpoint&) = delete;
   SessionEndpoint& operator=(const SessionEndpoint&) = delete;
 
   void get(ClientConnection& connection);
   void remove(ClientConnection& connection);
-  // The gateway stops: answers of servers that go through have no end of their own.
+  // The gateway stops: pass-through answers of servers have no end of their own.
   void drain();
 
  private:
-  // Sends the server's events on this connection, from the one on that its client asks for.
+  // Sends the server's events on this connection, resuming at the client's Last-Event-ID if it has one.
   void open_stream(ClientConnection& connection, Session& session);
-  // True: the server, which keeps no sessions, answers this GET or DELETE.
+  // True: the server keeps no sessions and answers this GET or DELETE.
   bool answered_by_server(ClientConnection& connection);
   void over(PlainPass& pass);
 

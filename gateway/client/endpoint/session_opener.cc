@@ -41,7 +41,7 @@ class OpeningReply final : public core::ReplyStream {
   }
   net::Loop& loop_;
   Told told_;
-  core::HeaderFields headers_;  // of the server's, that its client must see
+  core::HeaderFields headers_;  // response headers of the server that the client must receive
 };
 
 }  // namespace
@@ -102,7 +102,7 @@ void SessionOpener::answered(const std::string& id, std::string answer, int stat
   if (well) settle(*session, wanted);
   for (ClientConnection* connection : waiting) {
     auto found = waiting_.find(connection);
-    if (found == waiting_.end()) continue;  // it went with another's answer
+    if (found == waiting_.end()) continue;  // closed by the answer to another one
     std::unique_ptr<Waiting> waited = std::move(found->second);
     waiting_.erase(found);
     if (well) {
@@ -124,8 +124,8 @@ void SessionOpener::settle(Session& session, bool wanted) {
   parts_.exchanges.notified(std::move(arrival));
 }
 
-// That the server refused, or could not be had, is on record with its `initialize`; that this request was
-// refused for it is on record here.
+// The record of the `initialize` shows that the server refused or was unreachable; this records that the
+// waiting request was refused for it.
 void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* error,
                          int status, const core::HeaderFields& headers) {
   const std::string_view raw_id = waited.message.raw(Field::id);

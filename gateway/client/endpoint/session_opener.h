@@ -1,8 +1,8 @@
-// Opens a legacy session in the place of a client that never does: Lineward initialises it, and learns by the
-// answer whether the server keeps sessions at all. Requests that came meanwhile wait here, counted, until
-// that answer is there; then they go on, or are told what went wrong.
+// Opens a legacy session for a client that sends no `initialize`: Lineward sends it, and its answer shows
+// whether the server keeps sessions at all. Requests that arrive meanwhile wait here, counted, and then go on
+// or are refused.
 //
-// Owned by the McpEndpoint. Must be told of each connection that is gone.
+// Owned by the McpEndpoint. Must be notified of each closed connection.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace lineward::client {
 
-// Who goes on with a request whose session is initialised, or whose server turned out to keep none.
+// Receives each request when its session is initialized, or when its server turns out to keep no sessions.
 class AwaitsSession {
  public:
   virtual void on_session_opened(ClientConnection& connection, const std::string& server,
@@ -33,7 +33,7 @@ class SessionOpener {
   SessionOpener(const SessionOpener&) = delete;
   SessionOpener& operator=(const SessionOpener&) = delete;
 
-  // The request waits for `session`, which is being opened; null: one is made for it.
+  // The request waits for `session`, which is being opened; null: one is created for it.
   void open_for(ClientConnection& connection, const std::string& server, Session* session,
                 mcp::Message&& message, uint64_t bytes);
   void connection_gone(ClientConnection& connection) { waiting_.erase(&connection); }
@@ -50,7 +50,7 @@ class SessionOpener {
   void initialize(ClientConnection& connection, const std::string& server, Session& session);
   void answered(const std::string& session, std::string answer, int status,
                 const core::HeaderFields& headers);
-  // Tells the server that its client has seen the answer; or lets a session go that nobody will find again.
+  // Sends `notifications/initialized`, or drops a session that no client can find again.
   void settle(Session& session, bool wanted);
   void fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer, int status,
             const core::HeaderFields& headers);

@@ -34,7 +34,7 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.rfind(':'));
 }
 
-// A configured host matches with its port where it names one, and with any port where it does not.
+// A configured host with a port matches exactly; one without a port matches any port.
 bool host_listed(const std::vector<std::string>& list, std::string_view host) {
   for (const auto& entry : list) {
     if (http::equals_ignoring_case(entry, host) || http::equals_ignoring_case(entry, without_port(host)))
@@ -47,7 +47,7 @@ HttpRefusal header_mismatch(std::string text) {
   return bad_request(mcp::kHeaderMismatch, "Header mismatch: " + std::move(text));
 }
 
-// Of a header that must be there exactly once, and is not.
+// The error for a header that must be there exactly once.
 HttpRefusal not_single(const http::HeaderList& headers, http::FieldName name) {
   size_t count = headers.count(name);
   return header_mismatch(count == 0 ? fmt::format("the {} header is missing", name.text)
@@ -65,8 +65,7 @@ std::optional<HttpRefusal> check_name(const mcp::Message& message, const http::H
   std::string room;
   std::optional<std::string_view> decoded = mcp::decode_header_value(header->value, room);
   if (!decoded) return header_mismatch("the Mcp-Name header is no valid encoded value");
-  if (!message.is_string(source))
-    return std::nullopt;  // the server says what is wrong with its own parameters
+  if (!message.is_string(source)) return std::nullopt;  // the server reports errors in its own parameters
   if (!message.text_is(source, *decoded))
     return header_mismatch("the Mcp-Name header differs from the name in the body");
   return std::nullopt;
@@ -106,7 +105,7 @@ std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, cons
 }
 
 Accepts accepts(const http::HeaderList& headers) {
-  // What every SDK client sends.
+  // Sent by every SDK client.
   constexpr std::string_view kUsualAccept = "application/json, text/event-stream";
   size_t count = headers.count("Accept");
   if (count == 0 || (count == 1 && headers.get("Accept") == kUsualAccept)) return {};
@@ -210,7 +209,7 @@ std::optional<HttpRefusal> check_revision(const mcp::Message& message, std::stri
   return std::nullopt;
 }
 
-// Fields that every request needs, and methods that were removed.
+// Checks the fields that every request needs, and rejects removed methods.
 std::optional<HttpRefusal> check_meta_and_method(const mcp::Message& message, const mcp::MethodRow* row,
                                                  std::string_view version) {
   if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
@@ -222,7 +221,7 @@ std::optional<HttpRefusal> check_meta_and_method(const mcp::Message& message, co
     return rpc_error(404, mcp::kMethodNotFound,
                      fmt::format("Method not found: {} is not part of {}", message.method(), version));
   }
-  // Without its filter nobody, translator or server, knows what it is about.
+  // Without its filter, neither a translator nor the server can serve it.
   if (row != nullptr && row->method == mcp::Method::subscriptions_listen &&
       !message.is_object(Field::params_notifications)) {
     return rpc_error(200, mcp::kInvalidParams, "subscriptions/listen needs params.notifications (an object)");

@@ -1,5 +1,5 @@
-// Whose share of what Lineward may hold a client's bytes are of (listen.maxBufferedBytesPerPrincipal): its
-// principal's, and where nobody knows who it is, its address's.
+// The account that a client's held bytes are charged to (listen.maxBufferedBytesPerPrincipal): its
+// principal's, or without authentication its address's.
 #pragma once
 
 #include <string_view>

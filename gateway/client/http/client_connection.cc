@@ -16,15 +16,15 @@ namespace {
 using Phase = http::RequestParser::Phase;
 using Next = http::RequestParser::Next;
 
-// Requests that a client sends ahead of their answers wait here; one that sends more is cut. Reading never
-// stops while a request is being answered, or its client's leaving would not be seen.
+// Pipelined requests wait here; a client that sends more is cut. Reading never stops while a request is being
+// answered, or a disconnect would not be seen.
 constexpr size_t kMaxPipelined = 256 * 1024;
-// No further request is looked at while this much of the answers before it was not taken.
+// No further request is started while this much of earlier answers is unsent.
 constexpr size_t kMaxUnsent = 64 * 1024;
-// Requests that are answered in one turn of the loop: a client that sends many ahead leaves others theirs.
-// Each may be begun twice, with its head and with its body.
+// Requests that one connection may begin in one turn of the loop, for fairness to other clients. Each may be
+// begun twice, with its head and with its body.
 constexpr size_t kBegunPerTurn = 32;
-// After the last answer we wait for the client to close, so that the answer is not lost to a reset.
+// After the last answer the client gets this time to close, so that a reset does not destroy the answer.
 constexpr std::chrono::milliseconds kLinger{2000};
 
 http::RequestLimits request_limits(const config::Listen& limits) {
@@ -35,7 +35,7 @@ http::RequestLimits request_limits(const config::Listen& limits) {
   return out;
 }
 
-// The option by which the parser refuses; a target has a limit that is none.
+// The option by which the parser refused; the length limit of a target has no option.
 std::optional<core::Limit> limit_of(const http::RequestFault& fault) {
   const bool fields = fault.text.find("header fields") != std::string::npos;
   if (fault.status == 413) return core::Limit::body_bytes;
@@ -43,7 +43,7 @@ std::optional<core::Limit> limit_of(const http::RequestFault& fault) {
   return std::nullopt;
 }
 
-// Counts the limit, and names it.
+// Counts the limit, and adds its name to the text.
 http::RequestFault by_limit(core::Limit limit, http::RequestFault fault) {
   core::limit_reached(limit);
   fault.text += fmt::format(" ({})", core::kLimitNames[static_cast<size_t>(limit)]);
@@ -151,7 +151,7 @@ void ClientConnection::on_data(std::string_view bytes) {
   if (!busy_ && !has_head_) {
     if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) {
       handler_.on_request_while_full();
-      if (watch.gone() || !stream_) return;  // it may be one of those who take nothing
+      if (watch.gone() || !stream_) return;  // it may have been cut as a slow reader
     }
     pump();
   } else if (parser_.buffered() > kMaxPipelined) {
@@ -160,7 +160,7 @@ void ClientConnection::on_data(std::string_view bytes) {
   if (!watch.gone()) note_held();
 }
 
-// Bodies that are on their way count like all that is held; none may grow where there is no room left.
+// Bodies in transit count as held; none may grow over the budget.
 void ClientConnection::note_held() {
   held_.set(parser_.held());
   const config::Load load = config::load_of(HeldBytes::total(), limits_);
@@ -180,8 +180,8 @@ void ClientConnection::note_held() {
 }
 
 void ClientConnection::on_end(int error) {
-  // A client that goes away, with FIN or RST, takes back what it asked for. Only the answer that is on its
-  // way already may still reach one that closed its own side.
+  // A client that disconnects, with FIN or RST, cancels its requests. Only an answer already being sent may
+  // still reach a client that closed its own side.
   if (error == 0 && lingering_ && backlog() > 0) return;
   close();
 }
@@ -194,11 +194,11 @@ void ClientConnection::on_drained() {
     return;
   }
   if (busy_ || pump_later_.scheduled()) return;
-  timed_ = Phase::complete;  // an idle time begins when the answer is out
+  timed_ = Phase::complete;  // the idle time begins when the answer is sent
   pump();
 }
 
-// While an answer is on its way nothing else is timed; a client that takes none of it is gone for us.
+// While an answer is being sent no other phase is timed; a client that reads nothing of it is cut.
 void ClientConnection::watch_writes() {
   last_backlog_ = backlog();
   timer_.start(limits_.write_timeout, [this] {
@@ -210,7 +210,7 @@ void ClientConnection::watch_writes() {
   });
 }
 
-// It goes on in the next turn; until then nothing more is read.
+// The connection continues in the next turn; until then nothing more is read.
 bool ClientConnection::had_its_turn() {
   if (begun_in_ != loop_.turn() || begun_ < kBegunPerTurn || parser_.buffered() == 0) return false;
   if (parser_.buffered() > kMaxPipelined) {
@@ -220,7 +220,7 @@ bool ClientConnection::had_its_turn() {
   }
   timed_ = Phase::complete;
   waits_for_turn_ = true;
-  // Not 0: that would come again before the loop has looked at anybody else.
+  // Not 0: a zero timer would fire again before the loop has polled other connections.
   timer_.start(std::chrono::milliseconds(1), [this] {
     waits_for_turn_ = false;
     pump();
@@ -231,18 +231,18 @@ bool ClientConnection::had_its_turn() {
 void ClientConnection::pump() {
   while (!busy_ && !lingering_ && stream_ && !waits_for_turn_) {
     if (backlog() > kMaxUnsent) {
-      // Not one more answer before the client took some of these; on_drained() goes on.
+      // No further answer before the client reads some of these; on_drained() continues.
       stream_->pause_reading();
       return watch_writes();
     }
     if (had_its_turn()) return;
-    // Also where the next request is here already: that its client leaves is seen by reading.
+    // Read even if the next request is buffered already: a disconnect is only seen by reading.
     if (!stream_->reading()) stream_->start_reading();
     Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
       has_head_ = true;
       if (handler_.belongs_elsewhere(*this)) {
-        if (stream_) watch_writes();  // it goes when what it was answered before is out
+        if (stream_) watch_writes();  // it moves when its earlier answers are written
         return;
       }
       has_head_ = false;
@@ -266,7 +266,7 @@ void ClientConnection::pump() {
     begin();
     const auto watch = lifetime_.watch();
     std::string body = parser_.take_body();
-    held_.set(parser_.held());  // the body counts for the exchange from here on
+    held_.set(parser_.held());  // the exchange counts the body from here on
     handler_.on_request(*this, std::move(body));
     if (watch.gone()) return;
   }
@@ -290,7 +290,7 @@ void ClientConnection::arm() {
     timed_ = Phase::complete;
     return watch_writes();
   }
-  if (phase == timed_) return;  // counted from the phase's start, not from the last byte
+  if (phase == timed_) return;  // the time runs from the phase's start, not from the last byte
   timed_ = phase;
   if (phase == Phase::idle) idle_at_ = loop_.now();
   std::chrono::milliseconds limit = limits_.idle_timeout;
@@ -308,7 +308,7 @@ void ClientConnection::refuse(const http::RequestFault& fault) {
   head.keep_alive = false;
   head.content_type = "application/json";
   if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
-  // Of what came before the body there is a head that is whole.
+  // After a fault in the body, the head is complete and its headers can be used.
   if (fault.status == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
   std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
   core::stats().bytes(core::Side::client, 0, response.size());
@@ -329,7 +329,7 @@ void ClientConnection::respond(int status, std::string_view content_type, const 
   add_headers(head.headers);
   head.content_type = content_type;
   std::string response = http::full_response(head, body);
-  // The head is that of the answer to GET, its length too (RFC 9110, 8.6 and 9.3.2).
+  // The head is that of the answer to GET, with its length (RFC 9110, 8.6 and 9.3.2).
   if (parser_.head().method == "HEAD") response.resize(response.size() - body.size());
   core::stats().bytes(core::Side::client, 0, response.size());
   stream_->write(std::move(response));
@@ -349,8 +349,8 @@ void ClientConnection::reply_finished(bool keep_alive, int status) {
   busy_ = false;
   if (!keep_alive || handler_.draining()) return linger();
   parser_.next_request();
-  if (parser_.head().number != facts_.number) facts_ = HeadFacts();  // too big a head to be kept
-  pump_later_.schedule();  // we may be deep inside the exchange that has just been answered
+  if (parser_.head().number != facts_.number) facts_ = HeadFacts();  // the head is too large to be cached
+  pump_later_.schedule();  // the exchange just answered may be on the stack
 }
 
 void ClientConnection::reply_dropped() {
@@ -380,7 +380,7 @@ void ClientConnection::linger() {
 
 void ClientConnection::close() {
   if (!stream_) return;
-  // A stream that broke off before its end counts as 499, as nginx has it.
+  // A stream that broke off before its end counts as 499, as in nginx.
   if (busy_) count_request(head(), 499, loop_.now() - request_at_);
   busy_ = false;
   timer_.stop();

@@ -1,6 +1,6 @@
-// How many connections there may be, and how many of one address (listen.maxConnections,
-// listen.maxConnectionsPerAddress). All workers share it: a connection counts where it came in, and may go
-// where another worker has it. The lock is for connections that come and go, never for messages.
+// Limits on connections in total and per address (listen.maxConnections, listen.maxConnectionsPerAddress).
+// Shared by all workers: a connection counts where it was accepted, and may move to another worker. The lock
+// is taken when connections open and close, never for messages.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ class ConnectionCaps {
  public:
   enum class AdmitResult : uint8_t { welcome, too_many, too_many_of_address };
 
-  // `peer` as in base/peer_address.h; nothing limits "unix" by address. Counted only when it is welcome.
+  // `peer` as in base/peer_address.h; "unix" has no limit per address. Counts the connection only if it is
+  // admitted.
   AdmitResult enter(std::string_view peer, size_t most, size_t most_of_address) {
     std::string address = address_of(peer);
     std::lock_guard<std::mutex> lock(mutex_);
@@ -40,7 +41,7 @@ class ConnectionCaps {
     if (found != open_.end() && --found->second == 0) open_.erase(found);
   }
 
-  // That are open, on all workers.
+  // Open connections on all workers.
   size_t total() {
     std::lock_guard<std::mutex> lock(mutex_);
     return total_;

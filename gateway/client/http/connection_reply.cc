@@ -9,9 +9,9 @@
 namespace lineward::client {
 namespace {
 
-// Of the cap, the part at which a server is held back.
+// The fraction of the cap (1/n) above which a server is paused.
 constexpr uint64_t kHighWatermark = 4;
-// A proxy that overlooks the end of its client's connection meets it at the second write after that, once the
+// A proxy that does not watch its client's connection notices the disconnect at its second write, after the
 // first was answered with a reset.
 constexpr std::chrono::milliseconds kEcho{300};
 
@@ -39,7 +39,7 @@ void ConnectionReply::beat_in(std::chrono::milliseconds time) {
   beat_.start(time, [this] { beat(); });
 }
 
-// Each write puts the next beat off: the timer runs on, and looks again when it would be due.
+// Each write postpones the next beat: the timer is not restarted, but checks again when it fires.
 void ConnectionReply::beat() {
   const std::chrono::milliseconds every = options_.comment_every, quiet = loop_.now() - wrote_at_;
   const bool again = std::exchange(echoes_, false) && quiet >= kEcho;

@@ -1,10 +1,10 @@
-// What ties a reply to the connection it is written to: whether the connection is there, what was said of the
-// answer's end, who is told when the client goes, and how a client that reads slowly holds a server back.
+// Connects a reply to its HTTP connection. It knows whether the connection is open and the answer has ended,
+// reports a client that disconnects, and applies back-pressure.
 //
-// The connection may go first: then `gone` is called once, never from inside a method of this
-// (core/reply_stream.h), and all that comes later is swallowed. Destroying an unfinished reply cuts its
-// connection. A client whose machine is gone without a word has left, once it was silent for nine times
-// options_.comment_every.
+// The connection may close first: then `gone` is called once, never from inside a method of this
+// (core/reply_stream.h), and all later output is discarded. Destroying an unfinished reply cuts its
+// connection. A client counts as gone once it was silent for nine times options_.comment_every (its machine
+// died without closing the connection).
 #pragma once
 
 #include <chrono>
@@ -27,18 +27,19 @@ struct ReplyOptions {
   bool takes_json = true;
   bool takes_events = true;
   int minor_version = 1;
-  std::string session_header;                 // Mcp-Session-Id of the response, where it has one
+  std::string session_header;                 // Mcp-Session-Id of the response, or empty
   std::function<std::string()> name_session;  // the same, where it is known only when the head is written
-  std::vector<http::OutHeader> headers;       // on every head, whatever the answer is
+  std::vector<http::OutHeader> headers;       // on every head, for any answer
   std::string
       prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
-  // Of an event stream: so long after its last byte comes a comment, where it `beats_twice` two, kEcho apart.
+  // For an event stream: a comment is sent this long after the last byte; if `beats_twice`, two of them kEcho
+  // apart.
   std::chrono::milliseconds comment_every{5000};
-  // Its head is out by then, where that is sooner: 0: with the first comment.
+  // The head is sent within this time at the latest; 0: with the first comment.
   std::chrono::milliseconds head_within{0};
   bool beats_twice = false;
   uint64_t max_backlog_bytes = 256 * 1024;
-  // A client for which a server is held back has this long to take something.
+  // The time in which a client must read something while its server is held back.
   std::chrono::milliseconds write_timeout{30000};
   std::shared_ptr<const ResourceNames> resource;  // of the plain sidecar's server
 };
@@ -51,33 +52,33 @@ class ConnectionReply {
   ConnectionReply& operator=(const ConnectionReply&) = delete;
 
   void on_gone(Gone gone) { gone_ = std::move(gone); }
-  // Nobody wants to hear of its end any more.
+  // The end need not be reported any more.
   void forget() { gone_ = nullptr; }
-  // From the connection: all that waited went to the kernel.
+  // Called by the connection: the kernel has taken all pending output.
   void drained();
-  // From the connection: it is gone.
+  // Called by the connection: it is closed.
   void connection_lost(mcp::EndReason why);
 
  protected:
   ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
   ~ConnectionReply();
-  // Nothing was written for options_.comment_every, no head for options_.head_within; `again`: the second of
-  // a beat. Comes while there is a connection and the answer's end is not said.
+  // No byte was written for options_.comment_every, or no head for options_.head_within; `again`: the second
+  // comment of a beat. Called while the connection is open and the answer has not ended.
   enum class Beat : bool { first, again };
   virtual void on_beat(Beat) {}
 
   bool connected() const { return connection_ != nullptr; }
   bool may_answer() const { return connection_ != nullptr && !head_sent_; }
-  // Of the answer that begins now. Its headers are for the caller to set.
+  // Begins the answer's head. The caller sets its headers.
   http::ResponseHead begin_head(int status, std::string_view content_type);
   void write(std::string bytes);
-  // The answer's end was written.
+  // The end of the answer was written.
   void done();
-  // There is to be no end: the connection is cut.
+  // The answer stays without an end: the connection is cut.
   void cut_connection();
-  // Leaves the connection to another answer; nothing was said yet.
+  // Releases the connection for another answer; nothing was written yet.
   void leave_connection();
-  // So much waits that who can should hold back; `drained` is called once nothing waits.
+  // Above the high watermark: the sender should pause. `drained` is called once nothing is pending.
   bool has_backlog();
   void await_drain(std::function<void()> drained);
 
@@ -95,12 +96,12 @@ class ConnectionReply {
 
   Gone gone_;
   net::Timer beat_;
-  std::chrono::milliseconds wrote_at_;  // when something was written last; at first, when it was made
+  std::chrono::milliseconds wrote_at_;  // last write; initially the creation
   bool echoes_ = false;                 // the next beat is the second of two
   net::Timer stall_;
   std::function<void()> drained_;
-  int status_ = 200;         // what the head said
-  bool keep_alive_ = false;  // what the head promised
+  int status_ = 200;         // sent in the head
+  bool keep_alive_ = false;  // sent in the head
 };
 
 }  // namespace lineward::client

@@ -11,11 +11,11 @@
 namespace lineward::client {
 namespace {
 
-// Cutting a connection that holds less frees too little for what it costs its client.
+// Cutting a connection that holds less frees too little for the harm to its client.
 constexpr size_t kWorthCutting = 64 * 1024;
 constexpr std::chrono::milliseconds kLastChance{1000};
-// Where there is no room for one more, those that were idle for this part of listen.idleTimeout make room:
-// so many at once, as often as that, since all connections are looked at for it.
+// Over the connection limit, connections idle for this fraction (1/n) of listen.idleTimeout are closed, this
+// many at once. The interval is limited because each search visits all connections.
 constexpr int kLongIdle = 8;
 constexpr size_t kClosedAtOnce = 32;
 constexpr std::chrono::milliseconds kLookAgain{20};
@@ -77,13 +77,13 @@ bool ConnectionTable::close_longest_idle() {
   return count > 0;
 }
 
-// Counted each, told once in a while: a flood must not be one of log lines too.
+// Counted each, logged at powers of two: a flood must not become a flood of log lines.
 void ConnectionTable::turned_away(core::Overload why) {
   const uint64_t count = ++core::stats().overload[static_cast<size_t>(why)];
   core::limit_reached(why == core::Overload::connections ? core::Limit::connections
                       : why == core::Overload::address   ? core::Limit::connections_per_address
                                                          : core::Limit::open_files);
-  if ((count & (count - 1)) != 0) return;  // the first, the second, the fourth …
+  if ((count & (count - 1)) != 0) return;  // counts 1, 2, 4, 8 …
   log::write(log::Level::warn, "connection.refused",
              {{"limit", core::label(why)}, {"count", count}, {"open", uint64_t{caps_->total()}}});
 }
@@ -94,7 +94,7 @@ void ConnectionTable::adopt(MovedConnection moved) {
   keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(*stream), std::move(moved)));
 }
 
-// Its bytes were read here and are answered there; it stays counted until that worker has closed it.
+// This worker read its bytes, the other one answers; the caps count it until that worker has closed it.
 std::optional<MovedConnection> ConnectionTable::move_out(ClientConnection& connection) {
   auto moved = connection.move_away();
   if (!moved) {
@@ -130,11 +130,11 @@ size_t ConnectionTable::idle() const {
 }
 
 void ConnectionTable::make_room_now() {
-  make_room_later();  // what this turn adds has not been seen yet
+  make_room_later();  // bytes that this turn adds are checked at its end
   if (!std::exchange(made_room_, true)) make_room();
 }
 
-// What a client takes right now is no reason to cut it.
+// Bytes that a client is reading right now are no reason to cut it.
 void ConnectionTable::make_room() {
   auto full = [this] { return config::load_of(HeldBytes::total(), config_) >= config::Load::no_requests; };
   std::vector<std::pair<size_t, ClientConnection*>> slow;
@@ -147,7 +147,7 @@ void ConnectionTable::make_room() {
   std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [bytes, connection] : slow) {
     if (!full()) return;
-    if (connections_.count(connection) == 0) continue;  // it went with another
+    if (connections_.count(connection) == 0) continue;  // it was closed together with another one
     const uint64_t count = ++core::stats().overload[static_cast<size_t>(core::Overload::backlog)];
     core::limit_reached(core::Limit::buffered_bytes);
     if ((count & (count - 1)) == 0) {

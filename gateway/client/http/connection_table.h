@@ -1,8 +1,7 @@
-// The HTTP connections of one worker: which are taken and which are closed at once (listen.maxConnections and
-// its share of an address), which came from another worker, and which are cut where too much waits for
-// clients.
+// The HTTP connections of one worker. Admits or closes new ones (listen.maxConnections and its share of an
+// address), and takes connections from other workers. Cuts slow readers when too many bytes are pending.
 //
-// Owned by the HttpFront. A connection that is over is freed at the end of the turn.
+// Owned by the HttpFront. A closed connection is freed at the end of the turn.
 #pragma once
 
 #include <cstddef>
@@ -23,41 +22,40 @@ namespace lineward::client {
 
 class ConnectionTable {
  public:
-  // `caps` are shared by the tables of all workers. `handler` gets what the connections bring; it must call
-  // remove() for each that is closed.
+  // `caps` are shared by the tables of all workers. `handler` receives the connections' requests; it must
+  // call remove() for each closed connection.
   ConnectionTable(net::Loop& loop, const config::Listen& config, RequestHandler& handler,
                   std::shared_ptr<ConnectionCaps> caps);
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
-  // From the listener. One too many is closed at once, where no other has been idle for long: nothing is owed
-  // to it yet.
+  // Called by the listener. A connection over the limit is closed at once, unless another one has been idle
+  // for long and is closed for it.
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
-  // A connection was closed before it came here, for that reason.
+  // A connection was closed before it reached this table, for that reason.
   void turned_away(core::Overload why);
-  // One that another worker had accepted, and counted.
+  // Takes a connection that another worker had accepted and counted.
   void adopt(MovedConnection moved);
-  // From RequestHandler::belongs_elsewhere(): what goes to the other worker; it is none of these any more.
-  // Nothing: it stays, and either asks again when its answers are out or was cut.
+  // Called from RequestHandler::belongs_elsewhere(): the state for the other worker; the connection leaves
+  // this table. Empty: it stays, and asks again when its answers are written, or was cut.
   std::optional<MovedConnection> move_out(ClientConnection& connection);
   void remove(ClientConnection& connection);
 
   size_t size() const { return connections_.size(); }
-  // The most there were since this was asked last.
+  // The maximum since the last call.
   size_t take_most() { return std::exchange(most_, connections_.size()); }
-  // Bytes of answers that clients have not taken yet.
+  // Bytes of answers that clients have not read yet.
   size_t backlog() const;
-  // Those that may still bring a request.
+  // Connections that may still send a request.
   size_t idle() const;
 
-  // So much is held that requests are refused (listen.maxBufferedBytes): at the end of the turn, who takes
-  // least of its answers makes room for the others.
+  // So many bytes are held that requests are refused (listen.maxBufferedBytes): at the end of the turn, the
+  // slowest readers are cut.
   void make_room_later() { make_room_later_.schedule(); }
-  // The same at once, for the requests that come in this turn; once in a turn. The caller's own connection
-  // may be cut.
+  // The same at once, for the requests of this turn; once in a turn. The calling connection may be cut too.
   void make_room_now();
   // Idle connections are closed after one more answer or a second: their clients may have sent something
-  // before they could know.
+  // before they could see the close.
   void close_idle_soon();
   void close_all();
 

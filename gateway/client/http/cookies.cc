@@ -5,7 +5,7 @@
 namespace lineward::client {
 namespace {
 
-// `visit` gets each pair of a Cookie field without the blanks around it.
+// Calls `visit` with each pair of a Cookie field, trimmed.
 template <class Visit>
 void each_pair(std::string_view field, Visit&& visit) {
   while (!field.empty()) {

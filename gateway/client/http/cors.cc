@@ -6,11 +6,11 @@
 namespace lineward::client {
 namespace {
 
-// What clients of any revision send.
+// Request headers of clients of any revision.
 constexpr std::string_view kSent =
     "Accept, Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
     "Mcp-Session-Id, Prefer, X-API-Key, baggage, traceparent, tracestate, Lineward-Session";
-// What they must be able to read.
+// Response headers that clients must be able to read.
 constexpr std::string_view kExposed =
     "Mcp-Session-Id, WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, MCP-Protocol-Version, "
     "Lineward-Session";

@@ -1,5 +1,5 @@
-// What browsers want to hear before they let a page of another origin talk to us: for
-// `listen.allowedOrigins`, and nothing for anybody else (Fetch standard, "HTTP-CORS protocol"). Pure.
+// CORS headers for `listen.allowedOrigins`, and for no other origin (Fetch standard, "HTTP-CORS protocol").
+// Pure.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace lineward::client {
 
-// Adds to the head of an answer to `request` what its page may read. Nothing where an origin is named
-// already.
+// Adds the headers that let the page read the answer to `request`. Adds nothing if the answer already names
+// an origin.
 void add_cors(std::vector<http::OutHeader>& answer, const http::HeaderList& request,
               const config::Listen& listen);
 
 bool is_preflight(std::string_view method, const http::HeaderList& request, const config::Listen& listen);
-// The headers of the answer to a preflight request. `passes` knows further headers that a client may send.
+// The headers of the answer to a preflight request. `passes` accepts further request headers.
 std::vector<http::OutHeader> preflight_headers(const http::HeaderList& request,
                                                const std::function<bool(std::string_view)>& passes);
 
-// Of documents that are for everybody.
+// Headers of documents that need no authentication.
 std::vector<http::OutHeader> public_headers();
 
 }  // namespace lineward::client

@@ -14,7 +14,7 @@ core::HeaderFields headers_to_forward(const http::HeaderList& headers, const con
   for (const auto& header : headers.all()) {
     const bool repeats = mirrored == Mirrored::yes && core::repeats_message(header.name);
     if (!repeats && (!rules.passes(header.name) || http::named_by_connection(headers, header.name))) continue;
-    // Two credentials: the server could take the one that somebody in between did not check.
+    // With two Authorization fields, the server could use the one that a proxy in between did not check.
     if (!repeats && http::equals_ignoring_case(header.name, "Authorization") &&
         headers.count("Authorization") > 1) {
       continue;

@@ -1,4 +1,4 @@
-// What of a client's request head goes on with its message (behaviour.md 11). Pure.
+// Selects the headers of a client's request that are forwarded with its message (behaviour.md 11). Pure.
 #pragma once
 
 #include "config/forward_rules.h"
@@ -7,21 +7,22 @@
 
 namespace lineward::client {
 
-// Do the headers go on by which a modern client repeats its message (Mcp-Name, Mcp-Param-*)?
+// Are the headers forwarded that mirror a modern message (Mcp-Name, Mcp-Param-*)?
 enum class Mirrored : bool { no, yes };
 
-// What the rules pass and `Connection` does not name, without the cookie that names state; those that mirror
-// the message whatever `Connection` says.
+// The headers that the rules pass and `Connection` does not name, without the state cookie; mirrored headers
+// whatever `Connection` says.
 core::HeaderFields headers_to_forward(const http::HeaderList& headers, const config::ForwardRules& rules,
                                       Mirrored mirrored);
 
-// The same with the legacy revision that the head names, if it names one: where no session has a revision the
-// client's own goes on with each request.
+// The same with the legacy revision of the head, if it has one: without a session, the client's revision is
+// forwarded with each request.
 core::SharedFields with_revision(const http::HeaderList& headers, core::SharedFields fields);
 
-// A digest of these, but for what differs with each request (trace context). For comparing alone.
+// A digest of the forwarded headers, except those that differ with each request (trace context). Only for
+// comparison.
 size_t credentials_of(const core::HeaderFields& forwarded);
-// A digest of `Authorization` alone; 0: it does not go up.
+// A digest of `Authorization` alone; 0: it is not forwarded.
 size_t authorization_of(const core::HeaderFields& forwarded);
 
 }  // namespace lineward::client

@@ -1,7 +1,7 @@
-// What follows from a request's head, whatever its body says. Most clients repeat their heads byte by byte
-// (http::RequestHead::number), so a connection keeps it for as long as they do.
+// Facts that follow from a request's head alone. Most clients repeat their heads byte by byte
+// (http::RequestHead::number), so a connection keeps the facts while the head stays the same.
 //
-// Nothing of it may depend on what a reload changes, but for what goes by the number of the front's paths.
+// No fact may depend on what a reload changes, except those keyed by the number of the front's paths.
 #pragma once
 
 #include <chrono>
@@ -26,24 +26,24 @@ struct HeadFacts {
         wait(preferred_wait(head.headers)) {}
 
   uint64_t number = 0;       // of the head
-  bool fit_to_post = false;  // check_post_headers() has nothing to say against it
+  bool fit_to_post = false;  // check_post_headers() accepts it
   Accepts takes;
-  bool through_proxy = false;  // its connection says nothing of who asks
+  bool through_proxy = false;  // the connection does not identify the caller
   std::optional<std::chrono::milliseconds> wait;
 
-  // PeerRouter's: another replica passed this request. Its connection is no client's then. Of each request
-  // by itself: what tells it never stands in two heads.
+  // Set by PeerRouter: another replica forwarded this request, so the connection is not a client's. Set for
+  // each request separately: the mark never repeats in two heads.
   bool passed_by_peer = false;
 
-  // These are PathRouter's.
-  uint64_t paths = 0;                   // of which paths they are; 0: of none yet
-  const std::string* server = nullptr;  // the one that its path leads to; null: something else is asked for
+  // Set by PathRouter.
+  uint64_t paths = 0;                   // the number of the paths they are of; 0: none yet
+  const std::string* server = nullptr;  // at this path; null: not an MCP endpoint
   size_t worker = 0;                    // PathTable::owner_of
   struct Forwarded {
     Mirrored mirrored = Mirrored::no;
     core::SharedFields fields;
   };
-  std::optional<Forwarded> forwarded;  // what of the head goes on to `server`, as it was asked for last
+  std::optional<Forwarded> forwarded;  // headers forwarded to `server`, as computed last
 };
 
 }  // namespace lineward::client

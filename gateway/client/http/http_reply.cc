@@ -11,7 +11,7 @@ namespace lineward::client {
 namespace {
 
 constexpr uint64_t kBurst = 16;
-constexpr size_t kForget = 256;  // so many boundaries behind us before they are moved out
+constexpr size_t kForget = 256;  // boundaries below sent_ before they are erased
 constexpr std::chrono::milliseconds kStall{1000};
 
 }  // namespace
@@ -71,9 +71,9 @@ void HttpReply::piece(const std::string& event) {
   write_part(http::body_piece(event, options_.minor_version));
 }
 
-// What waits behind the message being written is capped; the message being written is not, so one of any
-// legal size always gets through. A burst is not slowness: over the cap, a client is too slow when it has
-// taken nothing for a while, or when a multiple of the cap has gathered.
+// The bytes behind the message being written are capped; that message is not, so one of any legal size gets
+// through. Over the cap, a client is too slow when it has read nothing for kStall, or when kBurst times the
+// cap is pending.
 bool HttpReply::too_slow() {
   auto behind = [&] {
     uint64_t sent = bytes_out_ - std::min<uint64_t>(bytes_out_, connection_->backlog());
@@ -118,7 +118,7 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
   piece(http::sse_event(message, event_id));
 }
 
-// Not from here: who sends is on the stack, and must not be told of its own end before it has done so.
+// Deferred: the sender is on the stack, and must not be notified of its own end before it returns.
 void HttpReply::give_up(mcp::EndReason why) {
   lost_ = why;
   cut_later_.schedule();
@@ -126,8 +126,8 @@ void HttpReply::give_up(mcp::EndReason why) {
 
 void HttpReply::finish_event(std::string message, int status, std::string_view event_id) {
   if (!connected() || finished_) return;
-  if (lost_) return cut();  // a stream in which something is missing must not look whole
-  // A status says more than an event that nobody may read any more.
+  if (lost_) return cut();  // a stream with missing messages must not look complete
+  // A status is more useful than an error event in a stream that has not begun.
   if (!head_sent_ && (options_.takes_json || status != 200)) {
     http::ResponseHead head = begin_head(status, "application/json");
     head.headers = std::move(options_.headers);
@@ -163,12 +163,13 @@ void HttpReply::on_beat(Beat beat) {
   if (!can_send()) return;
   if (!head_sent_) return open_with_beat();
   if (too_slow()) return;
-  // From an id on the end of the connection is no cancel by itself: a call that is soon over gets none.
+  // Once the client has an event id, a disconnect is not a cancel by itself: a call that ends soon gets no
+  // id.
   if (beat == Beat::first && std::exchange(may_prime_, false)) return prime();
   piece(http::sse_comment());
 }
 
-// A quiet stream begins with a comment; the priming event, where it can be resumed, comes with the next beat.
+// A quiet stream begins with a comment; the priming event of a resumable stream comes with the next beat.
 void HttpReply::open_with_beat() {
   start_events();
   may_prime_ = !options_.prime_id.empty();

@@ -1,8 +1,8 @@
-// One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the
-// first message, the head of a request that takes its time or a keep-alive on (2026-07-28 streamable HTTP,
-// "Receiving Messages").
+// An HTTP response as a reply stream: a JSON body when the answer comes first. It becomes server-sent events
+// with the first message, the head of a slow request, or a keep-alive (2026-07-28 streamable HTTP, "Receiving
+// Messages").
 //
-// Owned by an exchange (POST) or a session (GET). Its connection may go first
+// Owned by an exchange (POST) or a session (GET). Its connection may close first
 // (client/http/connection_reply.h).
 #pragma once
 
@@ -47,14 +47,14 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   // A stream that begins with a named event (HTTP+SSE).
   void announce(std::string_view event, std::string_view data);
   bool primed() const { return primed_; }
-  // An event was sent on it; where none was, what was answered, if anything, was plain JSON.
+  // An event was sent; otherwise the answer, if any, was plain JSON.
   bool streamed() const { return streamed_; }
-  // The session it would have announced never came to be.
+  // The session that it would have announced was not created.
   void refuse_session() override {
     options_.session_header.clear();
     options_.name_session = nullptr;
   }
-  // The exchange that it answers, for whoever is told that it is gone.
+  // The exchange that it answers, for the gone callback.
   core::ExchangeId exchange() const { return exchange_; }
   void set_exchange(core::ExchangeId id) { exchange_ = id; }
 
@@ -63,24 +63,24 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void start_events();
   void add_session(std::vector<http::OutHeader>& headers);
   void piece(const std::string& event);
-  // Of a stream, at whose end one may ask how far the client has read.
+  // Writes a part of a stream, and records its end in `boundaries_`.
   void write_part(std::string bytes);
   void open_with_beat();
   void prime();
   bool too_slow();
-  // Its connection is cut after what runs now.
+  // Cuts the connection after the current call stack.
   void give_up(mcp::EndReason why);
 
-  core::HeaderFields extra_;            // on a plain answer's head
-  std::optional<mcp::EndReason> lost_;  // given up, and why
+  core::HeaderFields extra_;            // on the head of a plain answer
+  std::optional<mcp::EndReason> lost_;  // the stream is abandoned, for this reason
   net::Deferred cut_later_;
   bool primed_ = false;
   bool streamed_ = false;
   bool may_prime_ = false;  // a beat opened it, and no event was sent since
-  uint64_t sent_ = 0;       // of what was written, what the kernel had when we last looked
+  uint64_t sent_ = 0;       // bytes that the kernel had taken at the last check
   std::chrono::milliseconds sent_at_{0};
   std::vector<uint64_t> boundaries_;  // where each message ends, counted as bytes_out()
-  size_t passed_ = 0;                 // so many of them are behind sent_
+  size_t passed_ = 0;                 // the number of them below sent_
   core::ExchangeId exchange_;
 };
 

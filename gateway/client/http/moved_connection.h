@@ -1,5 +1,5 @@
-// A client's connection between two workers: its socket, and what was read of the request that is another
-// worker's (docs/workers.md).
+// A client's connection on its way between two workers: its socket, and the bytes read of a request that
+// belongs to the other worker (docs/workers.md).
 #pragma once
 
 #include <unistd.h>
@@ -21,16 +21,16 @@ struct MovedConnection {
         peer(std::move(other.peer)),
         sharing(other.sharing) {}
   MovedConnection& operator=(MovedConnection&&) = delete;
-  // One that nobody took is over.
+  // Closes the socket unless a worker has taken it.
   ~MovedConnection() {
     if (socket >= 0) ::close(socket);
   }
   int take_socket() { return std::exchange(socket, -1); }
 
   int socket;
-  http::RequestParser parser;  // next() has said `head`
+  http::RequestParser parser;  // next() has returned `head`
   std::string peer;
-  Sharing sharing;  // of all its requests, wherever they were answered
+  Sharing sharing;  // covers all its requests, on any worker
 };
 
 }  // namespace lineward::client

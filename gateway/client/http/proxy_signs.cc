@@ -45,7 +45,7 @@ bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16
 }
 
 void Sharing::saw(const http::RequestHead& head) {
-  if (shared_ || head.number == seen_) return;  // the same bytes as before
+  if (shared_ || head.number == seen_) return;  // the same head as before
   seen_ = head.number;
   std::string caller;
   for (const char* name : {"Authorization", "User-Agent", "Host"}) {

@@ -1,5 +1,4 @@
-// What a connection shows of a proxy: that there is one, that there is none, and that several callers share
-// it. Pure.
+// Detects from a connection's requests whether there is a proxy, and whether several callers share it. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +10,29 @@
 
 namespace lineward::client {
 
-// The request says that a proxy passed it (Via, Forwarded, X-Forwarded-*, X-Real-IP).
+// The request shows that a proxy passed it (Via, Forwarded, X-Forwarded-*, X-Real-IP).
 bool through_proxy(const http::HeaderList& headers);
 
-// The client itself is at the other end: both ends are this machine's loopback, `Host` names this very
-// listener, and nothing names a proxy. Most proxies of a machine listen on another port, and pass that in
-// `Host` or name themselves. Of any other connection it is not known.
+// The peer is the client itself: both ends are this machine's loopback, `Host` names this very listener, and
+// no header names a proxy. Most local proxies listen on another port, and pass that in `Host` or name
+// themselves. False also means unknown.
 bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16_t local_port);
 
-// Proxies share connections among their clients without saying so. A connection counts as shared once two
-// requests on it cannot be one caller's; it stays so.
+// Proxies share connections among their clients without announcing it. A connection counts as shared once two
+// of its requests cannot be one caller's; it stays so.
 class Sharing {
  public:
-  // The head of each request of the connection.
+  // Must be called with the head of each request of the connection.
   void saw(const http::RequestHead& head);
-  // A session is opened on it: `by_client`, with an `initialize` of its own.
+  // A session is opened on it; `by_client`: by the client's own `initialize`.
   void opens(bool by_client);
-  // The client was told this name of the session that was opened last.
+  // The client was given this name of the session that was opened last.
   void named(std::string_view session);
   bool shared() const { return shared_; }
 
  private:
-  uint64_t seen_ = 0;   // the number of the head that was looked at last
-  size_t caller_ = 0;   // a digest of what tells callers apart; 0: none yet
+  uint64_t seen_ = 0;   // the number of the last head seen
+  size_t caller_ = 0;   // a digest of the caller's distinguishing headers; 0: none yet
   size_t session_ = 0;  // a digest of the session's name; 0: none yet
   bool opened_ = false;
   bool shared_ = false;

@@ -1,5 +1,5 @@
-// What a request is answered that is not served, and the names of the usual answers. Pure: nothing is written
-// here (client/endpoint/refusal_writer.h does that).
+// The answer to a refused request, and the usual ones by name. Pure: client/endpoint/refusal_writer.h writes
+// it.
 #pragma once
 
 #include <string>
@@ -12,30 +12,30 @@
 
 namespace lineward::client {
 
-// `code` is that of the JSON-RPC error in the body.
+// `code`: of the JSON-RPC error in the body.
 struct HttpRefusal {
   int status = 400;
   int code = -32600;
   std::string text;
-  std::string body;   // the whole body where it is not made from code and text
+  std::string body;   // the whole body, unless it is made from code and text
   std::string allow;  // for 405
   mcp::EndReason reason = mcp::EndReason::invalid_request;
   core::HeaderFields headers;
   bool told = false;        // policies know of it: they refused it
-  std::string by = {};      // the plugin that did, by its configured name
+  std::string by = {};      // the refusing plugin's configured name
   std::string method = {};  // of JSON-RPC, where it is known
 };
 
-// A request that somebody else was to answer, who did not; what its client gets instead.
+// A request that another party (a server or a replica) failed to answer, and what its client gets instead.
 struct UnansweredRequest {
   int status = 200;
-  int code = 0;  // of the JSON-RPC error; 0: none could be told
+  int code = 0;  // of the JSON-RPC error; 0: none could be sent
   mcp::EndReason reason = mcp::EndReason::internal;
   std::string_view why;
-  std::string_view method;  // of JSON-RPC; empty: it is not known
+  std::string_view method;  // of JSON-RPC; empty: unknown
 };
 
-// HTTP says all there is to say: the status is the code, too.
+// The HTTP status is the code of the error, too.
 HttpRefusal refused_with(int status, std::string text);
 HttpRefusal forbidden(std::string text);         // 403
 HttpRefusal not_found(std::string text);         // 404
@@ -44,7 +44,7 @@ HttpRefusal not_acceptable(std::string text);    // 406
 HttpRefusal too_large(std::string text);         // 413
 HttpRefusal unsupported_type(std::string text);  // 415
 HttpRefusal unavailable(std::string text);       // 503
-// 405; `allow` names the methods that are taken, as its header does.
+// 405; `allow`: the accepted methods, as in the header.
 HttpRefusal not_allowed(std::string allow, std::string text);
 
 // 400, with the code of a JSON-RPC error.
@@ -54,16 +54,16 @@ HttpRefusal invalid_params(std::string text);
 // A JSON-RPC error that has an HTTP status of its own.
 HttpRefusal rpc_error(int status, int code, std::string text);
 
-// The body is no JSON-RPC message.
+// The body is not a JSON-RPC message.
 HttpRefusal no_message(const mcp::MessageFault& fault);
 
-// A request that would open one session more than there may be: Lineward's own error, of which HTTP says
-// nothing.
+// A request that would exceed the session limit: Lineward's own error, which the HTTP specification does not
+// define.
 HttpRefusal too_many_sessions(const mcp::Message& request, const std::string& server);
-// One whose session could not be opened.
+// The request's session could not be opened.
 HttpRefusal without_session(const mcp::Message& request, const std::string& server);
 
-// A policy has refused it. `told`: those who count what was refused know of it already.
+// A policy has refused it. `told`: the policies that count refusals know of it already.
 enum class ToldPolicies : bool { no, yes };
 HttpRefusal denied(core::Denial denial, ToldPolicies told);
 

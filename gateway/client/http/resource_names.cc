@@ -15,7 +15,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// Scheme and authority in lower case, without the scheme's own port; empty when `url` is none.
+// Scheme and authority in lower case, without the scheme's default port; empty when `url` is invalid.
 std::string normal_origin(std::string_view url, size_t& length) {
   size_t scheme = url.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -63,7 +63,7 @@ std::string ResourceNames::challenge(std::string_view value, const ClientSide& c
   size_t end = value.find('"', begin);
   if (end == std::string_view::npos) return std::string(value);
   auto path = own_path(value.substr(begin, end - begin));
-  // Only what Lineward serves itself can be renamed.
+  // Only a document that Lineward itself serves can be renamed.
   std::string url;
   if (path && *path == std::string(kResourceMetadata) + path_ && !path_.empty()) {
     url = client.origin + std::string(kResourceMetadata) + client.endpoint;

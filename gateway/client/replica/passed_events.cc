@@ -9,7 +9,7 @@ namespace lineward::client {
 namespace {
 
 constexpr size_t kLongest = 64 * 1024;
-constexpr std::string_view kBlankLine = "\n\n";  // so ends each event that a Lineward writes
+constexpr std::string_view kBlankLine = "\n\n";  // ends each event that Lineward writes
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void PassedEvents::passed(std::string_view bytes) {
 }
 
 void PassedEvents::look(const http::SseEvent& event) {
-  // The answer has the call's id as the client wrote it.
+  // The answer carries the call's id as the client wrote it.
   if (event.data.find(raw_id_) == std::string::npos) return;
   const auto message = mcp::Message::parse(event.data);
   const bool tells =

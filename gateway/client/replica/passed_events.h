@@ -1,8 +1,8 @@
-// What of an event stream has been passed to a client that waits for the answer to one call: whether Lineward
-// can still say in it that no answer will come.
+// Follows an event stream that is passed to a client during one call. Decides whether Lineward can still
+// append an error in place of the answer.
 //
-// Owned by the PeerPass of that call. Keeps no more than one event of 64 KiB: of a longer one it is not known
-// what it was.
+// Owned by the PeerPass of that call. Keeps at most one event of 64 KiB; a longer event counts as possibly
+// the answer.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ class PassedEvents {
   explicit PassedEvents(std::string raw_id);
 
   void passed(std::string_view bytes);
-  // The stream stands between two events, none of them was the answer, and none named an id with which the
-  // client can ask for the rest (MCP 2025-11-25, transports, "Resumability and Redelivery").
+  // The stream is between two events, and none of them was the answer. None had an id from which the client
+  // can resume (MCP 2025-11-25, transports, "Resumability and Redelivery").
   bool wants_answer() const;
   size_t kept() const { return parser_.kept(); }
 
@@ -28,7 +28,7 @@ class PassedEvents {
 
   std::string raw_id_;
   http::SseParser parser_;
-  bool over_ = false;  // answered, resumable, or nobody knows
+  bool over_ = false;  // answered, resumable, or unknown
   std::string end_;    // the last two bytes
 };
 

@@ -1,8 +1,8 @@
-// Gives a client somebody else's response as it came: another replica's (client/replica/peer_pass.h), or that
-// of a server which keeps no sessions (client/replica/plain_pass.h). Whole, or its head, its body in pieces,
-// and its end.
+// Passes another party's response to a client unchanged: another replica's (client/replica/peer_pass.h), or
+// that of a server without sessions (client/replica/plain_pass.h). Either whole, or as head, body pieces and
+// end.
 //
-// Owned by the pass that it is for.
+// Owned by its pass.
 #pragma once
 
 #include <functional>
@@ -20,25 +20,25 @@ class PassedReply final : public ConnectionReply {
   PassedReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options)
       : ConnectionReply(loop, connection, std::move(options), nullptr) {}
 
-  // A response in one piece, with no header but these.
+  // A response in one piece, with exactly these headers.
   void whole(int status, std::vector<http::OutHeader> headers, std::string_view type,
              const std::string& body);
-  // Or one that is written as it comes.
+  // A response that is written in pieces.
   void head(int status, std::vector<http::OutHeader> headers, std::string_view type);
   void piece(std::string_view bytes);
   void end();
-  // An answer of our own in its place: a JSON-RPC message.
+  // Lineward's own answer instead: a JSON-RPC message.
   void answer(const std::string& message, int status);
-  // Breaks off.
+  // Cuts the connection before the answer's end.
   void cut() { cut_connection(); }
-  // Nothing was said yet: its connection waits for another answer, and this one says nothing more. False:
-  // the connection is gone, or something was said.
+  // Releases the connection for another answer if nothing was written yet; this reply writes nothing more
+  // then. False: the connection is closed, or something was written.
   bool release();
-  // What an answer of Lineward's says: these fields of the server as the client is told them, and what pages
-  // of other origins want to hear.
+  // Headers of Lineward's own answers: these fields of the server, rewritten for the client, and the CORS
+  // headers.
   std::vector<http::OutHeader> own_headers(const core::HeaderFields& fields) const;
 
-  // Its client's connection is still there.
+  // The client's connection is still open.
   bool has_client() const { return connected(); }
   bool above_high_watermark() { return has_backlog(); }
   void when_drained(std::function<void()> drained) { await_drain(std::move(drained)); }

@@ -14,13 +14,14 @@
 namespace lineward::client {
 namespace {
 
-// A body with a length up to this is passed with it; a larger one in chunks.
+// A body with a length up to this is passed in one piece; a larger one in chunks.
 constexpr uint64_t kShort = 64 * 1024;
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::chrono::milliseconds kNoteLimit{10000};
 constexpr int kPeerLost = mcp::row(mcp::EndReason::upstream_unreachable).code;
 
-// By these a replica knows whose request it is and what it means: no client says that they end here.
+// A replica relies on these headers for authentication and protocol; a client's `Connection` must not remove
+// them at this hop.
 bool is_for_us(std::string_view name) {
   static constexpr std::array<std::string_view, 7> kNames{
       "Authorization", "X-API-Key", "Accept", "Content-Type", "Last-Event-ID", "Cookie", "Origin"};
@@ -31,7 +32,7 @@ bool is_for_us(std::string_view name) {
                      [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
 }
 
-// RFC 9110 7.6.1, and what this hop's own writer says.
+// Hop-by-hop headers (RFC 9110 7.6.1), and those that this hop's own writer sets.
 bool of_the_hop(std::string_view name, const http::HeaderList& headers) {
   static constexpr std::array<std::string_view, 12> kNames{
       "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate",
@@ -72,7 +73,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPa
   reply_->on_gone([this](mcp::EndReason) { finish(); });
   held_.charge(plan_.caller);
   held_.set(plan_.request.body.size() + plan_.body.size());
-  // A long request may take longer to be sent.
+  // Only a short request is timed from here (is_kept_alive): a long one may take longer to send.
   if (plan_.is_kept_alive) watch_silence(Half::first);
   call_ = peers_->pass(plan_.peer, std::move(plan_.request), *this);
 }
@@ -112,8 +113,8 @@ void PeerPass::on_peer_head(const http::ResponseInfo& info) {
   watch_silence(Half::first);
 }
 
-// A replica whose machine is gone says nothing, not even that. Two times half of the limit: a machine that
-// slept finds one of them over when it wakes, and reads what has come before the other is.
+// A replica may hang without closing the connection. The limit runs in two halves: after the machine was
+// suspended one half has elapsed, and buffered bytes are read before the other half ends.
 void PeerPass::watch_silence(Half half) {
   if (plan_.quiet_limit.count() == 0) return;
   silence_.start(plan_.quiet_limit / 2, [this, half] {
@@ -126,14 +127,14 @@ void PeerPass::watch_silence(Half half) {
   });
 }
 
-// A call is told that its answer will not come, where its stream still takes that; else only the end of the
-// connection says so.
+// Sends the client of a call an error in place of the answer while the stream still permits that; otherwise
+// the connection is cut.
 void PeerPass::break_off(std::string_view why) {
   std::string text = fmt::format(
       "replica '{}', which holds this call, {} before it answered: it may have done what was asked",
       plan_.peer, why);
   const bool can_tell = events_ && events_->wants_answer();
-  // A session's stream that is lost is no request without an answer.
+  // The lost stream of a session is not a request without an answer.
   if (plan_.awaits_answer)
     tell_unanswered(status_, can_tell ? kPeerLost : 0, mcp::EndReason::upstream_unreachable, text);
   if (can_tell) {
@@ -195,9 +196,8 @@ void PeerPass::on_peer_complete() {
   finish();
 }
 
-// A session whose replica is gone is lost with it. 404 says so in the one way that clients understand: they
-// initialise anew. A request that the replica may have begun is not answered that way: it is not known
-// whether it had an effect.
+// A session is lost with its replica. Clients understand 404 and send a new `initialize`. A request that the
+// replica may have begun is not answered with 404, because it may have had an effect.
 void PeerPass::failed(Sent sent, const std::string& why) {
   const bool nothing_sent = sent == Sent::nothing;
   log::write(log::Level::warn, "peer.failed", {{"peer", plan_.peer}, {"why", why}, {"sent", !nothing_sent}});

@@ -1,7 +1,7 @@
-// One client request that another replica answers: it goes there whole, and what comes back goes to the
-// client as it comes, event streams too. A client that leaves closes it there.
+// A client request that another replica answers: it is forwarded whole, and the response is passed to the
+// client as it arrives, event streams too. When the client disconnects, the forwarded request is closed.
 //
-// Owned by the PeerRouter, which retires it at the end of the turn in which it is over.
+// Owned by the PeerRouter, which retires it at the end of the turn in which it ends.
 #pragma once
 
 #include <functional>
@@ -20,38 +20,37 @@
 namespace lineward::client {
 
 struct PeerPassPlan {
-  std::string peer;    // its name
+  std::string peer;    // the peer's name
   std::string server;  // for messages
-  std::string raw_id;  // of the JSON-RPC request; empty: it was none
-  // The answer, status 200, when the peer cannot be reached; empty: 404, session not found. And what it says.
+  std::string raw_id;  // of the JSON-RPC request; empty: not a request
+  // The answer, status 200, when the peer cannot be reached; empty: 404, session not found. And its text.
   std::string lost, lost_why;
-  // Instead of that answer: the peer has seen nothing of it, and the request can be served here. Called after
-  // the end, when the connection is free again. With `body`, which is kept until an answer begins.
+  // Replaces that answer when the peer received nothing and the request can be served here. Called after the
+  // end, when the connection is free again. `body` is kept until an answer begins.
   std::function<void(std::string body)> serve_here;
   std::string body;
-  // For those who keep records: it ends with that, its client's connection is still there.
+  // Called for the records when the request ends without an answer while its client is connected.
   std::function<void(UnansweredRequest)> unanswered;
-  bool awaits_answer = false;  // it is a message, and no stream of a session
+  bool awaits_answer = false;  // a message, not the stream of a session
   bool is_stream = false;      // a GET: it ends when the gateway drains
-  bool is_kept_alive = false;  // its answer begins with a keep-alive at the latest
-  // How long it may say nothing: keep-alives come more often. 0: for ever.
+  bool is_kept_alive = false;  // the answer begins at the latest with a keep-alive
+  // The maximum silence, longer than the keep-alive interval. 0: unlimited.
   std::chrono::milliseconds quiet_limit{0};
-  AccountPtr caller;  // whose share its body is of
+  AccountPtr caller;  // the body is charged to its account
   core::PeerRequest request;
 };
 
 class PeerPass final : private core::PeerListener {
  public:
   using Over = std::function<void(PeerPass& pass)>;
-  // `peers` must know the peer. `over` is called once, never from inside the
-  // constructor.
+  // `peers` must know the peer. `over` is called once, never from inside the constructor.
   PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPassPlan plan,
            std::unique_ptr<PassedReply> reply, Over over);
   ~PeerPass();
   PeerPass(const PeerPass&) = delete;
   PeerPass& operator=(const PeerPass&) = delete;
 
-  // The gateway stops: what has no end of its own ends now.
+  // The gateway stops: streams without an end of their own end now.
   void drain();
 
  private:
@@ -62,9 +61,9 @@ class PeerPass final : private core::PeerListener {
   void on_peer_unreached(const std::string& why) override { failed(Sent::nothing, why); }
   enum class Sent : bool { nothing, perhaps };
   void failed(Sent sent, const std::string& why);
-  // Its client is told that in place of an answer.
+  // Records that the client gets that in place of an answer.
   void tell_unanswered(int status, int code, mcp::EndReason reason, std::string_view why);
-  // What comes of its answer has begun, and does not come to its end.
+  // The peer's answer has begun and breaks off.
   void break_off(std::string_view why);
   void count_held();
   enum class Half : bool { first, second };
@@ -82,14 +81,14 @@ class PeerPass final : private core::PeerListener {
   int status_ = 0;  // of the peer's head; 0: none yet
   std::string type_;
   std::vector<http::OutHeader> headers_;
-  bool whole_ = false;  // it has a short body, which is passed in one piece
+  bool whole_ = false;  // the body is short and passed in one piece
   std::string body_;
   std::optional<PassedEvents> events_;  // of a call's answer
-  HeldBytes held_{Held::calls};         // of the request, until the peer has answered; then of the answer
+  HeldBytes held_{Held::calls};         // the request, until the peer has answered; then the answer
   bool paused_ = false;
 };
 
-// A request whose answer nobody needs. Owned likewise.
+// A request with an answer that is ignored. Owned likewise.
 class PeerNote final : private core::PeerListener {
  public:
   using Over = std::function<void(PeerNote& note)>;
@@ -117,7 +116,7 @@ class PeerNote final : private core::PeerListener {
   net::Timer limit_;
 };
 
-// The headers of a client's request that go to another replica: all but what concerns this hop.
+// The headers of a client's request that are forwarded to another replica: all but hop-by-hop headers.
 std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers);
 
 }  // namespace lineward::client

@@ -1,7 +1,7 @@
-// A GET or DELETE that is answered as its server answers it, which keeps no sessions (core/plain_hop.h): a
-// stream of events as it comes, anything else in one piece. A client that leaves closes it there.
+// A GET or DELETE that a server without sessions answers itself (core/plain_hop.h): an event stream as it
+// arrives, any other answer in one piece. When the client disconnects, the server's connection is closed.
 //
-// Owned by the SessionEndpoint, which retires it at the end of the turn in which it is over.
+// Owned by the SessionEndpoint, which retires it at the end of the turn in which it ends.
 #pragma once
 
 #include <functional>
@@ -24,11 +24,11 @@ class PlainPass final : public core::HopListener {
   PlainPass(const PlainPass&) = delete;
   PlainPass& operator=(const PlainPass&) = delete;
 
-  // False: the server cannot be asked this way.
+  // False: the server does not support plain requests.
   bool begin(core::ExchangeApi& exchanges, const std::string& server, core::HopRequest request);
-  // The gateway stops: a stream ends now, what was not answered is refused.
+  // The gateway stops: a stream ends now, an unanswered request is refused.
   void drain();
-  // It came to nothing: the connection is free for another answer.
+  // Ends without an answer: the connection is free for another one.
   void give_up();
 
  private:

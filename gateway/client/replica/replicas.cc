@@ -16,8 +16,8 @@ constexpr std::string_view kTied = "lwr1~";
 constexpr std::string_view kVersion = "session 1";
 constexpr size_t kMac = 16;
 constexpr size_t kPassedMac = 32;
-constexpr size_t kMaxClient = 100;  // of an address with its port, or of a word such as "unix"
-// Between the clocks of two replicas, and for a passed request on its way.
+constexpr size_t kMaxClient = 100;  // an address with its port, or a word such as "unix"
+// Allowed clock difference between two replicas, plus the transit time of a request.
 constexpr std::chrono::seconds kSkew{60};
 
 std::string number(uint64_t value, size_t size) {
@@ -27,7 +27,7 @@ std::string number(uint64_t value, size_t size) {
   return out;
 }
 
-// Takes parts off the front of a sealed text.
+// Reads fields from the front of a sealed text.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -75,12 +75,12 @@ std::string marked(std::string_view time, std::string_view method, std::string_v
   return joined_parts({"passed 1", time, method, target, digest(body)});
 }
 
-// The mark is a MAC over the request: what stands beside it is bound to that through it.
+// The mark is a MAC over the request; this text binds the client's address to the mark.
 std::string marked_for(std::string_view mark, std::string_view client) {
   return joined_parts({"passed for 1", mark, client});
 }
 
-// When it was made, as it says so; empty: that is no time, or too long ago.
+// The time in the mark; empty: invalid or too old.
 std::string_view fresh_time(std::string_view mark, Replicas::Time at) {
   const size_t dot = mark.find('.');
   if (dot == std::string_view::npos) return {};

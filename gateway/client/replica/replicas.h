@@ -1,11 +1,11 @@
-// Session ids where several replicas stand behind one address (docs/replicas.md), and the mark on a request
-// that a replica passes to another.
+// Session ids where several replicas share one address (docs/replicas.md), and the mark on a request that a
+// replica forwards to another.
 //
-// An id that begins with `lws1.` is sealed: it holds what any replica needs to go on with the session,
-// encrypted under the common key. One that reads `lwr1~NAME~ID~MAC` is tied: only the replica of that name
+// An id that begins with `lws1.` is sealed: it holds all that any replica needs to continue the session,
+// encrypted with the shared key. An id of the form `lwr1~NAME~ID~MAC` is tied: only the replica of that name
 // can serve it.
 //
-// Immutable and shared; a reload makes another.
+// Immutable and shared; a reload creates a new one.
 #pragma once
 
 #include <chrono>
@@ -23,48 +23,49 @@ class PeerApi;
 namespace lineward::client {
 
 inline constexpr std::string_view kPassedHeader = "Lineward-Passed";
-// Beside it: for whom it is passed. A header of its own, so that a replica of before it goes on by the mark.
+// Beside it: the client of the forwarded request. A separate header, so that older replicas still accept the
+// mark.
 inline constexpr std::string_view kPassedForHeader = "Lineward-Passed-For";
 
 class Replicas {
  public:
-  // Since 1970: all replicas need the same one.
+  // Since 1970: the replicas' clocks must agree.
   using Time = std::chrono::seconds;
   static Time now();
 
-  // The longest id that is made; a session that would need a longer one is tied to its replica.
+  // The longest id generated; a session that would need a longer one is tied to its replica.
   static constexpr size_t kMaxId = 2048;
 
   Replicas(std::shared_ptr<const SealKeys> keys, std::string name, std::chrono::seconds lifetime)
       : keys_(std::move(keys)), name_(std::move(name)), lifetime_(lifetime) {}
 
   struct Sealed {
-    std::string id;  // Lineward's own name of the session
+    std::string id;  // Lineward's own session id
     core::ScopeState state;
   };
-  // For that server and that principal alone; empty when it would be too long.
+  // Valid for that server and that principal only; empty when it would be too long.
   std::string sealed_id(const Sealed& session, std::string_view server, std::string_view principal,
                         Time issued) const;
-  // Without a name of our own it is `id` itself.
+  // Without a replica name it is `id` itself.
   std::string tied_id(std::string_view id) const;
-  // It looks like one; read() tells whether it is.
+  // Checks the form only; read() verifies it.
   static bool is_tied(std::string_view shown);
 
   struct Read {
     enum class Kind : uint8_t { none, here, sealed, elsewhere };
     Kind kind = Kind::none;
-    Sealed session;       // of `here`, its id alone
-    std::string replica;  // of `elsewhere`
+    Sealed session;       // for `here` only the id
+    std::string replica;  // for `elsewhere`
   };
-  // `none`: nobody could have made it for them, or its time is over.
+  // `none`: not made by a replica for this server and principal, or expired.
   Read read(std::string_view shown, std::string_view server, std::string_view principal, Time at) const;
 
-  // What tells a peer that this very request was passed by one of us; good for a minute.
+  // The mark that proves to a peer that a replica forwarded this very request; valid for a minute.
   std::string mark(std::string_view method, std::string_view target, std::string_view body, Time at) const;
   bool is_marked(std::string_view mark, std::string_view method, std::string_view target,
                  std::string_view body, Time at) const;
-  // What tells it from which address the client of the request with this mark came. And that address, which
-  // is empty where this is not what one of us wrote beside that mark.
+  // client_mark() encodes the client's address for the request with this mark. client_of() decodes it; empty
+  // where a replica did not write it beside that mark.
   std::string client_mark(std::string_view mark, std::string_view client) const;
   std::string_view client_of(std::string_view client_mark, std::string_view mark, Time at) const;
 
@@ -81,10 +82,10 @@ class Replicas {
   const std::chrono::seconds lifetime_;
 };
 
-// What makes this process one of several; a reload replaces it.
+// The links of a replica; a reload replaces them.
 struct ReplicaLinks {
-  std::shared_ptr<const Replicas> replicas;  // null: this process is alone
-  std::shared_ptr<core::PeerApi> peers;      // null: the others cannot be asked
+  std::shared_ptr<const Replicas> replicas;  // null: a single process
+  std::shared_ptr<core::PeerApi> peers;      // null: the other replicas cannot be reached
 };
 
 }  // namespace lineward::client

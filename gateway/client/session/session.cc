@@ -12,19 +12,19 @@ namespace {
 
 constexpr size_t kMaxWaiting = 256;
 constexpr size_t kMaxWaitingBytes = 1 << 20;
-// So many sessions of a caller are looked at for each newcomer, where all are there; so many callers at most.
+// Idle sessions searched per new session when all are in use; also the most callers searched.
 constexpr size_t kNewcomersALook = 64;
-constexpr size_t kMaxEventBytes = 8 << 20;  // of all its streams together; the newest event may be more
-constexpr size_t kMaxStreams = 128;         // of one session, those that ended a moment ago included
+constexpr size_t kMaxEventBytes = 8 << 20;  // of all its streams together, except the newest event
+constexpr size_t kMaxStreams = 128;         // of one session, including recently ended ones
 constexpr size_t kMaxAccepted = 4;          // credentials of one session
-constexpr size_t kMaxGetStreams = 32;       // of one session, before one that lost its connection goes
+constexpr size_t kMaxGetStreams = 32;       // of one session, before a disconnected one is removed
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
 }  // namespace
 
 SessionStream& Session::open(SessionStream::Gone gone) {
-  // Ended streams wait a while for a resume; a client that makes many gets the memory of the newest only.
+  // Ended streams wait a while for a resume; a client that opens many keeps only the newest.
   if (streams_.size() >= kMaxStreams && !lingering_.empty()) remove(*lingering_.begin());
   uint32_t number = next_stream_++;
   auto& slot = streams_[number];
@@ -47,7 +47,7 @@ void Session::charge(const AccountPtr& caller) {
   waiting_bytes_.charge(account_);
 }
 
-// What can be done without leaves a quarter of the share to what cannot.
+// Optional data may use three quarters of the share; the rest is for required data.
 bool Session::may_keep(size_t more) const {
   const uint64_t most = Account::limit_of_callers() / 4 * 3;
   if (account_ && most > 0 && account_->held_by_caller() + more > most) return false;
@@ -55,8 +55,8 @@ bool Session::may_keep(size_t more) const {
   return config::load_of(HeldBytes::total() + more, limits_) < config::Load::no_streams;
 }
 
-// The oldest streams lose their events first. Where there is no room at all the newest event goes as well:
-// its client may get it, but not twice.
+// The oldest streams lose their events first. Without any room the newest event goes as well: the client may
+// receive it, but cannot resume it.
 void Session::trim_events(SessionStream& newest) {
   auto too_much = [this] { return events_->held.mine() > kMaxEventBytes || !may_keep(0); };
   for (auto& [number, stream] : streams_) {
@@ -82,7 +82,8 @@ SessionStream& Session::open_post_stream(SessionStream::Gone gone) {
 }
 
 void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make) {
-  // Each message looks for one of them: who opens and loses them again and again can resume the newest.
+  // Each message searches these streams: a client that keeps opening and losing them can resume only the
+  // newest.
   if (get_streams_.size() >= kMaxGetStreams) {
     const auto lost = std::find_if(get_streams_.begin(), get_streams_.end(), [this](uint32_t number) {
       const SessionStream* stream = find_stream(number);
@@ -128,7 +129,7 @@ SessionStream* Session::resumable(std::string_view event_id, uint64_t& after) {
   return stream != nullptr && stream->can_resume(after) ? stream : nullptr;
 }
 
-// Its streams have numbers that no other replica's are likely to have: an event id of theirs resumes nothing
+// The stream numbers are unlikely to occur on another replica, so an event id from there resumes nothing
 // here.
 void Session::share(core::ScopeState state) {
   shared_ = std::move(state);
@@ -209,10 +210,9 @@ SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
   sweeper_.start(sweep_every(), [this] { sweep(); });
 }
 
-// A caller may have more than its share while there is room. Where there is none, one that has its share
-// makes room with its own. Else who has most gives one, so that nobody's go because another opens many; and
-// nobody with less loses one to a caller with more. What a caller has beyond its share goes though it has a
-// stream.
+// A caller may exceed its share while there is room. When the table is full, a caller at or above its share
+// loses a session of its own. Otherwise the caller with the most sessions loses one, never to a caller that
+// has more. Sessions beyond a caller's share may be removed even with a stream.
 bool SessionTable::make_room(const Account* caller) {
   if (sessions_.size() < limits_.max_sessions) return true;
   auto found = of_caller_.find(caller);
@@ -256,7 +256,7 @@ void SessionTable::count_out(Session& session) {
   }
 }
 
-// A name in a few is its own.
+// On average, every n-th id hashes to this worker.
 std::string SessionTable::new_id() const {
   std::string id = random_id();
   while (home_of(id) != self_)
@@ -284,14 +284,14 @@ SessionTable::Worth SessionTable::worth(const Session& session) {
 void SessionTable::forsake(Session& session) {
   session.forsaken = true;
   OfCaller& its = of_caller_.at(session.caller());
-  if (its.dispensable.size() > its.sessions.size()) its.dispensable.clear();  // some of it is no longer true
+  if (its.dispensable.size() > its.sessions.size()) its.dispensable.clear();  // discards outdated entries
   if (!its.dispensable.empty()) its.dispensable.emplace(worth(session), session.id);
 }
 
-// Of a caller the idle session of which least is lost: one that nobody ever named, else the one that was used
-// longest ago. All are looked at only now and then, since a client can ask for sessions as fast as it likes:
-// what is found then serves for as many newcomers as make up for it. Who was used meanwhile, or is gone, is
-// passed over; who became idle meanwhile is found by the next look.
+// The caller's idle session with the least value: one that was never named, else the least recently used. A
+// full search is rare, since a client can open sessions at any rate. Its results serve as many new sessions
+// as make up for the cost. Sessions that were used meanwhile or are gone are skipped; sessions that became
+// idle meanwhile are found by the next search.
 Session* SessionTable::dispensable(OfCaller& caller) {
   for (;;) {
     for (; !caller.dispensable.empty(); caller.dispensable.erase(caller.dispensable.begin())) {
@@ -316,7 +316,7 @@ Session* SessionTable::dispensable(OfCaller& caller) {
   }
 }
 
-// Of a caller that has more than its share the session without a call that was used longest ago.
+// The least recently used session without a call, of a caller above its share.
 Session* SessionTable::lent(OfCaller& caller) {
   Session* oldest = nullptr;
   for (const auto& [id, session] : caller.sessions) {
@@ -339,7 +339,7 @@ Session* SessionTable::find(const std::string& id) {
 void SessionTable::remove(const std::string& id) {
   auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
-  // Its streams may be on the stack right now: end them here, free them at the end of the turn.
+  // Its streams may be on the stack: they end here, and are freed at the end of the turn.
   std::unique_ptr<Session> ended = std::move(found->second);
   sessions_.erase(found);
   count_out(*ended);
@@ -392,7 +392,7 @@ SessionReply::~SessionReply() {
 void SessionReply::send(std::string message) {
   if (SessionStream* s = stream()) s->send(std::move(message));
 }
-// A stream that needs no more is gone from its session after this, and lives until the end of the turn.
+// A stream that needs no resume leaves its session here, and lives until the end of the turn.
 void SessionReply::finish(std::string message, int status) {
   SessionStream* s = stream();
   if (s == nullptr) return;

@@ -5,7 +5,7 @@ namespace {
 
 constexpr size_t kMaxEvents = 512;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr size_t kNode = 64;  // what an event costs beside its message
+constexpr size_t kNode = 64;  // cost of an event beside its message
 
 }  // namespace
 
@@ -26,7 +26,7 @@ SessionStream::~SessionStream() {
   forget_all();
 }
 
-// PLACE~STREAM-EVENT, or STREAM-EVENT. No place has a '~' in its name.
+// PLACE~STREAM-EVENT, or STREAM-EVENT. A place's name has no '~'.
 std::string SessionStream::event_id(uint64_t event) const {
   std::string id = std::to_string(number_) + "-" + std::to_string(event);
   return place_.empty() ? id : place_ + "~" + id;
@@ -45,11 +45,12 @@ void SessionStream::drain_told() {
 void SessionStream::end_transport() {
   if (!transport_) return;
   bytes_before_ += transport_->bytes_out();
-  drain_told();  // what comes now is kept for a resume, within bounds
+  drain_told();  // later messages are kept for a resume, within bounds
   loop_.retire(std::move(transport_));
 }
 
-// Keeps an event for a resume; the oldest go first. The newest one fits, unless its caller has its share.
+// Keeps an event for a resume; the oldest are dropped first. The newest one is kept unless its caller's share
+// is used up.
 uint64_t SessionStream::keep(const std::string& message) {
   bytes_ += message.size();
   events_.push_back({++last_event_, message});
@@ -74,7 +75,7 @@ void SessionStream::forget_all() {
 
 void SessionStream::transport_lost(mcp::EndReason why) {
   ids_sent_ = ids_sent_ || (transport_ && transport_->primed());
-  if (auto before = lost()) why = *before;  // since then messages are missing: nothing to resume
+  if (auto before = lost()) why = *before;  // later messages were lost: nothing to resume
   end_transport();
   if (finished_) return linger();
   if (ids_sent_ && why == mcp::EndReason::cancelled_client && window_length_.count() > 0) {
@@ -95,15 +96,15 @@ void SessionStream::linger() {
 
 bool SessionStream::can_resume(uint64_t after) const {
   if (after > last_event_) return false;
-  if (finished_ && after == last_event_) return false;  // it has ended and all of it was seen
-  // What comes next must still be there.
+  if (finished_ && after == last_event_) return false;  // it has ended and was read completely
+  // The next event must still be kept.
   return after == last_event_ || (!events_.empty() && events_.front().number <= after + 1);
 }
 
 void SessionStream::resume(uint64_t after, std::unique_ptr<HttpReply> transport) {
   window_.stop();
   if (transport_) {
-    // A second connection takes over; the first, half-dead one, must not report any more.
+    // A second connection takes over; the first, half-open one must not report its loss any more.
     transport_->forget();
     end_transport();
   }
@@ -128,12 +129,12 @@ bool SessionStream::send(std::string message) {
 
 void SessionStream::finish(std::string message, int status) {
   if (finished_) return;
-  if (lost()) return abandon();  // what came since is missing: there is nothing to resume
+  if (lost()) return abandon();  // later messages were lost: there is nothing to resume
   finished_ = true;
   gone_ = nullptr;
   bool resumable = ids_sent_ || (transport_ && (transport_->primed() || transport_->streamed()));
   if (!resumable && transport_) {
-    // A plain JSON answer: nothing of it can be asked for again.
+    // A plain JSON answer cannot be resumed.
     transport_->finish_event(std::move(message), status, event_id(last_event_ + 1));
     return over_(number_);
   }
@@ -146,13 +147,13 @@ void SessionStream::finish_empty() {
   if (finished_) return;
   if (lost()) return abandon();
   forget_all();
-  last_event_ = 0;  // nothing of it can be resumed
+  last_event_ = 0;  // makes the stream not resumable
   finish_behind_sent();
 }
 
 void SessionStream::finish_behind_sent() {
   if (finished_) return;
-  if (lost()) return abandon();  // what came since is missing: there is nothing to resume
+  if (lost()) return abandon();  // later messages were lost: there is nothing to resume
   finished_ = true;
   gone_ = nullptr;
   if (transport_) transport_->finish_empty();

@@ -14,7 +14,7 @@ class SseReply final : public core::ReplyStream {
   void send(std::string message) override {
     Session* session = sessions_.find(session_);
     if (session == nullptr) return;
-    // Such a session lives as long as its stream: one that takes nothing ends with it, after this turn.
+    // Such a session lives as long as its stream: a client that reads nothing loses both, after this turn.
     if (!session->to_stream(message)) lost_ = mcp::EndReason::client_too_slow;
     if (!lost_) bytes_ += message.size();
   }

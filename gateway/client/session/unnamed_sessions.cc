@@ -23,37 +23,37 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
     }
   }
   if (session.principal != core::kAnonymous) {
-    // Sessions end without a word to this table.
+    // Sessions end without a notification to this table.
     if (by_principal_.size() > 2 * sessions_.size() + 64)
       std::erase_if(by_principal_,
                     [this](const auto& entry) { return sessions_.find(entry.second) == nullptr; });
     its_before = std::exchange(by_principal_[key(session.principal, session.upstream)], session.id);
   } else if (connection == nullptr) {
-    let_go(session.id, Ends::when_idle);  // nothing will lead to it but its name
+    let_go(session.id, Ends::when_idle);  // only its id will lead to it
   }
   replaced(here_before);
   if (its_before != here_before) replaced(its_before);
 }
 
-// A connection or a principal leads to another one now: the other of the two may still lead to this one. A
-// proxy may share a connection among principals.
+// The connection or the principal leads to another session now; the other of the two may still lead to this
+// one. A proxy may share a connection among principals.
 void UnnamedSessions::replaced(const std::string& id) {
   Session* before = sessions_.find(id);
   if (before != nullptr && !before->on_connection && !is_of_principal(*before)) let_go(id, Ends::when_idle);
 }
 
 void UnnamedSessions::named(Session& session) {
-  // Streams that came without its name are another client's of the same principal.
+  // Streams opened without the id belong to another client of the same principal.
   if (!std::exchange(session.named, true) && !session.one_stream) session.end_get_streams();
   session.forsaken = false;
-  // An HTTP+SSE client always names it: where that transport is served no more it ends all the same.
+  // An HTTP+SSE client always names its session: when that transport is disabled, the session still ends.
   if (!session.one_stream) session.ends_when_idle = false;
 }
 
 namespace {
 
-// Who names its session always does: a request without a name is another client's. One that is found so is
-// in use.
+// A client that sends the id always does: a request without it is another client's. A session found this way
+// is in use.
 Session* unnamed(Session* session) {
   if (session == nullptr || session->named) return nullptr;
   session->forsaken = false;
@@ -91,7 +91,7 @@ void UnnamedSessions::forget(Connection connection, Ends ends) {
   }
 }
 
-// Its principal can still reach it, from whatever connection.
+// Its principal can still reach it, from any connection.
 bool UnnamedSessions::is_of_principal(const Session& session) const {
   auto newest = by_principal_.find(key(session.principal, session.upstream));
   return newest != by_principal_.end() && newest->second == session.id;
@@ -141,7 +141,7 @@ void UnnamedSessions::sweep() {
       end_later(session->id);
       continue;
     }
-    // Somebody came back to it after all: its time begins anew with the end of its calls.
+    // A client came back to it: its time starts again with the end of its calls.
     session->forsaken = false;
     unclaimed_.emplace_back(loop_.now() + patience_.unclaimed, session->id);
   }

@@ -1,16 +1,16 @@
-// Which session a legacy client means that names none (`sessions.missing: adopt`, docs/isolation.md): the one
-// that was opened last on its connection, for that server; else the one that its principal opened last.
-// Anonymous clients have their connection alone, and there what was opened with the same credentials. A proxy
-// that says nothing of itself may share one among its clients: once it shows, nothing is found by it
-// (client/http/proxy_signs.h).
+// Finds the session of a legacy client that names none (`sessions.missing: adopt`, docs/isolation.md). It is
+// the session last opened on its connection for that server, else the one last opened by its principal. An
+// anonymous client is found by its connection alone, and only with the credentials that opened the session. A
+// proxy may share a connection among clients without announcing it: once detected, the connection identifies
+// no session (client/http/proxy_signs.h).
 //
-// So that clients which never return an id leave nothing behind, a session that served requests without one
-// ends with what led to it, or when others have taken its place for all that did. One that served none may
-// still be named by its client, on whatever connection: most are at once, when their `initialize` was
-// answered. What was not named a moment after that is kept for a while, and its process is to be had for
-// others.
+// Clients that never return an id must leave nothing behind. A session that served requests without an id
+// ends with the connection or principal that led to it. It also ends when newer sessions have replaced it for
+// both. A session that served none may still be named by its client, on any connection; most are, right after
+// the answer to `initialize`. A session not named within a moment is kept for a while, and its process may be
+// reused.
 //
-// Owned by the SessionDirectory. Sessions are known by their ids here; they may end at any time.
+// Owned by the SessionDirectory. Sessions are referred to by id here; they may end at any time.
 #pragma once
 
 #include <chrono>
@@ -29,15 +29,15 @@ namespace lineward::client {
 
 class UnnamedSessions {
  public:
-  // So many that nobody named are kept.
+  // The number of kept sessions that no client named.
   static constexpr size_t kMaxForsaken = 256;
   struct Patience {
-    // So long at least a client has to name what was answered, before it is taken for one that never will.
+    // The minimum time in which a client can name its session before it is taken for gone.
     std::chrono::milliseconds unclaimed{2000};
-    std::chrono::milliseconds forsaken{60000};  // from then on
+    std::chrono::milliseconds forsaken{60000};  // after that
   };
 
-  // `end` ends a session; never called from inside.
+  // `end` ends a session; it is called from the loop, never synchronously.
   UnnamedSessions(net::Loop& loop, SessionTable& sessions, std::function<void(const std::string& id)> end)
       : UnnamedSessions(loop, sessions, std::move(end), Patience()) {}
   UnnamedSessions(net::Loop& loop, SessionTable& sessions, std::function<void(const std::string& id)> end,
@@ -46,17 +46,17 @@ class UnnamedSessions {
   UnnamedSessions(const UnnamedSessions&) = delete;
   UnnamedSessions& operator=(const UnnamedSessions&) = delete;
 
-  using Connection = const void*;  // a name only
-  // It was opened on this connection; null: on one that says nothing of who asks.
-  // `credentials`: a digest of what its client sent of its own that goes up to the server.
+  using Connection = const void*;  // used as a key only
+  // The session was opened on this connection; null: the connection does not identify the caller.
+  // `credentials`: a digest of the client's own headers that are forwarded to the server.
   void opened(Connection connection, Session& session, size_t credentials);
-  // Its client has named it: it is an ordinary one from here on, and that client's alone.
+  // Its client has sent the id: it is an ordinary session from now on, and only that client's.
   void named(Session& session);
-  // The one that is meant, or null.
+  // The session meant by the request, or null.
   Session* find(Connection connection, const std::string& principal, const std::string& server,
                 size_t credentials);
   void connection_gone(Connection connection) { forget(connection, Ends::at_once); }
-  // Several callers come on it: it leads to none of their sessions any more.
+  // Several callers share it: it identifies none of their sessions any more.
   void connection_shared(Connection connection) { forget(connection, Ends::when_idle); }
 
   size_t remembered() const {
@@ -69,7 +69,7 @@ class UnnamedSessions {
   }
   void replaced(const std::string& id);
   bool is_of_principal(const Session& session) const;
-  // Nothing leads to it any more but its name: it ends when its calls have, or with what they write.
+  // Only its id leads to it: it ends after its calls, or at once together with their output.
   enum class Ends : bool { when_idle, at_once };
   void forget(Connection connection, Ends ends);
   void let_go(const std::string& id, Ends ends);
@@ -86,10 +86,10 @@ class UnnamedSessions {
     std::string server, id;
     size_t credentials;
   };
-  using ByServer = std::vector<Opened>;  // the last one for each; a connection has few
+  using ByServer = std::vector<Opened>;  // the last session for each; a connection has few
   std::unordered_map<Connection, ByServer> by_connection_;
   std::unordered_map<std::string, std::string> by_principal_;                   // key() → id
-  using Until = std::deque<std::pair<std::chrono::milliseconds, std::string>>;  // until when; id
+  using Until = std::deque<std::pair<std::chrono::milliseconds, std::string>>;  // deadline; id
   Until unclaimed_, forsaken_;
   net::Timer timer_;
   net::Lifetime lifetime_;

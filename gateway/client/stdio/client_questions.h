@@ -1,4 +1,4 @@
-// What the client on stdio was asked and has not answered: when its input ends, no answer comes any more.
+// Requests sent to the client on stdio that it has not answered: when its input ends, they get no answer.
 //
 // Owned by the StdioFront.
 #pragma once
@@ -16,7 +16,8 @@ namespace lineward::client {
 
 class ClientQuestions {
  public:
-  // A line for the client that no request awaits. The id of the question in it, where no answer can come.
+  // Notes an unsolicited line for the client. Returns the id of the request in it if the client can no longer
+  // answer.
   std::optional<std::string> note(const std::string& line) {
     if (line.find("\"id\"") == std::string::npos) return std::nullopt;
     auto message = mcp::Message::parse(line, json::kDepthCeiling);
@@ -31,12 +32,12 @@ class ClientQuestions {
     const std::string id = mcp::canonical_id(raw_id);
     std::erase_if(ids_, [&](const std::string& one) { return mcp::canonical_id(one) == id; });
   }
-  // The input has ended: the ids of those that are open.
+  // The input has ended: returns the ids of the open requests.
   std::vector<std::string> end() {
     over_ = true;
     return std::exchange(ids_, {});
   }
-  // What their server is answered.
+  // The answer that the server gets instead.
   static std::optional<mcp::Message> refusal(std::string_view raw_id) {
     auto message = mcp::Message::parse(
         mcp::error_message(raw_id, mcp::kInternalError, "the client has ended its input and cannot answer"));

@@ -1,5 +1,5 @@
-// Lines of a client out of a byte stream, split at any byte. A line over the limit is told once, with its
-// beginning, and thrown away to its end; the next one is read as if nothing had been. Pure.
+// Splits a client's byte stream into lines, at any byte. A line over the limit is reported once, with its
+// beginning, and discarded to its end; the next line is read normally. Pure.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class LineReader {
   explicit LineReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // on_line(std::string) for each complete line, without its end ("\n" or "\r\n");
-  // too_long(std::string_view). For at most so many lines: what is left of `bytes` is returned.
+  // too_long(std::string_view). Reads at most `lines` lines: the rest of `bytes` is returned.
   template <class OnLine, class TooLong>
   std::string_view feed(std::string_view bytes, OnLine&& on_line, TooLong&& too_long,
                         size_t lines = SIZE_MAX) {
@@ -44,7 +44,7 @@ class LineReader {
     }
     return bytes;
   }
-  // A last line without an end; it is forgotten.
+  // Takes a last line without an end.
   std::string take_partial() {
     held_.set(0);
     return std::exchange(partial_, {});

@@ -25,14 +25,14 @@ using mcp::Method;
 constexpr std::string_view kPrincipal = "anonymous";
 constexpr size_t kMaxHeld = 1024;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-// Lines that are taken in one turn of the loop; the rest comes in the next one.
+// Lines read in one turn of the loop; the rest is read in the next one.
 constexpr size_t kLinesPerTurn = 256;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-// An id that may be repeated in an answer.
+// An id that may be echoed in an answer.
 bool is_id(std::string_view raw) {
   return !raw.empty() &&
          (raw.front() == '"' || raw.front() == '-' || (raw.front() >= '0' && raw.front() <= '9'));
@@ -72,7 +72,7 @@ void StdioFront::close_all() {
   leave(EndReason::cancelled_client);
 }
 
-// ---- what comes in ----
+// ---- input ----
 
 void StdioFront::on_data(std::string_view bytes) {
   const std::string_view rest = lines_.feed(
@@ -88,7 +88,7 @@ void StdioFront::on_drained() {
   if (!gone_ && !input_ended_) streams_->start_reading();
 }
 
-// The end of the input, of a pipe as of a file: what was asked in it is answered first.
+// End of the input, a pipe or a file: requests already read are answered first.
 void StdioFront::on_end(int error) {
   if (error != 0) return leave_soon(EndReason::cancelled_client);
   take_line(lines_.take_partial());
@@ -101,7 +101,7 @@ void StdioFront::on_end(int error) {
 void StdioFront::line(std::string message, Kind kind) {
   auto unanswered = kind == Kind::unasked_for ? questions_.note(message) : std::nullopt;
   writer_.write(std::move(message), kind);
-  // Not now: its server's call is on the stack.
+  // Deferred: the server's call is on the stack.
   if (unanswered)
     loop_.defer(lifetime_, [this, id = std::move(*unanswered)] {
       if (!gone_) answer_in_place(ClientQuestions::refusal(id));
@@ -109,7 +109,7 @@ void StdioFront::line(std::string message, Kind kind) {
 }
 
 void StdioFront::take_line(std::string text) {
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());  // it means nothing
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());  // has no meaning
   if (gone_ || is_blank(text)) return;
   auto parsed = mcp::Message::parse(std::move(text), static_cast<int>(config_.max_depth));
   if (!parsed) return take_fault(parsed.error());
@@ -129,8 +129,8 @@ void StdioFront::too_long(std::string_view beginning) {
 void StdioFront::take_fault(const mcp::MessageFault& fault) {
   Session* open = session();
   std::vector<std::string> elements;
-  // 2025-03-26 alone has batches; each answer may go out by itself. Whether it is that says the answer to an
-  // `initialize` under way.
+  // Only 2025-03-26 has batches; each answer may be sent alone. The answer to a pending `initialize` decides
+  // the revision.
   bool batch = fault.kind == mcp::MessageFault::Kind::batch;
   if (batch && holds() && has_room(fault.bytes.size())) return keep(fault.bytes);
   if (batch && open != nullptr && open->revision == mcp::kWithBatches)
@@ -144,7 +144,7 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
     take_line(std::move(element));
 }
 
-// A legacy client may write on before its `initialize` is answered; nothing of that means anything yet.
+// A legacy client may write before its `initialize` is answered; these messages cannot be interpreted yet.
 bool StdioFront::hold(mcp::Message& message) {
   if (!holds() || message.has(Field::meta_protocol_version)) return false;
   if (message.method() == "notifications/cancelled" && named_by(message) != nullptr) {
@@ -202,7 +202,7 @@ core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
   arrival.from->sees_status = false;
   arrival.from->bytes_in = message.bytes().size() + 1;
   if (era == Era::legacy) arrival.from->session = session_id_;
-  if (era == Era::modern) arrival.from->affinity = kPrincipal;  // one client, for as long as it is there
+  if (era == Era::modern) arrival.from->affinity = kPrincipal;  // one client, for the life of the process
   return arrival;
 }
 
@@ -227,7 +227,7 @@ void StdioFront::request(mcp::Message message) {
   if (auto started = running_.find(serial); started != running_.end()) started->second.exchange = id;
 }
 
-// What the request is, or nothing after it was refused.
+// The context of the request; empty after a refusal.
 std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
   std::string_view raw_id = message.raw(Field::id);
   if (message.has(Field::meta_protocol_version)) {
@@ -262,7 +262,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
     arrival.from->revision = open->revision;
     return arrival;
   }
-  if (message.method() == "ping") {  // legacy clients may, before anything else
+  if (message.method() == "ping") {  // legacy clients may send it before `initialize`
     line(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id), Kind::awaited);
   } else {
     refuse(raw_id, mcp::kInvalidRequest,
@@ -280,7 +280,7 @@ void StdioFront::answer(mcp::Message message) {
   exchanges_.answered(session_id_, std::move(arrival.message), core::AnswerCame::here);
 }
 
-// A client may answer nothing before its session is open, and no policy has to judge what Lineward says.
+// A client cannot answer before its session is open, and policies do not judge Lineward's own messages.
 void StdioFront::answer_in_place(std::optional<mcp::Message> answer) {
   if (answer && session() != nullptr)
     exchanges_.answered(session_id_, std::move(*answer), core::AnswerCame::here);
@@ -300,7 +300,7 @@ void StdioFront::notification(mcp::Message message) {
   exchanges_.notified(std::move(arrival));
 }
 
-// On a shared pipe an id names one request, whatever the era; a cancel need not say which (2026-07-28
+// On a shared pipe an id names one request in either era; a cancel need not name the era (2026-07-28
 // cancellation).
 const StdioFront::Running* StdioFront::named_by(const mcp::Message& cancel) const {
   if (!cancel.has(Field::params_request_id)) return nullptr;
@@ -352,7 +352,7 @@ void StdioFront::dropped(std::string_view kind) {
   log::write(log::Level::debug, "client.dropped", {{"kind", std::string(kind)}, {"remote", "stdio"}});
 }
 
-// ---- ends ----
+// ---- end ----
 
 void StdioFront::reply_over(uint64_t serial) {
   auto found = running_.find(serial);
@@ -364,14 +364,14 @@ void StdioFront::reply_over(uint64_t serial) {
   running_.erase(found);
   if (opening_ == serial) {
     opening_ = 0;
-    release_due_ = true;  // what is read before that must not overtake what was held
-    // A session that failed to open ends at the end of this turn, before this.
+    release_due_ = true;  // lines read before that must not overtake the held ones
+    // A session that failed to open ends at the end of this turn, before this callback.
     loop_.defer(lifetime_, [this] { release_held(); });
   }
   leave_when_done();
 }
 
-// All that the input had has been taken, and what was asked in it is answered.
+// The whole input was read, and its requests are answered.
 void StdioFront::leave_when_done() {
   const auto is_done = [this] {
     return input_ended_ && !holds() && held_.empty() && running_.size() == listens_;
@@ -382,7 +382,7 @@ void StdioFront::leave_when_done() {
   });
 }
 
-// Not now: an exchange may be on the stack.
+// Deferred: an exchange may be on the stack.
 void StdioFront::leave_soon(EndReason why) {
   loop_.defer(lifetime_, [this, why] { leave(why); });
 }

@@ -1,9 +1,10 @@
 // Lineward as the stdio server of one client: JSON-RPC messages as lines on stdin and stdout, both eras on
-// one pipe (behaviour.md 1 by the body alone; 2026-07-28 and 2024-11-05 … 2025-11-25 stdio transports).
+// one pipe. See behaviour.md 1, by the body alone, and the stdio transports of 2026-07-28 and 2024-11-05 …
+// 2025-11-25.
 //
-// A legacy client is one session, from its `initialize` to its end. Requests of many ids run at once; answers
-// go out as they come. The end of stdin says that there are no more requests: those that were read are
-// answered first. An stdout without a reader ends everything that the client has begun.
+// A legacy client is one session, from its `initialize` to its end. Requests run concurrently; answers are
+// written as they arrive. The end of stdin means that no more requests follow: those already read are
+// answered first. When stdout has no reader, all that the client has begun ends.
 #pragma once
 
 #include <deque>
@@ -31,7 +32,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   // The client is gone and its calls have ended. `why`: cancelled_client, or client_too_slow.
   using Left = std::function<void(mcp::EndReason why)>;
 
-  // `server`: the one that every request goes to. `in` and `out` as in net/std_streams.h.
+  // `server`: the target of every request. `in` and `out` as in net/std_streams.h.
   StdioFront(net::Loop& loop, const config::Listen& config, std::string server, core::ExchangeApi& exchanges,
              Left left, int in = 0, int out = 1);
   ~StdioFront() override;
@@ -49,7 +50,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   struct Running {
     std::string canonical_id;
     core::ExchangeId exchange;
-    bool listens = false;  // until its client ends it
+    bool listens = false;  // a subscription: runs until its client ends it
   };
 
   // net::StreamOwner
@@ -69,7 +70,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void too_long(std::string_view beginning);
   void take_fault(const mcp::MessageFault& fault);
   void take(mcp::Message message);
-  // What a legacy client sends now waits its turn.
+  // Further messages of a legacy client are held back.
   bool holds() const { return opening_ != 0 || release_due_; }
   bool hold(mcp::Message& message);
   bool has_room(size_t bytes) const;
@@ -78,9 +79,10 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void request(mcp::Message message);
   void notification(mcp::Message message);
   void answer(mcp::Message message);
-  // Instead of one that is no message; nothing: it was none, or nobody knows of what.
+  // Answers a server's request in the client's place, when the client's answer is invalid; empty: there is no
+  // request to answer.
   void answer_in_place(std::optional<mcp::Message> answer);
-  // The call that a cancel names; null: none that is under way.
+  // The call that a cancel names; null: none in flight.
   const Running* named_by(const mcp::Message& cancel) const;
   std::optional<core::Arrival> admit(mcp::Message& message);
   void refuse(std::string_view raw_id, int code, std::string_view text);
@@ -104,16 +106,16 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::unique_ptr<net::StdStreams> streams_;
   StdioWriter writer_;
   LineReader lines_;
-  std::string session_id_;        // of the legacy session, once there was an `initialize`
-  uint64_t opening_ = 0;          // the serial of an `initialize` under way; 0: none
-  std::deque<std::string> held_;  // what a legacy client sent behind it, a message or a batch each
+  std::string session_id_;        // of the legacy session, after an `initialize`
+  uint64_t opening_ = 0;          // the serial of a pending `initialize`; 0: none
+  std::deque<std::string> held_;  // later messages of a legacy client, a message or a batch each
   HeldCount held_bytes_{Held::queues};
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
   size_t listens_ = 0;                               // of these
   std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
   ClientQuestions questions_;
-  bool release_due_ = false;  // it was answered; what is held goes on at the end of this turn
+  bool release_due_ = false;  // `initialize` was answered; held messages continue at the end of this turn
   bool draining_ = false;
   bool input_ended_ = false;
   bool gone_ = false;

@@ -13,8 +13,8 @@ void StdioReply::send(std::string message) {
   lines_.line(std::move(message), StdioLines::Kind::unasked_for);
 }
 
-// A subscription that is over in order: first its result, then the cancel that 2026-07-28 wants from a server
-// which tears one down. SDK clients read the other order as a lost stream.
+// A subscription that ends in order: first its result, then the cancel that 2026-07-28 requires from a server
+// that ends one. SDK clients take the reverse order for a lost stream.
 void StdioReply::finish(std::string message, int) {
   if (!can_send()) return over();
   bytes_out_ += message.size() + 1;

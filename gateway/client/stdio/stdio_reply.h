@@ -1,5 +1,5 @@
-// The answer to one request of the client on stdio: lines among those of all other requests (2026-07-28
-// stdio, "Receiving Messages"). Has no status and cannot be cut alone.
+// The answer to one request of the client on stdio: lines interleaved with those of other requests
+// (2026-07-28 stdio, "Receiving Messages"). Has no status and cannot be cut alone.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace lineward::client {
 
-// Where the lines go; outlives every reply.
+// The sink of the lines; outlives every reply.
 class StdioLines {
  public:
-  // Answers are awaited, and as many may wait as there were requests. What nobody asked for may come without
-  // end.
+  // Answers are awaited, and bounded by the number of requests. Unsolicited messages are not bounded.
   enum class Kind : bool { unasked_for, awaited };
   virtual void line(std::string message, Kind kind) = 0;
   virtual bool gone() const = 0;
-  // So much waits that who can should hold back; and once nothing waits, `drained` is called for that
+  // Above the high watermark: senders should pause; once nothing is pending, `drained` is called for that
   // request.
   virtual bool above_high_watermark() = 0;
   virtual void when_drained(uint64_t serial, std::function<void()> drained) = 0;
-  // The request with this serial number has its end.
+  // The request with this serial number has ended.
   virtual void reply_over(uint64_t serial) = 0;
 
  protected:
@@ -31,7 +30,7 @@ class StdioLines {
 
 class StdioReply final : public core::ReplyStream {
  public:
-  // A subscriptions/listen of 2026-07-28 is torn down by a message of its own.
+  // The end of a 2026-07-28 subscriptions/listen is a message of its own.
   enum class Of : bool { call, listen };
   // `raw_id`: of the request.
   StdioReply(StdioLines& lines, uint64_t serial, std::string raw_id, Of of)

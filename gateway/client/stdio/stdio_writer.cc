@@ -7,7 +7,7 @@
 namespace lineward::client {
 namespace {
 
-// From this part of the cap on, servers that can be are held back.
+// Above this fraction (1/n) of the cap, servers are paused where possible.
 constexpr uint64_t kHighWatermark = 4;
 
 }  // namespace
@@ -29,7 +29,7 @@ void StdioWriter::write(std::string message, StdioLines::Kind kind) {
   if (streams_.backlog() > cap) watch_reader();
 }
 
-// Forgets what the kernel has. The message being written may be of any size and is not counted.
+// Drops pieces that the kernel has taken. The message being written may be of any size and is not counted.
 void StdioWriter::settle() {
   uint64_t sent = written_ - std::min<uint64_t>(written_, streams_.backlog());
   while (!pieces_.empty() && pieces_.front().end <= sent) {
@@ -40,7 +40,7 @@ void StdioWriter::settle() {
   unasked_for_ -= std::exchange(pieces_.front().unasked_for, 0);
 }
 
-// All calls share this pipe, so a client that takes nothing gets more time than one HTTP stream.
+// All calls share this pipe, so a slow client gets more time than on one HTTP stream.
 void StdioWriter::watch_reader() {
   if (stall_.running()) return;
   sent_ = written_ - streams_.backlog();
