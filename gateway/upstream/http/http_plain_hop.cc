@@ -9,7 +9,7 @@
 namespace lineward::upstream {
 namespace {
 
-// Of what is no stream of events. More than an error's text is nothing that this is for.
+// Maximum body, unless it is an event stream: room for an error's text.
 constexpr size_t kMaxBody = 64 * 1024;
 
 bool is_events(std::string_view type) {
@@ -68,7 +68,7 @@ void HttpPlainHop::failed(int status, const std::string& why) {
   tell(status, why);
 }
 
-// As an answer, in place of what came of another.
+// Reports a failure as an answer.
 void HttpPlainHop::tell(int status, const std::string& why) {
   if (streams_) return listener_.on_hop_end(why);
   listener_.on_hop_head(status, "application/json", {});
