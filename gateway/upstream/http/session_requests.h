@@ -56,7 +56,8 @@ class SessionRequests {
   // Answers may arrive on this stream of the session instead of in their response.
   void answers_come_on(const ServerStream& stream) { stream_ = &stream; }
 
-  // These functions never call back before they return.
+  // The following functions never call back before they return.
+
   // The handshake, within timeouts.startup. `opened`: its response has begun; not over HTTP+SSE.
   void initialize(std::string_view params, Opened opened, Answered answered);
   // Any other request, with the limit of own_limits.h. It is cancelled like a client's when the limit
