@@ -407,8 +407,8 @@ void Exchange::deadline(const CallClock::Due& due) {
       if (due.phase == core::CallPhase::no_share) {
         core::limit_reached(core::Limit::principal_share);
         text = fmt::format(
-            "this caller has its share of the processes of {} ({} of instances: {}, listen.principalShare), "
-            "another caller waits for the rest, and none of its own was free within {} ms (lineward {})",
+            "this caller uses its share of {} ({} of instances: {}, listen.principalShare): none of these "
+            "processes became free within {} ms (lineward {})",
             server_->name, Account::share_of(server_->instances), server_->instances, due.limit.count(),
             due.option);
       } else {

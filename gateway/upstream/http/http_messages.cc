@@ -158,7 +158,7 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
   std::string_view coding = info.headers.get("Content-Encoding");
   if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates()) {
-    return fail(EndReason::upstream_protocol, "sent a response in a coding that nobody asked for");
+    return fail(EndReason::upstream_protocol, "sent a response in a content coding that was not requested");
   }
   json_ = media_type_is(type, "application/json");
   html_ = media_type_is(type, "text/html");

@@ -81,7 +81,7 @@ void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
   if (refused && !personal_) return failed(502, server_ + " refused Lineward's own credentials");
   std::string_view coding = info.headers.get("Content-Encoding");
   if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates())
-    return failed(502, server_ + " sent a response in a coding that nobody asked for");
+    return failed(502, server_ + " sent a response in a content coding that was not requested");
   std::string type(info.headers.get("Content-Type"));
   streams_ = info.status == 200 && is_events(type);
   if (streams_) {
