@@ -47,7 +47,7 @@ class ProcessRoom {
   // May this group start a process now, for that caller (null: unknown)? If not, one process is ended to make
   // room, one per request.
   Room take(const InstanceGroup& asking, const Account* whose);
-  // May it take a spare, of which there is one? The spare then counts for its caller.
+  // May it take a spare? The spare then counts for its caller. False if there is none.
   bool take_spare(const InstanceGroup& asking, const Account* whose);
   // How many spares may be started.
   size_t for_spares() const;
