@@ -1,6 +1,5 @@
-// How long an answer of a server may be where it has to be gone through item by item: a few milliseconds of
-// the loop for each MiB (mcpServers.*.limits.maxListBytes). What is only passed on may be as long as
-// limits.maxMessageBytes.
+// Upper bounds for answers that Lineward parses item by item, at a few milliseconds of the loop per MiB
+// (mcpServers.*.limits.maxListBytes). Answers that are only forwarded are bounded by limits.maxMessageBytes.
 #pragma once
 
 #include <optional>
@@ -12,10 +11,10 @@
 
 namespace lineward::core {
 
-// Of any server's answer to such a request; nothing: it is short enough. Lists are gone through by plugins
-// and by who translates them, what a client is asked by who asks it.
+// For any server's answer to a request of this method; nullopt: it is short enough. Plugins and protocol
+// translation walk lists. Input requests are walked to send them to the client.
 std::optional<Failure> too_long(const config::Server& server, mcp::Method method, const mcp::Message& answer);
-// Where several servers are one: content, which is searched for URIs. Its long texts do not count.
+// For aggregates: content that is searched for URIs. Its long texts do not count.
 std::optional<Failure> content_too_long(const config::Server& server, const mcp::Message& answer);
 
 }  // namespace lineward::core

@@ -1,6 +1,6 @@
-// One client's request from its admission to the last that is told of it: who asks, by which way, for what.
-// Made once, shared by whoever has to do with the request (exchange, policies, parked calls, calls of one
-// server among many), and changed by nobody. The message itself is not in it: that one changes on its way.
+// A client request from its admission to its last event: caller, transport and target. Created once, shared
+// (exchange, policies, parked calls, member calls of an aggregate) and immutable after admitted(). It does
+// not contain the message, which plugins may change.
 #pragma once
 
 #include <chrono>
@@ -19,39 +19,39 @@
 namespace lineward::core {
 
 struct ClientRequest {
-  std::string upstream;  // name of the server that its client addressed, or the path of many as one
+  std::string upstream;  // name of the addressed server, or the path of an aggregate
   mcp::Method method = mcp::Method::other;
   mcp::Era era = mcp::Era::modern;
   std::string revision;
-  std::string session;  // a legacy client's
+  std::string session;  // of a legacy client
   std::string principal;
-  std::string affinity;                           // as in Scope
-  std::string peer;                               // "127.0.0.1:51234"
-  bool own_connection = false;                    // `peer` is one client's, as far as its head says
-  std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N or its message
+  std::string affinity;         // as in Scope
+  std::string peer;             // "127.0.0.1:51234"
+  bool own_connection = false;  // `peer` is the connection of this client, judging by the head
+  std::optional<std::chrono::milliseconds> wait;  // requested by the client: Prefer: wait=N or _meta
   uint64_t bytes_in = 0;
   mcp::Wire wire = mcp::Wire::http;
   bool sees_status = true;   // as in CallRequest
-  size_t authorization = 0;  // a digest of the credentials that go up to its server; 0: none do
-  CallerPtr caller;          // null: nobody asked who it is
-  AccountPtr account;        // whose share what it makes us hold is of; null: nobody's
-  HeaderFields seen;         // what plugins want to see of the request's head, names in lower case
+  size_t authorization = 0;  // digest of the credentials that are forwarded to the server; 0: none
+  CallerPtr caller;          // null: not authenticated
+  AccountPtr account;        // charged for the memory that this request holds; null: none
+  HeaderFields seen;         // headers of the request that plugins subscribe to, names in lower case
 
-  // What admitted() reads from its message; texts are as the client wrote them.
+  // Filled in by admitted() from the message, verbatim.
   std::string call_id = {};
   std::string raw_id = {}, raw_token = {};
   std::string method_name = {};
   std::string target = {};        // tool, prompt or URI
-  std::string capabilities = {};  // of a modern client, during whose call a server may ask
+  std::string capabilities = {};  // of a modern client, if the method allows input requests
 
   bool on_stdio() const { return wire == mcp::Wire::stdio; }
 };
 using ClientRequestPtr = std::shared_ptr<const ClientRequest>;
 
-// From here on nobody changes it.
+// Fills in the fields read from `message`. The result is immutable.
 ClientRequestPtr admitted(std::shared_ptr<ClientRequest> request, const mcp::Message& message,
                           std::string call_id);
-// What it holds beside names that are short.
+// Bytes held beyond the short names.
 size_t bytes_of(const ClientRequest& request);
 
 // The tool, prompt or URI that a request names, or empty.

@@ -10,15 +10,15 @@
 namespace lineward::core {
 
 struct NoDocument {
-  int status = 502;  // what the client is told: 404, 502, 503, 504
+  int status = 502;  // sent to the client: 404, 502, 503 or 504
   std::string text;  // one plain sentence; no secrets, no server output
 };
 using DocumentDone = std::function<void(Result<std::string, NoDocument> json)>;
 
 class DocumentSource {
  public:
-  // GET of that path on the server. `done` is called once, never from inside, and not after the source was
-  // stopped.
+  // GET of that path on the server. `done` is called once, never before this returns, and not after the
+  // source was stopped.
   virtual void fetch_document(const std::string& path, DocumentDone done) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// Header fields on their way through the gateway, in the order in which they came.
+// Header fields that are forwarded through the gateway, in the order received.
 #pragma once
 
 #include <initializer_list>
@@ -12,21 +12,21 @@
 
 namespace lineward::core {
 
-// Names and values were checked where they came in: a token, and no control characters.
+// Names and values were validated on receipt: names are tokens, values have no control characters.
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
-// Says what an argument of the call says (2026-07-28, "Custom Headers").
+// The header repeats an argument of the call (2026-07-28, "Custom Headers").
 inline bool repeats_argument(std::string_view name) {
   constexpr std::string_view kParam = "Mcp-Param-";
   return !name.empty() && (name.front() == 'M' || name.front() == 'm') &&
          http::equals_ignoring_case(name.substr(0, kParam.size()), kParam);
 }
-// Says what the message says: it goes wherever that goes.
+// The header repeats a part of the message and is forwarded together with it.
 inline bool repeats_message(std::string_view name) {
   return repeats_argument(name) || http::equals_ignoring_case(name, "Mcp-Name");
 }
 
-// The same, for many to hold: a copy costs nothing, and nobody can change what others see.
+// Shared, immutable header fields: a copy costs nothing.
 class SharedFields {
  public:
   SharedFields() = default;
@@ -42,7 +42,7 @@ class SharedFields {
 
  private:
   const HeaderFields& all() const { return *this; }
-  std::shared_ptr<const HeaderFields> fields_;  // null: there are none
+  std::shared_ptr<const HeaderFields> fields_;  // null: empty
 };
 
 }  // namespace lineward::core

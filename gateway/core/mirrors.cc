@@ -20,8 +20,8 @@ size_t both(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-// Which arguments of a tool are repeated its server's list alone says; of other methods nobody knows it, and
-// there only headers that are there can be wrong.
+// Only the server's tool list says which arguments of a tool are repeated, so an absent header may be stale
+// too. For other methods only headers that are present can be stale.
 Mirrors::Mirrors(bool made_by_client, mcp::Method method, const mcp::Message& message,
                  const HeaderFields& headers)
     : is_tools_call_(method == mcp::Method::tools_call) {
@@ -29,7 +29,8 @@ Mirrors::Mirrors(bool made_by_client, mcp::Method method, const mcp::Message& me
     before_ = digest(message);
 }
 
-// Never of `_meta`, which plugins change without touching an argument: `trace` does so with every message.
+// Never includes `_meta`, which plugins change without touching an argument: `trace` does so for every
+// message.
 size_t Mirrors::digest(const mcp::Message& message) const {
   if (is_tools_call_) return both(message.raw(Field::params_name), message.raw(Field::params_arguments));
   const std::string_view params = message.raw(Field::params);

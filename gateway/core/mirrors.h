@@ -1,5 +1,5 @@
-// The headers of a client's request that repeat its arguments (Mcp-Param-*), while plugins may change what
-// they repeat.
+// The headers of a client's request that repeat its arguments (Mcp-Param-*). Detects when a plugin has
+// changed these arguments.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ namespace lineward::core {
 
 class Mirrors {
  public:
-  // `made_by_client`: CallRequest::mirrors_itself, of the request before any plugin has seen it.
+  // `made_by_client`: CallRequest::mirrors_itself. Construct it before any plugin has seen the request.
   Mirrors(bool made_by_client, mcp::Method method, const mcp::Message& message, const HeaderFields& headers);
 
-  // True where they do not say any more what the message says now: they are taken out, and it is Lineward
-  // that has to make those of the message. That none are there says as much as one that is: a plugin may have
-  // put in what one has to repeat.
+  // True if the message has changed so that the headers are stale: they are removed, and Lineward must
+  // generate them from the message. A missing header may be stale too: a plugin may have added the argument
+  // that it must repeat.
   bool drop_stale(const mcp::Message& message, SharedFields& headers) const;
 
  private:
   size_t digest(const mcp::Message& message) const;
 
   bool is_tools_call_;
-  std::optional<size_t> before_;  // nothing: no plugin can make them wrong
+  std::optional<size_t> before_;  // nullopt: no plugin can make the headers stale
 };
 
 }  // namespace lineward::core

@@ -1,5 +1,4 @@
-// Calls that have an owner: what every implementation of Call has in common, and the base of those that pass
-// what they are told on to a call of their own.
+// Base classes of calls: for every implementation of Call, and for calls that forward to an inner call.
 #pragma once
 
 #include <memory>
@@ -10,11 +9,10 @@
 
 namespace lineward::core {
 
-// A call that is live as long as it has an owner. By itself it takes no replies and no retries: not every
-// call can be asked something.
+// A call that is live as long as it has an owner. By default it ignores replies and retries.
 class OwnedCall : public Call {
  public:
-  ~OwnedCall() override;  // aborts a debug build where cancel_alive() was forgotten
+  ~OwnedCall() override;  // aborts a debug build if cancel_alive() was forgotten
   OwnedCall(const OwnedCall&) = delete;
   OwnedCall& operator=(const OwnedCall&) = delete;
 
@@ -26,21 +24,21 @@ class OwnedCall : public Call {
   void retried(mcp::Message) override {}
 
  protected:
-  // `owner` may be null for one that is begun later.
+  // `owner` may be null for a call that starts later.
   explicit OwnedCall(CallOwner* owner) : owner_(owner) {}
-  // `if (live()) cancel_alive(…)` belongs into the destructor of whichever class implements cancel(). A call
-  // that is destroyed alive is a bug of its owner: the log tells of it, and the server hears of the cancel
-  // all the same. The base cannot do this by itself, since cancel() is gone when its turn comes; and the name
-  // is asked for only then, since an upstream may go before calls of it that are over.
+  // `if (live()) cancel_alive(…)` belongs into the destructor of each class that implements cancel().
+  // Destroying a live call is a bug of its owner: it is logged, and the cancel is still sent to the server.
+  // This base class cannot do it: cancel() is gone when its destructor runs. Pass the upstream's name only
+  // then: an upstream may be destroyed before calls of it that are over.
   void cancel_alive(const std::string& upstream);
-  // Its owner, who hears one more thing and may destroy it then; null when it was over already.
+  // Takes the owner for its last callback, in which it may destroy the call. Null if the call was over.
   CallOwner* take_owner() { return std::exchange(owner_, nullptr); }
 
   CallOwner* owner_;
 };
 
-// A call that makes another one, and hears of it in its owner's place. Everything passes straight through,
-// but for what a subclass takes into its own hands.
+// A call that wraps an inner call and receives its callbacks. Everything is forwarded unless a subclass
+// overrides it.
 class PassingCall : public OwnedCall, public CallOwner {
  public:
   void reply(std::string message) override {
@@ -62,7 +60,7 @@ class PassingCall : public OwnedCall, public CallOwner {
   std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
   bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
   bool is_answered() const override { return inner_ && inner_->is_answered(); }
-  // What is answered before there is a call behind comes from here.
+  // An answer given before there is an inner call comes from Lineward.
   bool is_servers_word() const override { return inner_ && inner_->is_servers_word(); }
   bool has_session() const override { return !inner_ || inner_->has_session(); }
 
@@ -76,8 +74,7 @@ class PassingCall : public OwnedCall, public CallOwner {
 
  protected:
   PassingCall(CallRequest request, CallOwner* owner) : OwnedCall(owner), request_(std::move(request)) {}
-  // Cancels the call behind; false when there is none that goes on, and so nobody who tells what became of
-  // the cancel.
+  // Cancels the inner call. False if there is no live one, so that no outcome of the cancel will be reported.
   bool cancel_inner(CancelCause why) {
     if (!inner_ || !inner_->live()) return false;
     inner_->cancel(why);

@@ -1,4 +1,4 @@
-// The `requestState` of a parked call, as far as others read it than who made it (exchange/request_state.h).
+// The `requestState` of a parked call, as far as code outside of exchange/request_state.h reads it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 namespace lineward::core {
 
 inline constexpr std::string_view kParkedPrefix = "lw1.";
-// The bytes that come first behind it: which process made it, or the replica_tag() of its name.
+// The first bytes after the prefix identify the process that created it, or are the replica_tag() of its
+// name.
 inline constexpr size_t kParkedBy = 8;
 
-// These bytes, not checked; empty: it is no such state.
+// The identifying bytes, not verified; empty: not such a state.
 inline std::string parked_by(std::string_view state) {
   if (state.substr(0, kParkedPrefix.size()) != kParkedPrefix) return {};
   auto bytes = from_base64url(state.substr(kParkedPrefix.size()));

@@ -1,5 +1,5 @@
-// An upstream in front of an upstream, as the base of decorators: everything passes straight through, but for
-// what a subclass takes into its own hands. A member that Upstream gets is passed on here, once for all.
+// Base of decorators of Upstream: everything is forwarded unless a subclass overrides it. A new member of
+// Upstream must be forwarded here too.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class PassingUpstream : public Upstream {
  public:
   explicit PassingUpstream(std::unique_ptr<Upstream> inner)
       : owned_(std::move(inner)), inner_(owned_.get()) {}
-  // In front of somebody else's, which outlives it.
+  // Not owned: `inner` outlives this.
   explicit PassingUpstream(Upstream& inner) : inner_(&inner) {}
 
   const std::string& name() const override { return inner_->name(); }
@@ -58,7 +58,7 @@ class PassingUpstream : public Upstream {
 
  protected:
   const std::unique_ptr<Upstream> owned_;
-  Upstream* const inner_;  // outlives what subclasses hold of its calls
+  Upstream* const inner_;  // outlives the calls of it that subclasses hold
   bool stopping_ = false;
 };
 

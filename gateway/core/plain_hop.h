@@ -1,5 +1,5 @@
-// A GET or DELETE of a legacy client to a server that keeps no sessions: it carries no message, means no
-// session, and is answered as the server answers it.
+// A GET or DELETE of a legacy client to a server that keeps no sessions. It carries no message and belongs to
+// no session; the server's response is forwarded.
 #pragma once
 
 #include <memory>
@@ -12,27 +12,27 @@ namespace lineward::core {
 
 struct HopRequest {
   std::string_view method;  // a literal
-  HeaderFields headers;     // of the client's, that may go on
+  HeaderFields headers;     // of the client, filtered for forwarding
 };
 
-// Nothing of it is called from inside ExchangeApi::hop() or a method of Hop.
+// Never called from within ExchangeApi::hop() or a method of Hop.
 class HopListener {
  public:
-  // `headers`: those that the client may see. A stream of events has no length.
+  // `headers`: filtered for the client. An event stream has no length.
   virtual void on_hop_head(int status, std::string type, HeaderFields headers) = 0;
   virtual void on_hop_body(std::string_view bytes) = 0;
-  // The last. `why`: what went wrong, in words for the client; empty: it is complete.
+  // The last callback. `why`: the error text for the client; empty: complete.
   virtual void on_hop_end(const std::string& why) = 0;
 
  protected:
   ~HopListener() = default;
 };
 
-// Destroying it gives up; its owner frees it at the end of the turn.
+// Destroying it aborts the request; its owner frees it at the end of the turn.
 class Hop {
  public:
   virtual ~Hop() = default;
-  // The client reads slowly: no more of the answer for now.
+  // Pauses the response: the client reads slowly.
   virtual void pause() = 0;
   virtual void resume() = 0;
 };

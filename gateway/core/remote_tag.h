@@ -1,15 +1,15 @@
-// Calls of another worker, told apart from those of this one: CallRequest::tag names a call on its own worker
-// only, and what is told under a name comes back to who gave it (CancelWatcher).
+// Marks the tags of calls that come from another worker. CallRequest::tag is unique per worker only, and
+// CancelWatcher reports by tag to the worker that assigned it.
 #pragma once
 
 #include <cstdint>
 
 namespace lineward::core {
 
-// No worker's own tag has it.
+// Never set in a worker's own tags.
 inline constexpr uint64_t kRemoteTag = uint64_t{1} << 63;
 
-// 0 is nobody's name, here as there.
+// 0 means no tag, also for a remote call.
 constexpr uint64_t remote_tag(uint64_t tag) {
   return tag == 0 ? 0 : tag | kRemoteTag;
 }

@@ -1,12 +1,11 @@
-// Where an exchange's answer goes. Owned by the exchange; what it writes to may vanish before it does, then
-// it swallows what comes.
+// The stream for an exchange's answer. Owned by the exchange. If the client's connection vanishes earlier,
+// everything written is dropped.
 //
-// The contract, for the client side and for who calls it: nothing here calls back before it returns. A write
-// that fails, or a client that turns out to be too slow while something is written for it, is remembered
-// (`lost`, and `can_send` is false from then on) and told by ExchangeApi::client_gone, or by the end of the
-// session, after the work of this turn of the loop. So whoever sends, finishes or cancels may rely on it that
-// its own state is as it was. What when_drained() was given is called at the same moments only. After
-// `finish`, `finish_empty` and `cut` nothing is told any more.
+// Contract: no method here calls back before it returns. A failed write, or a client found too slow during a
+// write, is stored (`lost`; `can_send` is false from then on). It is reported after this turn's work by
+// ExchangeApi::client_gone or by the end of the session. So a caller's own state is unchanged by send, finish
+// or cancel. The callback of when_drained() follows the same rule. After `finish`, `finish_empty` and `cut`
+// nothing is reported.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +23,27 @@ class ReplyStream {
   virtual ~ReplyStream() = default;
   // A message before the end (a notification, a server's question).
   virtual void send(std::string message) = 0;
-  // The one answer. `status` counts only when no head was sent yet.
+  // The one answer. `status` is ignored if a head was already sent.
   virtual void finish(std::string message, int status) = 0;
-  // The end without an answer: where no head was sent, an empty event stream with status 200.
+  // Ends without an answer. If no head was sent: an empty event stream with status 200.
   virtual void finish_empty() = 0;
   // Cuts the connection.
   virtual void cut() = 0;
-  // False when nothing but the answer can be delivered (the client takes no event stream, or is gone).
+  // False if only the answer can be delivered (the client takes no event stream, or is gone).
   virtual bool can_send() const = 0;
-  // Why its client is about to be told of as gone, or would have been: something for it could not be written.
+  // Set once a write for the client has failed: the reason with which client_gone is, or would have been,
+  // reported.
   virtual std::optional<mcp::EndReason> lost() const { return std::nullopt; }
   virtual uint64_t bytes_out() const = 0;
-  // So much waits for the client that whoever can should hold back what comes next.
+  // So much is buffered for the client that senders should pause.
   virtual bool above_high_watermark() { return false; }
-  // Call once when above_high_watermark(): its argument is called when nothing waits any more. Never from
-  // inside, never after the end of the stream; a client that takes nothing for long meanwhile is gone
-  // (client_too_slow).
+  // Call once when above_high_watermark(). The callback runs when the buffer is empty, never before this
+  // returns and never after the end of the stream. A client that reads nothing for too long meanwhile is
+  // closed (client_too_slow).
   virtual void when_drained(std::function<void()>) {}
   // An `initialize` failed: its answer names no session.
   virtual void refuse_session() {}
-  // On the head of the answer, where none was sent yet (WWW-Authenticate, Retry-After).
+  // Adds to the head of the answer, if none was sent yet (WWW-Authenticate, Retry-After).
   virtual void add_headers(const HeaderFields&) {}
 };
 

@@ -1,4 +1,4 @@
-// How large a request may be that goes to one server among several; at a server's own path the front knows.
+// The request size limit for a member of an aggregate. At a server's own path the front checks it.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace lineward::core {
 
-// Nothing: the server takes a request of that many bytes.
+// Nullopt: the size is allowed.
 inline std::optional<Failure> too_large(const config::Server& server, uint64_t bytes) {
   const uint64_t most = server.limits.max_request_bytes;
   if (most == 0 || bytes <= most) return std::nullopt;

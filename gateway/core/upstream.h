@@ -1,5 +1,5 @@
-// The MCP server as the rest of the gateway sees it: calls go in, their messages come back. Interfaces only;
-// nothing here knows a transport or an era's wire form. Everything lives on one worker's thread.
+// The interface to an MCP server: requests in, their messages out. Independent of transports and of the wire
+// format of an era. Everything runs on one worker's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -33,70 +33,69 @@ namespace lineward::core {
 // Why a call ended without an answer.
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
-  // One plain sentence for the client, without secrets. Where a server refused a request and said why in
-  // words of its own, they stand behind the sentence: bounded, printable and redacted (log/printable.h).
+  // A plain sentence for the client, without secrets. If the server refused with a text of its own, that
+  // text follows: bounded, printable and redacted (log/printable.h).
   std::string text;
-  int64_t limit_ms = -1;  // the limit that was broken, where there was one
-  HeaderFields headers =
-      {};                 // of the server's refusal that its client must see: WWW-Authenticate, Retry-After
-  int server_status = 0;  // the HTTP status that the server refused it with
-  bool session_over = false;    // the client's session ended with the server's: it is told 404
-  int64_t retry_after_ms = -1;  // when another try makes sense, where that is known
-  int code = 0;                 // of the JSON-RPC error, where a policy named one; 0: the reason's
-  bool by_policy = false;       // a plugin refused it: trying again does not mend that
-  int http_status = 0;          // of the answer to the client, where it is another one than the reason's
-  std::string policy = {};      // with by_policy: the plugin's name, as it is configured
-  // With by_policy, of a listen: the URIs and task ids that were refused, where it is they alone.
+  int64_t limit_ms = -1;        // the limit that was exceeded, if any
+  HeaderFields headers = {};    // of the server's refusal, for the client: WWW-Authenticate, Retry-After
+  int server_status = 0;        // the HTTP status of the server's refusal
+  bool session_over = false;    // the server ended the client's session: the client gets 404
+  int64_t retry_after_ms = -1;  // when a retry makes sense, if known
+  int code = 0;                 // of the JSON-RPC error, if a policy set one; 0: that of the reason
+  bool by_policy = false;       // refused by a plugin: a retry does not help
+  int http_status = 0;          // of the answer to the client, if it differs from that of the reason
+  std::string policy = {};      // with by_policy: the plugin's configured name
+  // With by_policy, for a listen: the refused URIs and task ids, if only these were refused.
   std::vector<std::string> refused_parts = {};
-  bool of_other_era = false;  // not sent: its server is not of the one era that it is for
+  bool of_other_era = false;  // not sent: the server does not have the era set in `only_era`
 };
-// Of a server that is configured, and that nobody is led to: an operator took it out of service.
+// For a configured server that an operator has taken out of service.
 Failure not_in_service(const std::string& server);
 
 enum class CallPhase : uint8_t {
   queued,    // waits for a free place
-  no_room,   // likewise, for a process: as many run as may, and none of them is free to go (instances)
-  no_share,  // likewise, where places are left for other callers only (listen.principalShare)
-  starting,  // waits for its server to be up
-  written    // the server has it (or its bytes are on their way and cannot be taken back)
+  no_room,   // likewise, for a process: the limit is reached and none can be stopped (instances)
+  no_share,  // likewise: the free places are reserved for other callers (listen.principalShare)
+  starting,  // waits for the server to start
+  written    // the server has it, or the bytes are written and cannot be recalled
 };
 
-// The one server among many that a call goes to (aggregate/routed_call.h).
+// The member of an aggregate that a call is routed to (aggregate/routed_call.h).
 struct RoutedTo {
-  const config::Server* server = nullptr;  // its configuration; as long as the lease is held
+  const config::Server* server = nullptr;  // its configuration; valid while `lease` is held
   std::shared_ptr<void> lease;
-  std::string target;  // tool, prompt or URI, as that server knows it
+  std::string target;  // tool, prompt or URI, under the member's own name
 };
 using RoutedPtr = std::shared_ptr<const RoutedTo>;
 
 enum class Whose : uint8_t { own, anothers };
 
-// Who awaits a call. Never called from inside Upstream::start() or any method of Call.
+// Callbacks of a call. Never called from within Upstream::start() or any method of Call.
 class CallOwner {
  public:
   virtual void on_call_phase(CallPhase phase) = 0;
-  // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is
-  // the last. It must be no part of the call, which its owner may end before it has read all of it.
+  // A message of this call, as the server sent it (with Lineward's ids). A result or an error is the last.
+  // `message` must not alias the call: the owner may destroy the call while reading it.
   virtual void on_call_message(mcp::Message&& message) = 0;
   virtual void on_call_failed(const Failure& failure) = 0;
-  // Of a call to many servers as one: it goes to this one, whose limits it has from here on. Comes before
-  // everything that the server says; again when the call is made again.
+  // For a call to an aggregate: the member it is routed to; its limits apply from here on. Precedes all
+  // messages of the server; called again if the call is repeated.
   virtual void on_call_routed(const RoutedPtr&) {}
-  // It is made once more, since what came of it was nothing that its owner has heard of (`retry`).
+  // The call is sent again (`retry`); its owner has received nothing of the first attempt.
   virtual void on_call_repeated() {}
-  // From here on what the server has been sent, or is about to be, is this call's own request, as it is until
-  // it is told otherwise, or another's, whose answer this call gets too. It is noted: no call ends in here.
+  // `own`: the request sent, or about to be sent, is this call's own, which is the default. `anothers`: the
+  // call shares the request and the answer of another one. Only record it: do not end a call in here.
   virtual void on_call_request(Whose) {}
 
  protected:
   ~CallOwner() = default;
 };
 
-// What becomes of a call whose owner changes: one that is parked takes no place in flight.
+// The state of a call when its owner changes: a parked call does not count as in flight.
 enum class Handover : bool { in_flight, parked };
 
-// Why a call is given up: words for people on the server's side, and how the exchange ends for which it was
-// made. Where no exchange ends, as of Lineward's own requests, the words alone are given.
+// Why a call is cancelled: a text for the server, and the end reason of its exchange. Without an exchange
+// (Lineward's own requests) the text alone is given.
 struct CancelCause {
   // NOLINTBEGIN(google-explicit-constructor): the words alone are a cause
   CancelCause(std::string_view words, mcp::EndReason ends_as = mcp::EndReason::cancelled_client)
@@ -104,62 +103,61 @@ struct CancelCause {
   CancelCause(const std::string& words) : text(words) {}
   CancelCause(const char* words) : text(words) {}
   // NOLINTEND(google-explicit-constructor)
-  std::string_view text;  // not kept by who is asked
+  std::string_view text;  // not kept by the callee
   mcp::EndReason reason = mcp::EndReason::cancelled_client;
 };
 
-// One request on its way. Destroying a live one cancels it as `internal` and counts a bug.
+// A request in progress. Destroying a live one cancels it as `internal` and counts a bug.
 class Call {
  public:
   virtual ~Call() = default;
-  // The only way to give up on a call. Nothing is sent for what was not sent or has been answered; the owner
-  // hears nothing more.
+  // The only way to abandon a call. Sends nothing if the request was not sent or is already answered. The
+  // owner gets no further callbacks.
   virtual void cancel(CancelCause why) = 0;
   virtual bool live() const = 0;
-  // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's
+  // The answer to a request that the server sent during this call: a whole JSON-RPC message with the server's
   // id.
   virtual void reply(std::string message) = 0;
-  // Stops reading what the server sends for this call. What was read already still comes. Both say whether
-  // they can: false where it would stop others too.
+  // Stops reading the server's messages for this call. Messages already read are still delivered. Both return
+  // false if that would stop other calls too.
   virtual bool pause() { return false; }
   virtual bool resume() { return false; }
-  // From here on another hears of it.
+  // Callbacks go to `owner` from here on.
   virtual void hand_over(CallOwner& owner, Handover how) = 0;
-  // The request as it was given.
+  // The request as passed to Upstream::start().
   virtual const mcp::Message& request_message() const = 0;
-  // Its client came back with this retry of it: log level and whatever else the client wants count from here
-  // on.
+  // The client retried it with this request; its log level and other `_meta` apply from here on.
   virtual void retried(mcp::Message request) = 0;
-  // A legacy server's Implementation object, JSON text; empty where there is none.
+  // A legacy server's Implementation object, JSON text; empty: none.
   virtual std::string server_info() const { return {}; }
-  // Is the server that answers it a legacy one, though its upstream is modern or speaks for several?
+  // The answering server is legacy, even if its upstream is modern or an aggregate.
   virtual bool of_legacy_server() const { return false; }
-  // Its server has said its last word, which waits for a plugin of that server's own.
+  // The server has sent its final message, and a plugin of that server still holds it.
   virtual bool is_answered() const { return false; }
-  // Of an answered call: the answer is the server's, and not Lineward's in its place.
+  // For an answered call: the answer is the server's, not one that Lineward generated.
   virtual bool is_servers_word() const { return true; }
-  // Of an answered `initialize`: does the server keep a session? Without one it can neither ask nor tell
-  // anything outside of a call.
+  // For an answered `initialize`: the server keeps a session. Without one it can send neither requests nor
+  // notifications outside of a call.
   virtual bool has_session() const { return true; }
 };
 
-// Keeps one group of callers apart from all others on an upstream (behaviour.md 5).
+// Isolates one group of callers from all others on an upstream (behaviour.md 5).
 struct Scope {
   std::string session;  // a legacy session's id; empty for modern clients
   std::string principal;
-  std::string affinity;  // what a modern client calls its state, where the server keeps it by that
-  // Of one message: who says it, where policies of one server among many may ask for it.
+  std::string affinity;  // a modern client's state name, where the server keeps state under it
+  // For one message: its sender, if policies of a member of an aggregate need it.
   ClientRequestPtr by = {};
-  // The id of a legacy session that is kept in front of several servers, of which this is one. A legacy
-  // server has a process, or a session, for it alone, from open_scope() to close_scope().
+  // The id of a legacy session in front of several servers, of which this is one. From open_scope() to
+  // close_scope() a legacy server reserves a process or a session for it.
   std::string bridged_session = {};
 };
 
-// From which level on a legacy session hears of what its server logs, where others use the same process. It
-// has no other way to say so: the server has one level for all of them.
+// The minimum level of log messages that a legacy session receives from a shared process. A legacy server has
+// one level per process, so Lineward filters.
 struct LogWish {
-  std::string level;     // empty: nobody shares it, and the server decides
-  bool is_said = false;  // by its client; else it is what holds until one says something
+  std::string level;     // empty: not shared; the server filters
+  bool is_said = false;  // set by the client; otherwise it is the default
 };
 
 struct CallRequest {
@@ -167,29 +165,29 @@ struct CallRequest {
   mcp::Method method = mcp::Method::other;
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
-  // The HTTP status of the answer reaches the client: 404 makes it initialise anew when its session is over.
+  // The client sees the HTTP status of the answer: 404 makes it initialise anew after its session has ended.
   bool sees_status = true;
-  // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
-  // names).
+  // The client's HTTP headers that may be forwarded to an HTTP server (Mcp-Param-*, and those in
+  // `forwardHeaders`).
   SharedFields headers;
-  // A modern client over HTTP: it has made the headers that repeat its message (Mcp-Param-*) itself. For all
-  // others Lineward makes them where the server wants them.
+  // A modern HTTP client has sent the headers that repeat its message (Mcp-Param-*). For all others Lineward
+  // generates them if the server requires them.
   bool mirrors_itself = false;
-  uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
-  // The client's request that it is, or is a part of; null where Lineward asks for itself.
+  uint64_t tag = 0;  // the caller's correlation id, passed to ScopeOwner::on_scope_message
+  // The client request that this is, or is a part of; null for Lineward's own requests.
   ClientRequestPtr from = {};
-  // Lineward asks this itself, and no client sees the answer: no policy is about it.
+  // Sent by Lineward itself, and no client gets the answer: no policy applies.
   bool of_gateway = false;
-  // It is for a server of this era alone: it waits until the server's is known, and fails unsent where that
-  // is the other one (Failure::of_other_era).
+  // The call is for a server of this era only. It waits until the era is known, and fails unsent if it is the
+  // other one (Failure::of_other_era).
   std::optional<mcp::Era> only_era = {};
-  // Of a listen: who asks keeps its client's wishes itself, so that a URI which a server grants later than
-  // the listen was acknowledged counts as well. It shows by its first update.
+  // For a listen: the caller filters by its client's subscriptions itself. So a URI that the server grants
+  // after it acknowledged the listen counts too; it becomes known by its first update.
   bool takes_late_grants = false;
   LogWish log_wish = {};
-  uint64_t bytes_in = 0;  // as the client sent it; 0: it sent no such request
+  uint64_t bytes_in = 0;  // size as the client sent it; 0: not sent by a client
 
-  // Goes where a legacy session's requests go: it is one, or a listen that is kept for such a session.
+  // Takes the path of a legacy session's requests: it is one, or a listen kept for such a session.
   bool of_session() const { return client_era == mcp::Era::legacy || !scope.session.empty(); }
   bool on_stdio() const { return from && from->on_stdio(); }
   mcp::Wire wire() const { return from ? from->wire : mcp::Wire::http; }
@@ -200,42 +198,43 @@ struct CallRequest {
   std::optional<std::chrono::milliseconds> wait() const { return from ? from->wait : std::nullopt; }
 };
 
-// Who answers for a legacy session: gets what its server sends and no call claims.
+// Callbacks for a legacy session: server messages that belong to no call.
 class ScopeOwner {
  public:
-  // A server's request, or a notification that names no call. `only_call` is the tag of the one call it can
-  // belong to, where there is exactly one.
+  // A server's request, or a notification that names no call. `only_call`: the tag of the only call it can
+  // belong to, if there is exactly one.
   virtual void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) = 0;
-  // What stood behind the session can no longer be asked: its open questions have no answer. The session goes
-  // on unless on_scope_ended() follows.
+  // The process or session behind the scope is gone: its open requests to the client get no answer. The
+  // client's session continues unless on_scope_ended() follows.
   virtual void on_scope_reset() = 0;
-  // The server has ended the session behind this one: the client has to initialise anew. Told once.
+  // The server ended the session: the client must initialise anew. Called once.
   virtual void on_scope_ended() {}
-  // Does a client stand behind it that may come back? Its process is not taken for a newcomer then, unless
-  // the session is idle for long (unused_for), or its caller has more than its share.
+  // Whether a client may still use the session. Its process is then not given to a new caller, unless the
+  // session is idle for long (unused_for) or its caller exceeds its share.
   virtual bool is_lived_in() const { return true; }
-  // For how long its client has neither called nor sent anything, nor had a stream; nothing: it has one now.
+  // Time since the client last called, sent anything or had a stream; nullopt: it has a stream now.
   virtual std::optional<std::chrono::milliseconds> unused_for() const { return std::nullopt; }
 
  protected:
   ~ScopeOwner() = default;
 };
 
-// How an upstream is, for people and probes.
+// The state of an upstream, for operators and probes.
 struct UpstreamStatus {
   enum class State : uint8_t { starting, ready, draining, backoff, open, disabled, failed, count_ };
   State state = State::starting;
-  std::string why;                     // of backoff and failed; of people's making, without secrets
-  std::chrono::milliseconds limit{0};  // of `starting`: how long at most; of `backoff`: until the next try
-  std::string server;                  // what it calls itself, as it came
+  std::string why;                     // for backoff and failed; a readable text without secrets
+  std::chrono::milliseconds limit{0};  // for `starting`: the time limit; for `backoff`: until the next
+                                       // attempt
+  std::string server;                  // the server's name, unmodified
   struct Process {
     pid_t pid = 0;
-    uint32_t instance = 0;  // a small number, used again when it is free
+    uint32_t instance = 0;  // a small number, reused when free
   };
   std::vector<Process> processes;
 };
 
-// Before any process or place is anybody's.
+// The phases before the call has a process or a place.
 constexpr bool waits_in_line(CallPhase phase) {
   return phase == CallPhase::queued || phase == CallPhase::no_room || phase == CallPhase::no_share;
 }
@@ -246,13 +245,13 @@ constexpr std::string_view name(UpstreamStatus::State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// Of which lists a server tells when they change.
+// The lists for which a server sends list_changed notifications.
 struct Tells {
   bool tools = false, prompts = false, resources = false;
   bool any() const { return tools || prompts || resources; }
 };
 
-// A place among the calls that a server has or that wait for it, until it is destroyed.
+// A place among the calls that a server has or that wait for it. Released when destroyed.
 class WaitingPlace {
  public:
   virtual ~WaitingPlace() = default;
@@ -262,48 +261,46 @@ class Upstream {
  public:
   virtual ~Upstream() = default;
   virtual const std::string& name() const = 0;
-  // Takes the request. Fails at once only when nothing can be queued any more.
+  // Takes the request. Fails at once only if the queue is full.
   virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) = 0;
-  // For a call that waits in front of this upstream, for something else that was asked of it: it is one more
-  // in the queue, and fails where start() would find no place. The upstream outlives the place; whoever has
-  // it gives it up right before start(). Null: calls are not counted here.
+  // For a call that waits in front of this upstream for another request to it. It counts as one more queued
+  // call, and fails as start() would. The upstream outlives the place; its holder releases it right before
+  // start(). Null: calls are not counted here.
   virtual Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest&) {
     return std::unique_ptr<WaitingPlace>();
   }
-  // A session's life. Between the two, the owner must live.
+  // Begins and ends a session. The owner must live from one to the other.
   virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;
-  // For sessions that other replicas may serve too; null where such a session is this process's alone.
+  // For sessions that other replicas may serve too; null: such a session is local to this process.
   virtual PortableScopes* portable(const Scope&) { return nullptr; }
-  // A notification, or the answer to a server's request, from a client. Dropped when there is no process for
-  // it.
+  // A client's notification, or its answer to a server's request. Dropped if there is no process for it.
   virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
-  // A client's notification, with the headers of its own that may go on (as in CallRequest).
+  // A client's notification with its forwardable headers (as in CallRequest).
   virtual void notify(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
                       const HeaderFields&) {
     forward(scope, client_era, message);
   }
-  // What the server speaks, towards clients; nothing while that is not known.
+  // The protocol versions offered to clients; nullopt while unknown.
   virtual std::optional<std::vector<std::string>> versions() const = 0;
-  // Does it keep sessions for legacy clients? The requests of those go to one that does not each by itself,
-  // with no session in their scope. Nothing while that is not known.
+  // Whether it keeps sessions for legacy clients. If not, their requests are sent one by one without a
+  // session in the scope. Nullopt while unknown.
   virtual std::optional<bool> keeps_sessions() const { return true; }
-  // A notification of a legacy client, where it keeps none.
+  // A legacy client's notification, if the server keeps no sessions.
   virtual void pass_notification(const mcp::Message&, const HeaderFields&) {}
-  // A request without a message, where it keeps none; null: it cannot be asked that way.
+  // A request without a message, if the server keeps no sessions; null: not supported.
   virtual std::unique_ptr<Hop> hop(HopRequest, HopListener&) { return nullptr; }
-  // The era it speaks; nothing while that is not known.
+  // The server's era; nullopt while unknown.
   virtual std::optional<mcp::Era> era() const = 0;
-  // As far as a modern server has said it.
+  // As far as a modern server has declared it.
   virtual Tells tells() const { return {}; }
   virtual UpstreamStatus status() const { return {}; }
-  // Asks again whether it is there, when that is not known: for those that must be ready without being
-  // called.
+  // Probes the server again if its state is unknown: for servers that must be ready before the first call.
   virtual void wake() {}
-  // The configuration it was made from has changed, in what config::is_adjustable() names.
+  // The configuration has changed in options that config::is_adjustable() names.
   virtual void reconfigured() {}
-  // Another form of it, or none, takes what is new: what it has goes on, and nothing is kept ready any more.
-  // stop() follows when that is over.
+  // New calls go to another version of it, or are refused. Its calls continue, and nothing is kept ready any
+  // more. stop() follows when they are over.
   virtual void retire() {}
   // Ends everything; `done` is called once no process is left.
   virtual void stop(std::function<void()> done) = 0;

@@ -63,7 +63,7 @@ bool CallClock::enter(CallPhase phase) {
   if (phase == phase_) return false;
   mark(step_of(phase));
   const bool in_line = core::waits_in_line(phase_);
-  if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
+  if (in_line && core::waits_in_line(phase)) {  // queued for something else now; the limit continues
     phase_ = phase;
     rearm();
     return true;
@@ -124,7 +124,7 @@ void CallClock::hold() {
 
 bool CallClock::release() {
   if (!std::exchange(held_, false)) return false;
-  // What it said meanwhile has begun its time anew.
+  // Messages of the server meanwhile have restarted the request clock.
   request_since_ += loop_.now() - std::max(held_since_, request_since_);
   mark(CallStep::released);
   rearm();
@@ -137,7 +137,7 @@ void CallClock::arm(milliseconds in, const Due& due) {
   in = std::max(in, milliseconds(0));
   due_at_ = loop_.now() + in;
   due_ = due;
-  // Most limits only move away from one phase to the next: a clock that runs out before looks again then.
+  // Most phase changes only move the limit later: a timer that fires early is started again.
   if (timer_.running() && rings_at_ <= due_at_) return;
   rings_at_ = due_at_;
   timer_.start(in, [this] { ring(); });
@@ -153,8 +153,7 @@ void CallClock::rearm() {
   if (stopped_ || server_ == nullptr) return;
   const milliseconds queue_timeout = server_->limits.queue_timeout;
   due_at_ = milliseconds(0);
-  // Of those that count in all, however often a call goes from one phase to the other: what it has cost
-  // before.
+  // Limits over several stays in a phase: subtracts the time spent in it before.
   auto left = [&](milliseconds before, milliseconds limit) {
     return phase_since_ - before + limit - loop_.now();
   };
@@ -189,8 +188,8 @@ void CallClock::arm_written() {
   const milliseconds request = std::min(t.request, t.max_duration);
   const milliseconds left = since(request_since_, request);
   const milliseconds left_total = since(written_at_ + waited_, t.max_duration);
-  // Of two that run out together it is the shorter one that says so; of equal ones the request's own, where
-  // nothing has begun it anew.
+  // If two limits expire together, the shorter one is named. If they are equal it is timeouts.request, unless
+  // progress has restarted that one.
   const bool total_first =
       left_total < left ||
       (left_total == left &&
@@ -201,7 +200,7 @@ void CallClock::arm_written() {
   arm(left, {EndReason::timeout_request, request, "timeouts.request"});
 }
 
-// ---- what it knows ----
+// ---- queries ----
 
 std::optional<milliseconds> CallClock::at_server() const {
   return is_written() ? std::optional(loop_.now() - written_at_) : std::nullopt;

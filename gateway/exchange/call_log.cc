@@ -7,7 +7,8 @@
 namespace lineward::exchange {
 namespace {
 
-// Cancels that nobody has settled; a process that never answers settles them after its grace.
+// Cancels that are not settled yet. A process that never answers is ended after its grace, which settles
+// them.
 constexpr size_t kMaxCancels = 100000;
 
 }  // namespace
@@ -26,7 +27,7 @@ void CallLog::cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::
   }
 }
 
-// In place: a call is moved into the ring, not through it.
+// In place: a call is moved once.
 EndedCall& CallLog::next(uint64_t tag) {
   bool grows = ring_.size() < kMaxEntries;
   if (grows) {

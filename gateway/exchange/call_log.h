@@ -1,5 +1,5 @@
-// Calls as people see them: those in flight as views made on demand, the last 256 that ended, and what became
-// of those that were cancelled. Cold: a call costs one move into the ring.
+// Calls as operators see them: views of those in flight, made on demand, the last 256 that ended, and the
+// outcomes of cancels. Cold path: a call costs one move into the ring.
 #pragma once
 
 #include <chrono>
@@ -24,43 +24,43 @@ namespace lineward::exchange {
 
 enum class CallState : uint8_t { queued, starting, running, listening, input, ended };
 
-// A call in flight, at one moment. Texts of clients and servers are as they came, cut to a bound: make them
-// printable.
+// A snapshot of a call in flight. Texts of clients and servers are unmodified, cut to a bound: sanitise them
+// before output.
 struct CallView {
   std::string id;
   std::string rpc_id;  // as its client wrote it, JSON text
   std::string upstream, method, target, peer, session;
-  std::string route;        // the aggregate's path, of a call that came to its upstream by it; else empty
-  std::string caller;       // who it is by its credentials, printable; empty: nobody was asked
+  std::string route;        // for a call through an aggregate: the aggregate's path; else empty
+  std::string caller;       // the authenticated caller, printable; empty: no authentication
   std::string client_info;  // JSON text of an Implementation, or empty
   mcp::Era era = mcp::Era::modern;
   std::string revision;
   CallState state = CallState::queued;
   std::chrono::milliseconds age{0};
   std::optional<std::chrono::milliseconds> left;  // until its clock ends it
-  std::string limit;                              // the option that will
+  std::string limit;                              // the option that sets this limit
   std::chrono::milliseconds queued_for{0};
-  std::optional<std::chrono::milliseconds> sent_after;  // from its arrival
+  std::optional<std::chrono::milliseconds> sent_after;  // since its arrival
   std::string progress;                                 // params of the last progress notification, JSON text
   std::optional<std::chrono::milliseconds> progress_ago;
-  std::string listens;  // of a listen: its filter, JSON text
+  std::string listens;  // for a listen: its filter, JSON text
   uint64_t events = 0;
-  uint32_t questions = 0;  // of the server, not answered yet
-  size_t ahead = 0;        // of a queued one: calls of the same upstream before it
+  uint32_t questions = 0;  // open requests of the server
+  size_t ahead = 0;        // for a queued call: calls of the same upstream ahead of it
   uint64_t bytes_in = 0;
   CallTimeline timeline;
 };
 
 struct EndedCall {
   uint64_t tag = 0;
-  CallView call;  // as it was at its end; `age` is how long it took
+  CallView call;  // as at its end; `age` is its duration
   mcp::EndReason reason = mcp::EndReason::ok;
   int code = 0;
-  std::string text;  // of our own error
+  std::string text;  // of Lineward's own error
   uint64_t bytes_out = 0;
   std::chrono::milliseconds ended_at{0};
   bool cancelled = false;
-  std::optional<core::CancelReport> cancel;  // nothing: not settled yet
+  std::optional<core::CancelReport> cancel;  // nullopt: not settled yet
 };
 
 class CallLog final : public core::CancelWatcher {
@@ -71,26 +71,27 @@ class CallLog final : public core::CancelWatcher {
   void cancelling(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
   // The same for a parked one: its exchange has ended already.
   void cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
-  // The place of a call that has ended, with what is known of its cancel; the rest is of the call that was
-  // there.
+  // The slot for a call that has ended, filled in only with what is known of its cancel. All other members
+  // still hold an older call's values.
   EndedCall& next(uint64_t tag);
   void add(EndedCall call);
   const EndedCall* find(const std::string& id) const;
-  // The newest last.
+  // Oldest first.
   std::vector<const EndedCall*> all() const;
 
-  // Calls `settled` once: now, or when it is known what became of that call's cancel, or with null when the
-  // call is forgotten.
+  // Calls `settled` once: now, or when the outcome of that call's cancel is known, or with null when the call
+  // is dropped from the ring.
   using Settled = std::function<void(const EndedCall*)>;
   void when_settled(const std::string& id, Settled settled);
 
-  // Hears of the cancels that came from another worker, under that one's tags (core/remote_tag.h).
+  // Receives the outcomes of cancels that came from another worker, by that worker's tags
+  // (core/remote_tag.h).
   using Reporter = std::function<void(uint64_t tag, const core::CancelReport& report)>;
   void use_reporter(Reporter reporter) { reporter_ = std::move(reporter); }
-  // Hears of every call from here on; null: nobody does.
+  // Receives every call from here on; null: none.
   void use_watcher(std::shared_ptr<CallWatcher> watcher) { watcher_ = std::move(watcher); }
   CallWatcher* watcher() const { return watcher_.get(); }
-  // The place that next() gave is filled.
+  // The slot returned by next() is filled.
   void ended(const EndedCall& call) {
     counts_.count(call.reason, call.ended_at);
     if (watcher_) watcher_->ended(call);
@@ -103,7 +104,7 @@ class CallLog final : public core::CancelWatcher {
   struct Cancel {
     core::UpstreamStats* stats;
     core::CancelInitiator initiator;
-    std::optional<core::CancelReport> report;  // came before the call had ended
+    std::optional<core::CancelReport> report;  // arrived before the call had ended
     bool ended = false;
   };
   void tell(const EndedCall& call);

@@ -16,12 +16,12 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Of each text that is kept only to be shown.
+// Maximum bytes of each text that is kept for display.
 constexpr size_t kShown = 1024;
 constexpr size_t kMaxErrorText = 500;
 
 std::string cut(std::string_view text) {
-  return std::string(text.size() > kShown ? std::string_view() : text);  // half of a JSON text is none
+  return std::string(text.size() > kShown ? std::string_view() : text);  // a cut JSON text would be invalid
 }
 
 std::optional<ListenType> event_type(Method method) {
@@ -87,8 +87,7 @@ void CallRecord::failed(std::string_view text) {
 void CallRecord::written(milliseconds queued_for, bool at_once) {
   if (stats_ == nullptr) return;
   stats_->queue_wait.observe(queued_for);
-  // What else a call waits for (a place, a process, a connection) takes other turns of the loop: it is not
-  // ours.
+  // Waits for a place, a process or a connection take other turns, and are not Lineward's overhead.
   if (at_once && read_at_ != 0) core::stats().overhead_request.observe(since(read_at_));
 }
 

@@ -1,8 +1,8 @@
-// What happened to one call, and when: for people who ask why it hangs or how it ended (docs/admin-api.md).
+// The timestamped steps of one call, to diagnose why it hangs or how it ended (docs/admin-api.md).
 //
-// A value of a fixed size in each exchange, and in the places of calls that ended: nothing is allocated, and
-// a mark costs one store. What comes again and again is one mark with a count; when there are too many the
-// first ones and the last ones are kept, and the rest is counted.
+// A value of a fixed size in each exchange, and in the slots of ended calls. It allocates nothing, and a mark
+// costs one store. Repetitions of a step are one mark with a count. When there are too many marks the first
+// and the last ones are kept, and the rest is counted.
 #pragma once
 
 #include <algorithm>
@@ -16,26 +16,26 @@
 namespace lineward::exchange {
 
 enum class CallStep : uint8_t {
-  arrived,       // its request is there, whole
+  arrived,       // its request has arrived completely
   judging,       // policies decide on it
-  judged,        // they have
-  routed,        // at the path of several servers: it goes to one of them
+  judged,        // policies have decided
+  routed,        // an aggregate has routed it to a member
   queued,        // waits for a free place
   no_room,       // waits for a process
-  starting,      // waits for its server to be up
+  starting,      // waits for its server to start
   sent,          // its server has it
-  repeated,      // that came to nothing: its server is asked once more
+  repeated,      // the request is sent to its server again
   progress,      // a progress notification
-  told,          // another notification, or what a listen tells
-  acknowledged,  // a listen: from here on it is told what changes
-  asked,         // the server asks the client something
+  told,          // another notification, or one of a listen
+  acknowledged,  // a listen: change notifications begin
+  asked,         // the server sends the client a request
   answered,      // the client has answered
-  held,          // the client reads too slowly: the server is not read from
-  released,      // it has taken what waited
+  held,          // the client reads too slowly: reading from the server is paused
+  released,      // the client has read what was buffered
   answer,        // the server's answer
-  cancelling,    // it is given up; the server is told, if it has it
-  ended,         // its client has what it gets
-  settled,       // it is known what became of its cancel
+  cancelling,    // it is cancelled; the server is notified if it has the request
+  ended,         // its answer has been handed to the client's stream
+  settled,       // the outcome of its cancel is known
   count_
 };
 
@@ -52,13 +52,13 @@ class CallTimeline {
   using milliseconds = std::chrono::milliseconds;
   struct Mark {
     uint32_t at_ms;    // since the call's arrival
-    uint32_t last_ms;  // of several: the last one
+    uint32_t last_ms;  // of repetitions: the last one
     uint32_t times;
     CallStep step;
   };
   static constexpr size_t kFirst = 8, kLast = 8;
 
-  // Places without a mark are never looked at, and cost nothing: most calls have five.
+  // Unused slots are never read and need no initialisation: most calls have five marks.
   CallTimeline() {}  // NOLINT(modernize-use-equals-default): that would clear them
   CallTimeline(const CallTimeline& other) { *this = other; }
   CallTimeline& operator=(const CallTimeline& other) {
@@ -86,7 +86,7 @@ class CallTimeline {
     if (count_ <= kFirst + kLast || index < kFirst) return marks_[index];
     return marks_[kFirst + (count_ - kLast + index - 2 * kFirst) % kLast];
   }
-  // Marks that are not kept, between the first and the last ones.
+  // Marks that were dropped between the first and the last ones.
   uint64_t left_out() const { return count_ - size(); }
   void clear() { count_ = 0; }
 

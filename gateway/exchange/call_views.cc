@@ -9,10 +9,10 @@
 namespace lineward::exchange {
 namespace {
 
-// What is looked at before it is known whether it will be shown.
+// A call that the query has not matched yet.
 struct Candidate {
   uint64_t number = 0;
-  Exchange* live = nullptr;  // one of these two
+  Exchange* live = nullptr;  // exactly one of these two is set
   CallView* parked = nullptr;
 };
 
@@ -58,7 +58,7 @@ CallPage CallViews::page(const CallQuery& query) const {
   std::sort(all.begin(), all.end(),
             [](const Candidate& a, const Candidate& b) { return a.number < b.number; });
   CallPage out;
-  std::map<std::string_view, size_t> queued;  // by server: those before
+  std::map<std::string_view, size_t> queued;  // calls so far, by server
   for (const Candidate& one : all) {
     size_t ahead = 0;
     if (one.live != nullptr && ExchangeReport(*one.live).is_queued())

@@ -1,7 +1,7 @@
-// The calls in flight of one worker as people see them: pages of them, and one by its name. Made where it is
-// needed, on the worker's thread or while that one stands still; keeps nothing.
+// Views of one worker's calls in flight: pages of them, and one by its call id. Create it where it is needed,
+// on the worker's thread or while that thread is stopped; it keeps nothing.
 //
-// A page costs a look at every call, and a view only for what is on it.
+// A page visits every call, and makes a view only for those on the page.
 #pragma once
 
 #include <chrono>
@@ -16,27 +16,27 @@
 
 namespace lineward::exchange {
 
-// The number in a call's name, by which calls are in the order of their arrival; 0: it is none.
+// The number in a call id, which orders calls by arrival; 0: not a call id.
 uint64_t call_number(std::string_view call_id);
 
 struct CallQuery {
-  uint64_t after = 0;       // behind the call of this number
-  size_t limit = SIZE_MAX;  // at most so many
-  std::string upstream;     // by this server, or by this path of several; empty: any
+  uint64_t after = 0;       // exclusive: the number of the call before the page
+  size_t limit = SIZE_MAX;  // maximum count
+  std::string upstream;     // this server, or this aggregate's path; empty: any
   std::string method;       // empty: any
   std::chrono::milliseconds older{0};
   bool listens_only = false;
 };
 
-// Whether one by this server, which came by this route (empty: by the server's own path), is one of those
-// asked for by the name of a server or by that of a path of several; empty: by any.
+// Whether a call matches `asked`: the name of a server, or the path of an aggregate; empty: any. `upstream`:
+// the call's server. `route`: the aggregate's path by which it came; empty: the server's own path.
 bool is_of(std::string_view asked, std::string_view upstream, std::string_view route);
-// Of one that has ended too; its age is how long it took then.
+// Also for an ended call; its age is its duration then.
 bool wants(const CallQuery& query, const CallView& call);
 
 struct CallPage {
   std::vector<CallView> calls;  // in the order of their arrival
-  size_t total = 0;             // of the query, on all pages
+  size_t total = 0;             // matching the query, on all pages
   bool more = false;
 };
 

@@ -1,5 +1,5 @@
-// Hears what happens to calls while somebody looks (admin/call_teller.h). Of each worker its own; where there
-// is none a call costs one look at a null pointer.
+// Receives call events while an observer is connected (admin/call_teller.h). Each worker has its own. Without
+// one a call costs one null check.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace lineward::exchange {
 class Exchange;
 struct EndedCall;
 
-// What is told of a call that goes on.
+// Events of a call in flight.
 enum class CallMoment : uint8_t {
-  begin,     // it is under way
+  begin,     // it has started
   phase,     // it waits for something else now, or its server has it
-  progress,  // its server has told something
-  cancel     // it is being given up
+  progress,  // its server has sent a notification
+  cancel     // it is being cancelled
 };
 
-// On the worker's thread, from the middle of its work: looks, and calls nothing.
+// Called on the worker's thread, in the middle of its work: implementations only read, and call nothing.
 class CallWatcher {
  public:
   virtual ~CallWatcher() = default;
   virtual void told(CallMoment moment, Exchange& exchange) = 0;
   virtual void ended(const EndedCall& call) = 0;
-  // What became of a cancel; `call` has it.
+  // The outcome of a cancel is known; `call` contains it.
   virtual void settled(const EndedCall& call) = 0;
 };
 

@@ -1,4 +1,4 @@
-// How calls ended in the last hour: a count for each minute and reason. One addition for each end.
+// How calls ended in the last hour: a count for each minute and reason. An end costs one addition.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class EndCounts {
     ++place.ends[static_cast<size_t>(reason)];
   }
 
-  // `ago` 0: the minute that is not over yet. Null: nothing ended then.
+  // `ago` 0: the current minute. Null: nothing ended in that minute.
   const Row* of(size_t ago, milliseconds now) const {
     const uint64_t wanted = minute(now) - ago;
     const Minute& place = places_[wanted % kMinutes];
@@ -30,7 +30,7 @@ class EndCounts {
   }
 
  private:
-  // From 1 on: 0 is a place that was never used.
+  // From 1 on: 0 marks an unused slot.
   static uint64_t minute(milliseconds now) { return static_cast<uint64_t>(now.count()) / 60000 + kMinutes; }
   struct Minute {
     uint64_t number = 0;

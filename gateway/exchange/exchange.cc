@@ -38,8 +38,8 @@ void seen(Step step, StepEvent event) {
 
 }  // namespace
 
-// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (behaviour.md 2). A 429
-// ends the whole session of clients that take a status for the end of their connection.
+// Lineward's own errors are HTTP 200, except those that clients must see as an HTTP status (behaviour.md 2).
+// A 429 ends the session of clients that treat any error status as a lost connection.
 int refusal_status(EndReason reason, const core::ClientRequest& from, config::LegacyStatus legacy) {
   const bool in_session = from.era == mcp::Era::legacy && from.method != Method::initialize;
   if (reason == EndReason::rate_limited && in_session && legacy == config::LegacyStatus::rpc) return 200;
@@ -65,7 +65,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, s
 
 Exchange::~Exchange() = default;
 
-// The life of an exchange, top to bottom. Whatever wakes it sets step_ and calls this.
+// The life of an exchange, top to bottom. Each event that resumes it sets step_ and calls this.
 void Exchange::advance() {
   for (;;) {
     seen(step_, StepEvent::advance);
@@ -74,13 +74,13 @@ void Exchange::advance() {
         lease_ = owner_.served(*from_);
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) choose_limits();
-        // Of a server that is out of service too: whoever looks for what it refuses looks at its name.
+        // Also for a server out of service: its refusals are counted under its name.
         record_.count_for(core::upstream_stats(server_name()));
-        plugins_ = ExchangePlugins::attach(*this, owner_.plugins());  // they see how everything ends
+        plugins_ = ExchangePlugins::attach(*this, owner_.plugins());  // they must see every end
         if (auto failure = owner_.overloaded(*this)) return on_call_failed(*failure);
         if (std::string large = mcp::size_fault(from_->method, message_); !large.empty())
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest, large);
-        // Before anybody judges by a name.
+        // Before policies judge by a name.
         if (std::string wrong = mcp::target_fault(from_->method, message_); !wrong.empty())
           return fail(EndReason::invalid_request, std::move(wrong));
         step_ = plugins_ && lease_ ? Step::plugins : Step::route;
@@ -113,7 +113,7 @@ void Exchange::advance() {
         request.bytes_in = from_->bytes_in;
         step_ = Step::await_upstream;
         if (from_->method == Method::initialize && !owner_.session_opening(*this)) {
-          session_told_ = true;  // the session is another one's
+          session_told_ = true;  // the session has another owner
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest,
                         "this session is initialized already");
         }
@@ -121,7 +121,7 @@ void Exchange::advance() {
         if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
         clock_.mark(CallStep::queued);
-        return clock_.rearm();  // whatever the upstream does or forgets to tell, a limit runs
+        return clock_.rearm();  // a limit runs even if the upstream never reports a phase
       }
       case Step::await_upstream:
       case Step::ending:
@@ -135,7 +135,7 @@ void Exchange::advance() {
 void Exchange::on_call_phase(CallPhase phase) {
   seen(step_, StepEvent::phase);
   if (ended() || acknowledged_ || !clock_.enter(phase))
-    return;  // a listen that is opened again is open all along
+    return;  // a listen that is reopened counts as open throughout
   if (phase == CallPhase::written) record_.written(clock_.queued_for(), clock_.in_first_turn());
   owner_.moved(*this, CallMoment::phase);
 }
@@ -180,8 +180,8 @@ void Exchange::forward_message(mcp::Message&& message) {
   pause_upstream();
 }
 
-// Back-pressure: a client that reads slowly slows its own server stream down, where that is possible, instead
-// of filling our memory. The request clock stands still meanwhile: it is not the server that is slow.
+// Back-pressure: a client that reads slowly pauses its server's stream, where possible, instead of filling
+// memory. The request clock stops meanwhile: the server is not the slow side.
 void Exchange::pause_upstream() {
   if (ended() || clock_.is_held() || !call_ || !call_->live() || !reply_->above_high_watermark() ||
       !call_->pause())
@@ -200,14 +200,13 @@ void Exchange::listen_message(mcp::Message&& message) {
     acknowledged_ = true;
     clock_.mark(CallStep::acknowledged);
     owner_.moved(*this, CallMoment::phase);
-    clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
+    clock_.stop();  // a listen has no limit, also while it is reopened
   }
   if (method == Method::cancelled) {
-    // The server tore the stream down without its result. Over HTTP the stream's end says that it is over;
-    // the result says that it ended in order.
+    // The server closed the stream without a result. The result sent to the client marks an orderly end.
     return end(EndReason::ok, 0, "the server ended it", Answer{mcp::listen_result(from_->raw_id)});
   }
-  if (!acknowledged_) return;  // nothing may come before the acknowledgement
+  if (!acknowledged_) return;  // no notification may precede the acknowledgement
   record_.listen_told(method);
   clock_.mark(CallStep::told);
   owner_.moved(*this, CallMoment::progress);
@@ -215,8 +214,8 @@ void Exchange::listen_message(mcp::Message&& message) {
   pause_upstream();
 }
 
-// The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement;
-// what may have changed in between is told as a change.
+// The server's process was replaced and has acknowledged the listen again. The client already has its
+// acknowledgement; everything that may have changed meanwhile is reported as changed.
 void Exchange::listen_again(const mcp::Message& acknowledgement) {
   for (const std::string& notification : mcp::changes_after_loss(acknowledgement, from_->raw_id)) {
     if (!ended()) reply_->send(notification);
@@ -279,14 +278,14 @@ void Exchange::failed(const core::Failure& given) {
   core::Failure failure = given;
   if (plugins_) plugins_->failure_text(failure.text);
   if (!failure.policy.empty()) record_.judged(failure.policy);
-  if (is_listen() && acknowledged_) {  // over for good: its result says so in order
+  if (is_listen() && acknowledged_) {  // final: its result marks an orderly end
     return end(failure.reason, 0, {}, Answer{mcp::listen_result(from_->raw_id)});
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
   if (failure.code != 0) return refuse(failure.reason, failure.code, failure.text, failure.http_status);
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
-  // What the server itself says by a status stays one.
+  // A 429 sent by the server itself stays a 429.
   const auto legacy = failure.server_status == 429 ? config::LegacyStatus::http : owner_.legacy_status();
   const int status = refusal_status(failure.reason, *from_, legacy);
   fail(failure.reason, failure.text,
@@ -312,13 +311,13 @@ void Exchange::tell(EndReason reason, std::string_view why) {
     return end(reason, 0, why, NoAnswer{});
   }
   if (is_listen() && acknowledged_ && reason == EndReason::cancelled_drain) {
-    // A graceful end of a subscription is its result.
+    // The orderly end of a subscription is its result.
     return end(reason, 0, why, Answer{mcp::listen_result(from_->raw_id)});
   }
   fail(reason, std::string(why));
 }
 
-// What its end takes back (a question) still goes out while it is ending.
+// Cancels of open requests are still sent while the exchange is ending.
 bool Exchange::send(std::string message) {
   seen(step_, StepEvent::sending);
   if (step_ == Step::ended || !reply_->can_send()) return false;
@@ -343,7 +342,7 @@ void Exchange::answered() {
   if (!ended()) clock_.answered();
 }
 
-// ---- how long it may take ----
+// ---- limits ----
 
 void Exchange::choose_limits() {
   const std::string& target = routed_ ? routed_->target : from_->target;
@@ -354,17 +353,17 @@ void Exchange::choose_limits() {
                 (from_->method == Method::server_discover || from_->method == Method::initialize ||
                  aggregate::list_of(from_->method) != nullptr);
   if (merged) {
-    // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
+    // Each part has its server's limits and the client's timeout; a late part must not end the whole.
     limits.request = limits.max_duration = std::max(limits.max_duration, CallClock::kMaxPart);
   } else if (from_->wait) {
-    // The client's own wish for this request; the hard limit holds all the same, and is named where it is
-    // what ends the call.
+    // The timeout requested by the client. timeouts.maxDuration still applies, and is named if it ends the
+    // call.
     limits.request = *from_->wait;
   }
   clock_.use_limits(limits, *server_);
 }
 
-// At the aggregate: from here on its server's limits count, and it is that server's call by name.
+// An aggregate has routed the call: the member's limits and name apply from here on.
 void Exchange::on_call_routed(const core::RoutedPtr& to) {
   seen(step_, StepEvent::routed);
   if (ended() || (routed_ && routed_->server == to->server)) return;
@@ -389,7 +388,7 @@ void Exchange::use_routed(const core::RoutedPtr& to) {
 void Exchange::deadline(const CallClock::Due& due) {
   seen(step_, StepEvent::deadline);
   if (ended()) return;
-  // As where the plugin is this call's own (on_call_message).
+  // As in on_call_message, for a plugin of the member.
   if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->is_answered())
     return clock_.server_is_done();
   std::string method = log::Excerpt(from_->method_name, 100).string();
@@ -408,8 +407,8 @@ void Exchange::deadline(const CallClock::Due& due) {
       if (due.phase == core::CallPhase::no_share) {
         core::limit_reached(core::Limit::principal_share);
         text = fmt::format(
-            "this caller has its share of the processes of {} ({} of instances: {}, listen.principalShare), "
-            "another caller waits for the rest, and none of its own was free within {} ms (lineward {})",
+            "this caller uses its share of {} ({} of instances: {}, listen.principalShare): none of these "
+            "processes became free within {} ms (lineward {})",
             server_->name, Account::share_of(server_->instances), server_->instances, due.limit.count(),
             due.option);
       } else {
@@ -448,8 +447,8 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
   error.upstream = server_name();
   error.route = route();
   error.call_id = from_->call_id;
-  // What goes to many servers as one (lists, listens) is under way before any of them has it, and does
-  // nothing there: asked for twice it is the same.
+  // Merged requests (lists, listens) count as written before any member has them. They have no side effects,
+  // so a retry is safe.
   error.sent = clock_.was_written() && !config::is_aggregate(server_name());
   return error;
 }
@@ -473,12 +472,12 @@ void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
   end(reason, mcp::row(reason).code, error.text, Answer{mcp::gateway_error(from_->raw_id, error), as.status});
 }
 
-// With the code that a policy names, instead of the reason's.
+// With the code set by a policy, instead of that of the reason.
 void Exchange::refuse(EndReason reason, int code, const std::string& said, int status) {
   const std::string text = redaction::apply(said);
   mcp::GatewayError error = error_of(reason);
   record_.failed(text);
-  if (status == 0) status = code == mcp::kInvalidRequest ? 400 : 200;  // in both eras, whatever it is for
+  if (status == 0) status = code == mcp::kInvalidRequest ? 400 : 200;  // in both eras, for every method
   end(reason, code, text,
       Answer{mcp::error_message(from_->raw_id, code, text, mcp::gateway_data(error)), status});
 }
@@ -506,7 +505,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   } else if (std::holds_alternative<NoAnswer>(goodbye)) {
     reply_->finish_empty();
   }
-  // Nobody was told of it yet, and nobody will be.
+  // A failed write that was not reported yet, and no longer will be.
   if (auto lost = reply_->lost()) {
     reason = *lost;
     code = 0;

@@ -61,8 +61,8 @@ bool ExchangePlugins::pass_request() {
   return true;
 }
 
-// A client that comes back sends the same parameters, of which plugins need not make the same: one may set
-// the time, or be another one since a reload.
+// A client's retry has the same parameters as its request, but plugins may change them differently: one may
+// insert the time, or a reload may have replaced it.
 void ExchangePlugins::note_params() {
   const core::ClientRequest& from = *exchange_.from_;
   const mcp::Message& message = exchange_.message_;
@@ -71,8 +71,8 @@ void ExchangePlugins::note_params() {
     asked_with_ = exchange_.owner_.park_table().digest_of(from.principal, from.upstream, message);
     return;
   }
-  // All of the parameters are read, so only where the call may be parked: of a client that can be asked, with
-  // a server that is not known to leave the state to its own.
+  // The digest reads all of the parameters, so it is taken only if the call may be parked. The client must
+  // accept input requests, and the server must not be known as modern: a modern server keeps its own state.
   const bool keeps_state =
       config::is_aggregate(from.upstream) || exchange_.lease_.upstream().era() != mcp::Era::modern;
   if (keeps_state && mcp::declares_any(from.capabilities)) asked_with_ = RequestStates::digest_of(message);
@@ -120,7 +120,7 @@ bool ExchangePlugins::decided() {
   }
   if (!answer_) return false;
   chain_.note(plugin::Chain::Did::answer);
-  exchange_.session_told_ = true;  // where it is an `initialize`, its session stands
+  exchange_.session_told_ = true;  // for an `initialize`: its session stays open
   exchange_.end(EndReason::ok, 0, "a plugin has answered",
                 Exchange::Answer{fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})",
                                              exchange_.from_->raw_id, *answer_)});
@@ -162,7 +162,7 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   chain_.end(*this, ending);
 }
 
-// ---- what plugins see ----
+// ---- plugin::ExchangeView ----
 
 plugin::RequestFacts ExchangePlugins::facts() const {
   plugin::RequestFacts facts = plugin::facts_of(*exchange_.from_);

@@ -1,6 +1,6 @@
 // The plugins of one exchange: what they see of it, and the messages that wait for their verdicts.
 //
-// Owned by the exchange, which it calls into; dies with it.
+// Owned by the exchange; calls into it, and is destroyed with it.
 #pragma once
 
 #include <memory>
@@ -18,24 +18,24 @@ namespace lineward::exchange {
 
 class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owner {
  public:
-  // Null where no plugin wants to see it.
+  // Null if no plugin subscribes.
   static std::unique_ptr<ExchangePlugins> attach(Exchange& exchange,
                                                  const std::shared_ptr<plugin::PluginSet>& set);
 
-  // The request before it is routed. False: the exchange ended, or a plugin takes its time; then the
-  // exchange is woken when that is over.
+  // Passes the request to the plugins before it is routed. False: the exchange ended, or a plugin is
+  // undecided; the exchange is resumed after the decision.
   bool pass_request();
-  // A message from the server on its way to Exchange::received().
+  // Takes a message from the server; it is passed on to Exchange::received().
   void from_server(mcp::Message message) { passage_.take(std::move(message)); }
-  // The server failed: told to the exchange once what came before has passed. False: nothing waits.
+  // The server failed: the failure is passed on after the messages before it. False: no message waits.
   bool holds_back(const core::Failure& failure) { return passage_.holds_back(failure); }
-  // Something that the server said is with a plugin, or waits behind that.
+  // A message of the server is held by a plugin, or queued behind one.
   bool has_waiting() const { return passage_.has_waiting(); }
-  // So much that the server is not to be read from.
+  // So much is queued that reading from the server must pause.
   bool holds_server() const { return passage_.is_holding(); }
-  // AskedWith::digest of the request; empty where no state can come of it, nor comes with it.
+  // AskedWith::digest of the request; empty if no state can result from it or comes with it.
   std::string_view asked_with() const { return asked_with_; }
-  // What the client was given to come back with.
+  // Stores the `requestState` sent to the client.
   void comes_back_with(std::string_view request_state) { request_state_ = request_state; }
   void failure_text(std::string& text) { chain_.failure_text(text); }
   void ended(mcp::EndReason reason, int code);
@@ -64,7 +64,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
   void moved();
   void note_params();
-  // Headers of the client that repeat a message which a plugin has changed do not go on.
+  // Drops the client's headers that repeat a message which a plugin has changed.
   void drop_stale_mirrors();
 
   // plugin::Passage::Owner
@@ -85,7 +85,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   plugin::Sampled sampled_ = plugin::Sampled::no;
   std::string request_state_;
   std::string asked_with_;
-  bool shown_ = false;       // the request, to a plugin
+  bool shown_ = false;       // the request was shown to a plugin
   const uint64_t begun_at_;  // in nanoseconds: when its request was read, or soon after
   const core::Mirrors mirrors_;
 };

@@ -20,7 +20,7 @@ using mcp::Field;
 
 namespace {
 
-// An object whose values are objects.
+// Whether it is an object of objects.
 bool is_input_responses(std::string_view raw) {
   bool objects = true;
   bool object = json::for_each_member(
@@ -28,7 +28,7 @@ bool is_input_responses(std::string_view raw) {
   return object && objects;
 }
 
-// The rules about its tool let the first one pass: nobody with less can count on that.
+// Plugin rules on the tool have allowed the first caller: a caller with fewer scopes must not use that.
 bool has_scopes_of(const core::CallerPtr& first, const core::CallerPtr& now) {
   return !first || std::all_of(first->scopes.begin(), first->scopes.end(),
                                [&](const std::string& scope) { return now && now->may(scope); });
@@ -42,7 +42,8 @@ AskedWith ExchangeQuestions::asked_with(const Exchange& exchange, const mcp::Mes
   return {request, exchange.plugins_ ? exchange.plugins_->asked_with() : std::string_view()};
 }
 
-// What the client did not declare it cannot answer: it is told what was missing.
+// A client cannot answer requests for capabilities it did not declare: it gets an error that names the
+// missing one.
 void ExchangeQuestions::ask(const mcp::Message& message) {
   const core::ClientRequest& from = exchange_.from();
   auto needed = mcp::capability_for(message);
@@ -61,18 +62,17 @@ void ExchangeQuestions::ask(const mcp::Message& message) {
                 Exchange::Answer{mcp::missing_capability(from.raw_id, *needed), 400});
 }
 
-// Independent questions come together: they are waited for a moment, and go to the client as one result.
+// Collects independent requests for a moment (timeouts.settle): they go to the client as one result.
 void ExchangeQuestions::settle() {
   if (!settle_.running()) settle_.start(exchange_.clock_.limits().settle, [this] { park(); });
 }
 
 void ExchangeQuestions::park() {
-  if (exchange_.ended() || round_.empty()) return;  // taken back meanwhile
-  // What is with a plugin belongs to this round, or is the answer: all_heard() comes behind it.
+  if (exchange_.ended() || round_.empty()) return;  // withdrawn meanwhile
+  // A message held by a plugin belongs to this round, or is the answer: all_heard() follows after it.
   if (exchange_.plugins_ && exchange_.plugins_->has_waiting()) return;
   if (exchange_.call_->is_answered()) return;
-  if (auto lost = exchange_.reply_->lost())
-    return exchange_.client_gone(*lost);  // it would never come back with an answer
+  if (auto lost = exchange_.reply_->lost()) return exchange_.client_gone(*lost);  // it would never retry
   const bool asks_anew = round_.has_new();
   if (!asks_anew && repeats_ >= kMaxRepeats) {
     return refuse_retry(
@@ -111,14 +111,14 @@ void ExchangeQuestions::park() {
                 Exchange::Answer{mcp::input_required_answer(exchange_.from().raw_id, requests, state, info)});
 }
 
-// A client's retry. A modern server has made its own state; while the era is not known, the upstream refuses
-// what turns out to be a retry.
+// Whether this is a retry of a parked call. A modern server makes its own state. While the era is unknown,
+// the upstream refuses a retry.
 bool ExchangeQuestions::is_retry(const Exchange& exchange) {
   const core::ClientRequest& from = exchange.from();
   const mcp::Message& message = exchange.message_;
   if (from.era != mcp::Era::modern || !mcp::may_ask(from.method) || !message.has(Field::params_request_state))
     return false;
-  // A new form of the server, after a reload, need not be of the same era, nor of a known one yet.
+  // After a reload the new server version may have another era, or an unknown one.
   return exchange.lease_.upstream().era() == mcp::Era::legacy ||
          exchange.owner_.park_table().made(message.text(Field::params_request_state), from.principal,
                                            from.upstream, asked_with(exchange, message));
@@ -146,8 +146,8 @@ void ExchangeQuestions::resume() {
     exchange_.use_routed(taken->routed);
     exchange_.choose_limits();
   }
-  exchange_.clock_.go_on(taken->spent);  // its server has it, also where it has answered meanwhile
-  // A reload may have brought a new form meanwhile: the call is with the old, and so is what it was answered.
+  exchange_.clock_.go_on(taken->spent);  // written, even if the server has answered meanwhile
+  // The call stays with its server version, even after a reload, and so does its answer.
   exchange_.lease_ = std::move(taken->lease);
   if (!exchange_.routed_) exchange_.server_ = &exchange_.lease_->config;
   exchange_.call_ = std::move(taken->call);
@@ -162,20 +162,20 @@ void ExchangeQuestions::resume() {
   round_.answer(retry.raw(Field::params_input_responses), *exchange_.call_);
   if (exchange_.ended()) return;
   exchange_.call_->retried(std::move(retry));
-  // What was asked while nobody was there is judged as if it came now.
+  // Server requests that came while the call was parked are judged now.
   for (mcp::Message& message : taken->unheard) {
     if (exchange_.ended()) return;
     exchange_.on_call_message(std::move(message));
   }
   if (exchange_.ended()) return;
-  // It goes into the next round, with what is still open.
+  // They join the next round, with the requests that are still open.
   if (!round_.empty()) settle();
   exchange_.clock_.rearm();
 }
 
-// What the path of one server has looked at before, and where many are one can be asked only now: how long a
-// request that server takes, and whether who comes back may what the one may who called. Its call waits on
-// for one that is.
+// The checks that an aggregate can make only now that the member is known; a single server's path makes them
+// earlier. They are the member's request size, and the first caller's scopes. After a refusal the call stays
+// parked.
 bool ExchangeQuestions::refused_at_aggregate(const mcp::Message& retry) {
   const core::ClientRequest& from = exchange_.from();
   if (!config::is_aggregate(from.upstream)) return false;
@@ -204,7 +204,7 @@ void ExchangeQuestions::refuse_retry(Exchange& exchange, std::string_view reason
                Exchange::Answer{mcp::error_message(exchange.from().raw_id, mcp::kInvalidParams, text, data)});
 }
 
-// An old server's error −32042 lists what the user must do first; the client does it and calls again.
+// A legacy server's error −32042 lists what the user must do first; the client then calls again.
 bool ExchangeQuestions::url_elicitation(Exchange& exchange, const mcp::Message& error) {
   const core::ClientRequest& from = exchange.from();
   const bool legacy = exchange.lease_.upstream().era() == mcp::Era::legacy ||

@@ -1,8 +1,8 @@
-// What a legacy server asks the modern client of one call: its questions become the input requests of a
-// result, the call is parked, and the client's retry goes on with it (behaviour.md 9).
+// A legacy server's requests to the modern client of one call. They become the input requests of a result,
+// the call is parked, and the client's retry continues it (behaviour.md 9).
 //
-// Owned by its exchange, which it calls into and may end; made when there is a question or a retry. It stops
-// with the exchange, and dies with it.
+// Owned by its exchange, which it calls into and may end; created for the first server request, or for a
+// retry. Stops and is destroyed with the exchange.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,26 @@ class ExchangeQuestions {
   ExchangeQuestions(const ExchangeQuestions&) = delete;
   ExchangeQuestions& operator=(const ExchangeQuestions&) = delete;
 
-  // Is the request of this exchange a retry of a call that waits for it?
+  // Whether the request of this exchange is a retry of a parked call.
   static bool is_retry(const Exchange& exchange);
-  // Goes on with that call, or refuses the retry.
+  // Continues that call, or refuses the retry.
   void resume();
   static void refuse_retry(Exchange& exchange, std::string_view reason, std::string_view said);
 
-  // A request of the server; one that it takes back.
+  // Adds a request of the server; withdraws one that the server cancels.
   void ask(const mcp::Message& message);
   void withdraw(const mcp::Message& cancelled) { round_.withdraw(cancelled); }
-  // Nothing that the server said is with a plugin any more.
+  // No message of the server is held by a plugin any more.
   void all_heard() {
     if (!round_.empty()) settle();
   }
-  // The server's error −32042 becomes a result; false when it cannot.
+  // Turns the server's error −32042 into a result; false if that is impossible.
   static bool url_elicitation(Exchange& exchange, const mcp::Message& error);
   // The exchange ends.
   void stop() { settle_.stop(); }
 
  private:
-  // `request` with what is known of it before plugins changed it.
+  // `request` with the digest taken before plugins changed it.
   static AskedWith asked_with(const Exchange& exchange, const mcp::Message& request);
   void settle();
   void park();
@@ -49,10 +49,10 @@ class ExchangeQuestions {
 
   Exchange& exchange_;
   QuestionRound round_;
-  net::Timer settle_;       // runs from the first question of a round
-  std::string asked_with_;  // of the call that this one goes on with (ParkedCall)
-  uint32_t rounds_ = 0;     // input-required results of this call so far that asked something new
-  uint32_t repeats_ = 0;    // those since the last of these, for what its client has not answered
+  net::Timer settle_;       // starts with the first request of a round
+  std::string asked_with_;  // of the parked call that this one continues (ParkedCall)
+  uint32_t rounds_ = 0;     // input-required results of this call so far that had new requests
+  uint32_t repeats_ = 0;    // those since the last of these, repeated for unanswered requests
 };
 
 }  // namespace lineward::exchange

@@ -10,14 +10,14 @@ namespace {
 
 using mcp::EndReason;
 
-// Of texts of clients, in what people are shown.
+// Maximum bytes of client texts in views and logs.
 constexpr size_t kShownTarget = 200;
 constexpr size_t kLoggedMethod = 100;
 constexpr size_t kShownId = 64;
-// Enough to tell sessions apart, and of no use to anybody else.
+// Enough to tell sessions apart, and too little to use one.
 constexpr size_t kShownSession = 8;
 
-// How often its server was asked; nothing where once was enough.
+// Number of attempts; empty if only one.
 std::string repeats(const CallRecord& record) {
   return record.attempts() == 1 ? std::string() : std::to_string(record.attempts());
 }
@@ -68,7 +68,7 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
                     {"remote", from.peer},
                     {"trace_id", exchange_.plugins_ ? exchange_.plugins_->trace_id() : std::string_view()},
                     {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}},
-                   // What reached no server costs its client next to nothing.
+                   // A request that reached no server is cheap for its client: rate-limit its log events.
                    failed && !exchange_.clock_.was_written() ? log::Rated::yes : log::Rated::no);
 }
 
@@ -100,7 +100,7 @@ void ExchangeReport::record_end(EndReason reason, int code) const {
                  {"arguments", record.arguments()}});
 }
 
-// ---- for people ----
+// ---- views ----
 
 CallView ExchangeReport::view() const {
   const core::ClientRequest& from = exchange_.from();

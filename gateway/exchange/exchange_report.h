@@ -1,5 +1,5 @@
-// What is told of an exchange: to people who look at it, and in the log and the metrics once it has ended.
-// Decides nothing and keeps nothing; made where it is needed.
+// Reports on an exchange: views for operators, and log and metrics after its end. Decides and keeps nothing;
+// create it where it is needed.
 #pragma once
 
 #include "exchange/call_log.h"
@@ -11,14 +11,14 @@ class ExchangeReport {
  public:
   explicit ExchangeReport(Exchange& exchange) : exchange_(exchange) {}
 
-  // How it is now.
+  // Its current state.
   CallView view() const;
-  // Of that what is asked of every call to find some.
+  // The parts of view() that queries read for every call.
   bool is_queued() const { return !exchange_.acknowledged_ && exchange_.clock_.is_queued(); }
   std::chrono::milliseconds age() const { return exchange_.clock_.elapsed(); }
-  // Its end: counted, written to the log, and kept for people. The last one moves the texts of its record
-  // out, so it comes once; it sets every member that is ever shown, since the place holds another call's.
-  // This is on the path of every call.
+  // Report its end to the metrics, the log, the audit log and the call log. fill() moves the texts of the
+  // record out, so call it once. It must set every member that is ever shown, since the slot holds another
+  // call's values. On the hot path of every call.
   void count_end(mcp::EndReason reason, int code) const;
   void write_end(mcp::EndReason reason, int code) const;
   void record_end(mcp::EndReason reason, int code) const;

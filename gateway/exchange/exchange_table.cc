@@ -54,7 +54,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
   return name.id;
 }
 
-// Every counter that start() has raised goes down here, and nowhere else.
+// All counters that start() has raised are lowered here only.
 void ExchangeTable::retire(Exchange& exchange) {
   std::unique_ptr<Exchange> over = live_.take(exchange);
   LW_DEBUG_CHECK(over != nullptr);
@@ -68,7 +68,7 @@ void ExchangeTable::retire(Exchange& exchange) {
 
 std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) {
   if (closed_) return core::Failure{EndReason::cancelled_drain, "the gateway is stopping"};
-  // What is done while nobody can record it must not be done, where that was asked for.
+  // With a mandatory audit log no request runs while it cannot be recorded.
   if (const std::string_view why = audit::refusal(); !why.empty())
     return core::Failure{EndReason::queue_full, std::string(why)};
   return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.from().principal,
@@ -92,7 +92,7 @@ void ExchangeTable::cancelled(core::ExchangeId id, std::string_view why) {
   exchange->tell(EndReason::cancelled_client, why.empty() ? "cancelled by the client" : why);
 }
 
-// ---- servers that leave ----
+// ---- retiring servers ----
 
 ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
   Work work;
@@ -106,7 +106,8 @@ ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
 
 void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
                                     std::function<void()> left) {
-  const UpstreamLease retired = servers_.retire(upstream, std::move(left));  // not before all is told
+  const UpstreamLease retired = servers_.retire(upstream, std::move(left));  // `left` is not called before
+                                                                             // this returns
   if (!retired) return;
   for (Exchange* listen : live_.listens()) {
     if (listen->lease().get() == retired.get()) listen->tell(EndReason::cancelled_drain, why);
@@ -133,8 +134,8 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
   to.upstream().notify(scope, arrival.from->era, arrival.message, arrival.headers);
 }
 
-// A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed
-// stream; a message cancels nothing and goes nowhere (SDK clients send one with their listen id).
+// A cancel message of a legacy client: its id names one of its own calls. A modern HTTP client cancels by
+// closing the stream. Its cancel messages are dropped (SDK clients send one with their listen id).
 void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
   if (arrival.from->era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
@@ -146,7 +147,7 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
              {{"kind", "cancel_of_nothing"}, {"remote", arrival.from->peer}});
 }
 
-// ---- for people and metrics ----
+// ---- call log and metrics ----
 
 void ExchangeTable::cancelling(Exchange& exchange, core::CancelInitiator initiator) {
   log_.cancelling(exchange.tag(), exchange.record().stats_or(exchange.from().upstream), initiator);

@@ -24,15 +24,15 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
 
-  // Where servers come to. They leave by retire_upstream(), which tells those that are with them.
+  // Add servers here. They leave by retire_upstream(), which notifies their calls and sessions.
   ServerDirectory& servers() { return servers_; }
-  // It takes no new calls. Those that it has go on; its listens end in order, its sessions when their last
-  // call does. Where another form of it is about to be added, parked calls wait on for their clients. `why`:
-  // for those whose listens and parked calls end. `left` is called, not from here, when nothing refers to it
-  // any more.
+  // The upstream takes no new calls. Running calls continue; its listens end in order, its sessions with
+  // their last call. If a new version is about to be added, parked calls keep waiting for their clients.
+  // `why`: the text for ended listens and parked calls. `left` is called when nothing refers to it any more,
+  // never before this returns.
   void retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
                        std::function<void()> left);
-  // What this form has to do: calls that came to its own path, parked ones too, without listens; and
+  // The load of this upstream: calls sent to its own path, parked ones included, without listens; and
   // sessions.
   struct Work {
     size_t calls = 0, sessions = 0;
@@ -40,22 +40,22 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   Work work_of(const core::Upstream& upstream);
   // Legacy sessions with their servers.
   SessionLinks& sessions() { return sessions_; }
-  // How many requests all workers have together, for listen.maxInFlight.
+  // The number of requests of all workers, for listen.maxInFlight.
   using InFlight = std::atomic<size_t>;
   void share_in_flight(std::shared_ptr<InFlight> all) { in_flight_ = std::move(all); }
-  // For exchanges that begin from here on; null: none.
+  // For exchanges that begin from here on; null: no plugins.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
 
   // The exchanges that have not ended.
   LiveExchanges& live() { return live_; }
-  // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
+  // Ends every listen in order, and all parked calls; other calls continue.
   void end_listens();
-  // Ends what is left. What comes later is refused.
+  // Ends everything. Later requests are refused.
   void end_all(mcp::EndReason reason, std::string_view why);
-  // For people and metrics; those in flight: exchange/call_views.h.
+  // For operators and metrics; calls in flight: exchange/call_views.h.
   CallLog& log() { return log_; }
   struct Load {
-    size_t in_flight = 0, waiting = 0;  // listens are in neither
+    size_t in_flight = 0, waiting = 0;  // without listens
     std::array<uint64_t, core::size_of<core::ListenType>> listens{};
     size_t listening = 0;
     void add(const Load& more) {
@@ -66,11 +66,10 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
         listens[i] += more.listens[i];
     }
   };
-  // Which of its calls: those that its clients sent to its own path, or those that the aggregate chose it
-  // for.
+  // Selects calls that clients sent to the server's own path, or calls that an aggregate routed to it.
   enum class CameTo : bool { itself, aggregate };
   Load load(const std::string& upstream, CameTo came_to) const;
-  // Ends a call by its name; false when there is no such call in flight.
+  // Ends a call by its call id; false if no such call is in flight.
   bool cancel(const std::string& call_id, std::string_view why);
   // Called (once) when no exchange is left.
   void when_empty(std::function<void()> empty);
@@ -133,17 +132,17 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
 
   net::Loop& loop_;
   CallLog log_;
-  ServerDirectory servers_;  // outlives every lease that is held below
+  ServerDirectory servers_;  // outlives every lease held by the members below
   std::shared_ptr<plugin::PluginSet> plugins_;
   LoadLimits load_limits_;
-  // Without listens: each of these has a connection of its own, by which it is bounded.
+  // Without listens: each has a connection of its own, which bounds them.
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>(0);
   ParkTable park_;
   LiveExchanges live_;
   SessionLinks sessions_;
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
-  bool closed_ = false;         // no call begins any more
+  bool closed_ = false;         // new calls are refused
 };
 
 }  // namespace lineward::exchange

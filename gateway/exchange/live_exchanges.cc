@@ -23,7 +23,7 @@ Exchange& LiveExchanges::put(const Name& name, std::unique_ptr<Exchange> exchang
   return put;
 }
 
-// While its session lives the next call is likely to need the session's entry again.
+// The session's entry is kept: its next call is likely to need it.
 std::unique_ptr<Exchange> LiveExchanges::take(Exchange& exchange) {
   std::unique_ptr<Exchange> out = exchanges_.take(exchange.id());
   if (!out || exchange.from().session.empty()) return out;

@@ -1,10 +1,9 @@
-// The exchanges of a worker that have not ended: by their ids, by the names that people see, and by the
-// legacy session that they belong to.
+// The exchanges of a worker that have not ended: by id, by call id, and by legacy session.
 //
-// Owned by the exchange table. It owns the exchanges from put() to take(), and calls nothing on them but what
-// looks at them. Pointers that it gives are good until the turn of the loop is over: nobody keeps one.
+// Owned by the exchange table. It owns the exchanges from put() to take(), and only reads from them. Returned
+// pointers are valid until the end of the turn: do not keep them.
 //
-// Errors: what is not here is null, or an empty list.
+// Errors: a missing exchange is null, or an empty list.
 #pragma once
 
 #include <cstdint>
@@ -24,36 +23,36 @@ namespace lineward::exchange {
 
 class LiveExchanges {
  public:
-  // This is the `worker`th of so many: no two give a call the same name.
+  // This is worker number `worker` of `workers`: call ids are unique among all.
   void number_calls(size_t worker, size_t workers) {
     last_number_ = worker;
     step_ = workers;
   }
 
-  // What an exchange is called, which it has to know from its birth. Each is put once.
+  // The names of an exchange, which its constructor needs. Each is put once.
   struct Name {
     core::ExchangeId id;
-    uint64_t number = 0;  // grows from one to the next
+    uint64_t number = 0;  // increasing
     std::string call_id;
   };
   Name next_name();
   Exchange& put(const Name& name, std::unique_ptr<Exchange> exchange);
-  // Its id is stale from here on; null when it is not here any more.
+  // Its id is stale from here on; null if it is not here any more.
   std::unique_ptr<Exchange> take(Exchange& exchange);
-  // What is kept for the next call of this session goes, unless one is under way.
+  // Drops what is kept for the next call of this session, unless one is in flight.
   void session_over(const std::string& session);
 
   Exchange* find(core::ExchangeId id) const { return exchanges_.find(id); }
   Exchange* called(std::string_view call_id) const;
-  // Those of a session that are under way, oldest first.
+  // The exchanges of a session, oldest first.
   std::vector<Exchange*> of_session(const std::string& session) const;
-  // The newest of them during which a server may ask.
+  // The newest of them during which a server may send requests.
   Exchange* newest_to_ask(const std::string& session) const;
-  // The newest of them whose client gave it this id (mcp::canonical_id).
+  // The newest of them with this id of its client (mcp::canonical_id).
   core::ExchangeId newest_of_client(const std::string& session, std::string_view canonical_id);
 
   size_t size() const { return exchanges_.size(); }
-  // No exchange may end while they are visited: for what ends some of them there is all().
+  // No exchange may end during the visit: use all() for that.
   template <class Visit>
   void for_each(Visit visit) const {
     exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { visit(exchange); });

@@ -14,7 +14,7 @@ namespace {
 using core::Limit;
 using core::Overload;
 
-// Overload passes quickly or not at all: a second is when to look again.
+// Overload is usually short: retry after a second.
 constexpr int64_t kLookAgainMs = 1000;
 
 core::Failure refused(Overload what, Limit limit, std::string text) {

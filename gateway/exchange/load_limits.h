@@ -1,7 +1,7 @@
-// What all callers together may ask for at once: requests, requests of one principal, bytes held. Refuses
-// before a server hears of the request (docs/limits.md).
+// Global load limits: requests in flight, requests per principal, bytes held. Requests are refused before a
+// server receives them (docs/limits.md).
 //
-// Owned by the exchange table; one thread. The sum of requests is of all workers.
+// Owned by the exchange table; one thread. The sum of requests is over all workers.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,20 @@ class LoadLimits {
  public:
   explicit LoadLimits(const config::Listen& limits) : limits_(limits) {}
 
-  // Every request, refused or not, comes in, and goes out where it was counted: a reload may bring the limit
-  // while it is under way.
+  // Every request is counted in, refused or not. Call went() only if came() returned true: a reload may set a
+  // limit while a request is in flight.
   bool came(const std::string& principal);
   void went(const std::string& principal);
 
-  // Why this one, which came already, goes nowhere. `in_flight` counts it and those of all workers, but no
-  // listens; `keeps`: more than its answer is kept of it, a session or a listen; `held` are its own bytes,
-  // which count for `account` too.
+  // Why this request, already counted, is refused. `in_flight`: with this request, over all workers, without
+  // listens. `keeps`: it opens a session or a listen, which outlives its answer. `held`: its own bytes, which
+  // also count for `account`.
   std::optional<core::Failure> refusal(size_t in_flight, const std::string& principal, bool stream,
                                        bool keeps, uint64_t held, const Account* account) const;
 
  private:
   const config::Listen& limits_;
-  std::unordered_map<std::string, size_t> by_principal_;  // where there is a limit for it
+  std::unordered_map<std::string, size_t> by_principal_;  // of the principals with a limit
 };
 
 }  // namespace lineward::exchange

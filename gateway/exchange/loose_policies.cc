@@ -31,7 +31,7 @@ int status_of(mcp::EndReason reason, const core::ClientRequest& from, config::Le
 std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival,
                                             config::LegacyStatus legacy) {
   if (!plugins || plugins->empty()) return std::nullopt;
-  const std::string method = arrival.message.method();  // the message may become another
+  const std::string method = arrival.message.method();  // a plugin may replace the message
   plugin::RequestFacts facts = plugin::facts_of(*arrival.from);
   name_message(facts, arrival.message, method);
   facts.rate_limited_status = status_of(mcp::EndReason::rate_limited, *arrival.from, legacy);

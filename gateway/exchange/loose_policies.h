@@ -1,11 +1,10 @@
-// What policies make of messages that belong to no exchange: clients' notifications and answers, and what
-// servers say to legacy sessions. A plugin may change the message on its way.
+// Policies for messages that belong to no exchange: clients' notifications and answers, and servers' messages
+// to legacy sessions. A plugin may change the message.
 //
-// Nothing is kept: the caller hands in the plugins of the moment, and they stay until the function returns,
-// even where one of them has them replaced. Without any plugins every message passes.
+// Stateless: the caller passes the current plugins. They stay alive until the function returns, even if one
+// of them causes their replacement. Without plugins every message passes.
 //
-// Errors: a refusal is returned and written to the log; who sent the message is answered, or not, by the
-// caller.
+// Errors: a refusal is returned and logged; the caller answers the sender, or does not.
 #pragma once
 
 #include <memory>
@@ -21,12 +20,12 @@ namespace lineward::exchange {
 
 using Plugins = std::shared_ptr<plugin::PluginSet>;
 
-// A message of a client, before it goes anywhere. What its sender is told, or nothing when it may pass.
-// `legacy`: how a rate limit refuses one of a legacy session.
+// Judges a message of a client before it is forwarded. Returns the denial for its sender, or nullopt: it
+// passes. `legacy`: how a rate limit refuses a message of a legacy session.
 std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival,
                                             config::LegacyStatus legacy);
 
-// A message of this server to the legacy session of this scope. Why it goes no further, or nothing.
+// Judges a message of this server to the legacy session of this scope. Returns why it is dropped, or nullopt.
 std::optional<std::string> judge_of_server(Plugins plugins, const std::string& upstream,
                                            const core::Scope& scope, mcp::Message& message);
 

@@ -20,7 +20,7 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Ended ones whose end is remembered.
+// Maximum number of ended calls that are remembered.
 constexpr size_t kMaxPast = 4096;
 
 std::string_view text_of(StateFault fault) {
@@ -36,7 +36,7 @@ std::string_view text_of(StateFault fault) {
 
 }  // namespace
 
-// One parked call, as its owner.
+// A parked call, as the owner of its core::Call.
 class ParkTable::Parked final : public core::CallOwner {
  public:
   Parked(ParkTable& table, std::string name, ParkedCall what, const config::Server& whose)
@@ -56,10 +56,10 @@ class ParkTable::Parked final : public core::CallOwner {
   const config::Server& server;
   const milliseconds since;
   net::Timer timer;
-  AccountPtr caller;             // null: one who has the gateway alone
+  AccountPtr caller;             // null: the gateway's only caller
   size_t bytes = 0;              // counted in the table
-  HeldBytes held{Held::parked};  // of these, and of its request
-  // What its server has said to it.
+  HeldBytes held{Held::parked};  // `bytes` and those of its request
+  // Bytes of the server's messages.
   size_t said() const {
     size_t sum = call.questions.bytes() + (call.answer ? call.answer->bytes().size() : 0);
     for (const mcp::Message& message : call.unheard)
@@ -73,7 +73,7 @@ class ParkTable::Parked final : public core::CallOwner {
  private:
   void on_call_phase(core::CallPhase) override {}
   void on_call_failed(const core::Failure& failure) override {
-    // Its server's transport has ended it as its own limit would have (limits.maxParkedPerCaller).
+    // The transport ended it as its own limit would have (limits.maxParkedPerCaller).
     if (failure.reason == EndReason::timeout_park) {
       ++call.stats->park_timeouts;
       table_.cancelling_(call, core::initiator_of(failure.reason));
@@ -101,7 +101,7 @@ class ParkTable::Parked final : public core::CallOwner {
                   [&](const mcp::Message& one) { return mcp::canonical_id(one.raw(Field::id)) == wanted; });
     table_.note_bytes(*this);
   }
-  // It waits for the next round, or ends the call when the client cannot answer it.
+  // Keeps the request for the next round, or refuses it if the client cannot answer it.
   void question(mcp::Message&& message) {
     auto needed = mcp::capability_for(message);
     const bool declared = needed && mcp::declares(call.from->capabilities, message);
@@ -349,7 +349,7 @@ void ParkTable::end_all(const std::vector<Parked*>& all, EndReason reason, std::
   }
 }
 
-// ---- for people ----
+// ---- views ----
 
 std::vector<CallView> ParkTable::views() const {
   std::vector<CallView> out;

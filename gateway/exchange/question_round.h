@@ -1,5 +1,5 @@
-// The questions that a legacy server has put to the modern client of one call and that are not answered yet
-// (behaviour.md 9). They go to the client together, as the input requests of one result.
+// The open requests of a legacy server to the modern client of one call (behaviour.md 9). They are sent to
+// the client together, as the input requests of one result.
 #pragma once
 
 #include <algorithm>
@@ -15,26 +15,26 @@
 
 namespace lineward::exchange {
 
-// Input-required results for one call that ask something new.
+// Maximum input-required results per call with new requests.
 inline constexpr uint32_t kMaxRounds = 10;
-// How often a client is shown one round again, which it has not answered whole: one by one is enough.
+// How often one round is repeated to a client that answered only a part: enough to answer one by one.
 inline constexpr uint32_t kMaxRepeats = 64;
-// Questions of one call that are open at once.
+// Maximum open requests of one call.
 inline constexpr size_t kMaxOpenQuestions = 64;
 
 class QuestionRound {
  public:
-  // False: there are too many.
+  // False: too many.
   bool add(const mcp::Message& question);
-  // The server takes one back (notifications/cancelled).
+  // The server cancels one (notifications/cancelled).
   void withdraw(const mcp::Message& cancelled);
-  // Hands the client's input responses (JSON text of an object, or nothing) to the server. Questions without
-  // one stay open, responses without a question are ignored.
+  // Passes the client's input responses (JSON text of an object, or nothing) to the server. Requests without
+  // a response stay open; responses without a request are ignored.
   void answer(std::string_view input_responses, core::Call& call);
 
   bool empty() const { return open_.empty(); }
   size_t size() const { return open_.size(); }
-  // Some of them the client has not been shown.
+  // Some of them have not been sent to the client.
   bool has_new() const {
     return std::any_of(open_.begin(), open_.end(), [](const Question& one) { return !one.shown; });
   }
@@ -48,7 +48,7 @@ class QuestionRound {
  private:
   struct Question {
     std::string server_id;  // as the server wrote it
-    std::string canonical;  // as it compares with others
+    std::string canonical;  // normalised for comparison
     std::string key;        // decoded
     std::string request;
     bool shown = false;

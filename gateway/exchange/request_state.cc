@@ -85,7 +85,7 @@ RequestStates::Digest RequestStates::mac(const Digest& key, std::string_view tex
 RequestStates::Digest RequestStates::keyed(const Digest& key, std::initializer_list<std::string_view> parts) {
   std::string text;
   for (std::string_view part : parts) {
-    text += number(part.size());  // so that no two lists of parts read the same
+    text += number(part.size());  // length prefixes: different lists never read the same
     text += part;
   }
   return mac(key, text);

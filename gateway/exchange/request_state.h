@@ -1,9 +1,8 @@
 // The `requestState` of parked calls: "lw1." and 128 characters of base64url. It holds an unguessable id, its
-// expiry, and digests of whose it is and of what was asked, all under an HMAC with a key of this process, or
-// one that all replicas share
-// (2026-07-28 "Multi Round-Trip Requests", server requirements 4 and 5).
+// expiry, and digests of the caller and of the request. All are under an HMAC with a key of this process, or
+// one that all replicas share (2026-07-28 "Multi Round-Trip Requests", server requirements 4 and 5).
 //
-// Nothing here keeps states; that one is used only once is the matter of exchange/park_table.h.
+// States are not stored here; exchange/park_table.h makes sure that each is used only once.
 #pragma once
 
 #include <array>
@@ -20,36 +19,36 @@
 
 namespace lineward::exchange {
 
-// What a state is good for.
+// The caller, server and request that a state is bound to.
 struct StateBinding {
   std::string_view principal;
   std::string_view upstream;
   std::string_view method;
-  // RequestStates::digest_of, which copies them: asked for only once the state is known to be ours and its
-  // caller's, or else whoever sends a forged state makes us copy megabytes.
+  // RequestStates::digest_of, which copies the parameters. Called only after the state's HMAC and caller are
+  // verified: otherwise a forged state would cost megabytes of copying.
   std::function<std::string()> params;
 };
 
 enum class StateFault : uint8_t {
   none,
-  tampered,    // not made by us, or changed
+  tampered,    // not made by Lineward, or changed
   foreign,     // another principal's, or another server's
   other_call,  // another method or other parameters
   expired,
   used,
   lost  // the call, its process, or the gateway that made it is gone
 };
-// The word that clients find in `data.reason`.
+// The value of `data.reason` in errors.
 std::string_view name(StateFault fault);
 
 class RequestStates {
  public:
   RequestStates();  // a new key
-  // From here on under the keys of all replicas, and marked as this one's (replica_tag). Null keys change
-  // nothing.
+  // Uses the keys of all replicas from here on, and marks states as this replica's (replica_tag). Null keys
+  // change nothing.
   void share(const std::shared_ptr<const SealKeys>& keys, std::string_view replica);
 
-  // Of the parameters that make a request the same call (mcp::salient_params).
+  // The digest of the parameters that identify a call (mcp::salient_params).
   static std::string digest_of(const mcp::Message& request);
 
   struct Made {
@@ -63,7 +62,7 @@ class RequestStates {
     StateFault fault = StateFault::none;
     std::string id;
   };
-  // `used` and `lost` calls are not known here, but for those of another process.
+  // Reports `used` and `lost` only for states of another process; others are unknown here.
   Read read(std::string_view text, const StateBinding& binding, std::chrono::milliseconds now) const;
 
  private:
@@ -71,8 +70,8 @@ class RequestStates {
   static Digest mac(const Digest& key, std::string_view text);
   static Digest keyed(const Digest& key, std::initializer_list<std::string_view> parts);
 
-  std::vector<Digest> keys_;  // the first one makes, all are read
-  std::string process_;       // 8 random bytes: states of another process are lost, not tampered with
+  std::vector<Digest> keys_;  // the first one signs, all verify
+  std::string process_;       // 8 random bytes: states of another process are `lost`, not `tampered`
 };
 
 }  // namespace lineward::exchange

@@ -1,8 +1,8 @@
-// A server as calls find it: its upstream, and the configuration that this was made from. A reload may put a
-// new form of it in the place of the old one; whoever has a call, a parked call or a session with a form
-// holds a lease on it, and the form is not freed before the last lease is gone.
+// A version of a server: its upstream and the configuration it was made from. A reload may replace it with a
+// new version. Calls, parked calls and sessions hold a lease on their version, which is freed after the last
+// lease.
 //
-// Made by the ServerDirectory; shared by the leases.
+// Created by the ServerDirectory; shared by the leases.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct Served {
   const config::Server& config;
   bool retiring = false;  // takes no new calls
   size_t leases = 0;
-  std::function<void()> left;  // retiring: the last lease is gone; may be called from anywhere
+  std::function<void()> left;  // retiring: called when the last lease is gone, from anywhere
 };
 
 class UpstreamLease {

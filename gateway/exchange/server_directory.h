@@ -1,12 +1,12 @@
-// The servers that a worker's exchanges can go to: how they come, how they are found by their names, and how
-// they leave while calls and sessions are still with them.
+// The servers that a worker's exchanges can reach: adding them, finding them by name, and retiring them while
+// calls and sessions still use them.
 //
-// Owned by the exchange table. A server stays reachable by its name until retire(); its form
-// (exchange/served.h) lives on until the last lease on it is gone, which is what `left` says. The directory
-// may end before the leases: nobody is told of the last one then.
+// Owned by the exchange table. A server is found by its name until retire(). Its version (exchange/served.h)
+// lives until the last lease is gone; `left` reports that. The directory may be destroyed before the leases:
+// `left` is not called then.
 //
-// Errors: a name that is not here has no server. lease() is empty then, versions() has nothing to say, and
-// hop() gives none; what a client is told is for the caller.
+// Errors: for an unknown name lease() is empty, versions() is nullopt, and hop() is null. The caller answers
+// the client.
 #pragma once
 
 #include <functional>
@@ -26,33 +26,32 @@
 
 namespace lineward::exchange {
 
-// Why a server's form goes: another takes its place, under its name, or none does.
+// Why a version is retired: a new version replaces it under its name, or the server is removed.
 enum class Retirement : bool { replaced, removed };
 
 class ServerDirectory {
  public:
-  // `cancels` hears what becomes of cancels of calls of these servers. It must outlive this.
+  // `cancels` receives the outcomes of cancels at these servers. It must outlive this.
   ServerDirectory(net::Loop& loop, core::CancelWatcher& cancels) : loop_(loop), cancels_(cancels) {}
   ~ServerDirectory() { close(); }
 
-  // New calls of this name go to it from here on. It must outlive this, or leave by retire().
+  // New calls for this name go to `upstream` from here on. It must outlive this, or leave by retire().
   void add(core::Upstream& upstream, const config::Server& server);
-  // What becomes of cancels of calls of this name, which lives elsewhere, is told here all the same.
+  // Reports the outcomes of cancels also for a server that lives on another worker.
   void hear_cancels(const std::string& name);
-  // It takes no new calls. The lease keeps it for as long as the caller has to tell those that are with it;
-  // it is empty when this form does not take calls here anyway, and `left` is never called then. `left` is
-  // called, not from here, when nothing refers to it any more.
+  // The version takes no new calls. The returned lease keeps it while the caller ends what uses it. It is
+  // empty if this version takes no calls here; `left` is never called then. `left` is called when nothing
+  // refers to the version any more, never before this returns.
   UpstreamLease retire(core::Upstream& upstream, std::function<void()> left);
-  // Nobody is told anything from here on, neither of cancels nor of last leases. For an owner whose calls end
-  // later.
+  // Stops all reports, of cancels and of last leases. For an owner that ends its calls later.
   void close();
 
-  // A lease on the form that takes calls; empty when there is none.
+  // A lease on the version that takes calls; empty: none.
   UpstreamLease lease(const std::string& name) const;
-  // Makes leases on it for callers that reach it by another upstream.
+  // A factory of leases on it, for callers that reach it through another upstream.
   std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream) const;
 
-  // core::ExchangeApi of the same names.
+  // Implement core::ExchangeApi.
   std::optional<std::vector<std::string>> versions(const std::string& name) const;
   std::optional<bool> keeps_sessions(const std::string& name) const;
   std::unique_ptr<core::Hop> hop(const std::string& name, core::HopRequest request,
@@ -63,9 +62,9 @@ class ServerDirectory {
 
   net::Loop& loop_;
   core::CancelWatcher& cancels_;
-  std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // that take calls, by name
+  std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // those that take calls, by name
   std::vector<std::shared_ptr<Served>> retiring_;
-  std::set<std::string> watched_;  // servers whose cancels are told
+  std::set<std::string> watched_;  // servers with reported cancels
   net::Lifetime lifetime_;
 };
 

@@ -1,5 +1,5 @@
-// The calls of one legacy session: in the order of their arrival, and by the ids that its client gave them,
-// so that neither the end of a call nor a cancel looks at all the others.
+// The calls of one legacy session: in order of arrival, and by their client's ids, so that neither the end of
+// a call nor a cancel scans all others.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace lineward::exchange {
 
 class SessionCalls {
  public:
-  // Numbers grow from call to call.
+  // Numbers increase from call to call.
   void add(uint64_t number, core::ExchangeId id) { calls_.emplace_hint(calls_.end(), number, Entry{id, {}}); }
   void remove(uint64_t number);
   bool empty() const { return calls_.empty(); }
   size_t size() const { return calls_.size(); }
 
-  // The newest call under this id; none where there is no such call. `name` gives the id of a call as it
-  // compares with others, and is asked once for each call: most are never cancelled.
+  // The newest call with this id; none if there is none. `name` returns the canonical id of a call, and is
+  // called once per call: most are never cancelled.
   core::ExchangeId newest(std::string_view canonical,
                           const std::function<std::string(core::ExchangeId)>& name);
 
@@ -39,12 +39,11 @@ class SessionCalls {
   }
 
  private:
-  // Ordered: ids come from the client, which could choose them so that they meet in one bucket of a hash
-  // table.
+  // Ordered: clients choose the ids, and could make them collide in a hash table.
   using Names = std::multimap<std::string, uint64_t, std::less<>>;  // canonical id → number, oldest first
   struct Entry {
     core::ExchangeId id;
-    Names::iterator name;  // of calls up to named_
+    Names::iterator name;  // for calls up to named_
   };
   std::map<uint64_t, Entry> calls_;
   Names names_;

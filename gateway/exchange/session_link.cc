@@ -16,14 +16,14 @@ using mcp::Field;
 using mcp::Method;
 
 constexpr size_t kMaxQuestions = 256;
-constexpr size_t kMaxTasks = 256;  // whose progress is still told
-// Begins the ids of questions in sessions that other replicas may serve too.
+constexpr size_t kMaxTasks = 256;  // with progress still forwarded
+// Prefix of request ids in sessions that other replicas may serve too.
 constexpr std::string_view kShared = "lw";
 
-// No longer id is given to a client, however it escapes what it sends back.
+// Upper bound for an id sent back by a client, however it is escaped.
 constexpr size_t kMaxShown = 6 * (mcp::kMaxIdBytes + 32);
 
-// The number that these digits are, all of them; −1: none.
+// The number written with exactly these digits; −1: none.
 int64_t number_of(std::string_view digits) {
   int64_t number = 0;
   const char* end = digits.data() + digits.size();
@@ -31,8 +31,8 @@ int64_t number_of(std::string_view digits) {
   return wrong == std::errc() && at == end ? number : -1;
 }
 
-// The number of the question that this answers, −1: none; and the server's own id for it, where that stands
-// there too.
+// The number of the server request that this answers, −1: none; and the server's own id for it, if the shown
+// id contains it.
 std::pair<int64_t, std::string> read_shown(const mcp::Message& answer) {
   if (answer.has(Field::id) && answer.raw(Field::id).size() > kMaxShown) return {-1, {}};
   std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
@@ -41,7 +41,7 @@ std::pair<int64_t, std::string> read_shown(const mcp::Message& answer) {
   if (!answer.is_string(Field::id)) return {-1, {}};
   std::string named = answer.text(Field::id);
   text = named;
-  // The number alone, as text.
+  // The number alone, as a string.
   if (const int64_t id = number_of(text); id >= 0 && text == std::to_string(id)) return {id, {}};
   size_t colon = text.find(':');
   if (text.substr(0, kShared.size()) != kShared || colon == std::string_view::npos) return {-1, {}};
@@ -58,15 +58,14 @@ bool SessionLink::is_shared() {
   return session != nullptr && session->shared() != nullptr;
 }
 
-// In a shared session the answer may come to another replica, which must find in it what to tell the server.
+// In a shared session another replica may receive the answer; it finds the server's id in the shown id.
 std::string SessionLink::shown_id(int64_t id, std::string_view server_id) {
   if (!is_shared()) return std::to_string(id);
   return json::quote(fmt::format("{}{}:{}", kShared, id, server_id));
 }
 
-// The stream a message goes to: that of the one call it can belong to; else a GET stream (null here); else,
-// since all calls of a session are one client's, that of the newest call which the server has, and during
-// which it may ask.
+// Selects the stream for a message. First the call it must belong to; then a GET stream (null here). Else the
+// newest written call that allows server requests: all calls of a session are from one client.
 Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
   if (only_call) {
     core::ExchangeId id{static_cast<uint32_t>(*only_call & 0xffffffffu),
@@ -88,7 +87,7 @@ void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t>
   Exchange* exchange = stream_for(only_call);
   if (message.kind() == mcp::MessageKind::request) return question(std::move(message), exchange);
   if (mcp::method_of(message.method()) == Method::cancelled) return withdrawn(message);
-  // List changes and updates concern the session, not the call that happens to run.
+  // List changes and updates concern the session, not a running call.
   bool about_session = mcp::method_of(message.method()) != Method::message &&
                        mcp::method_of(message.method()) != Method::other;
   client::Session* session = finder_.session(scope_.session);
@@ -107,7 +106,7 @@ void SessionLink::to_session(const std::string& message) {
 void SessionLink::keep(client::Session& session, std::string message, int64_t question) {
   client::Session::Dropped dropped = session.keep_for_stream(std::move(message), question);
   for (size_t i = 0; i < dropped.messages; ++i) {
-    // A server that talks to nobody may do so often.
+    // A server may do this often for a client without a stream: log at powers of two.
     ++dropped_;
     if ((dropped_ & (dropped_ - 1)) != 0) continue;
     log::write(log::Level::info, "session.dropped",
@@ -128,7 +127,7 @@ void SessionLink::task_progress(const mcp::Message& progress) {
   const std::string_view raw = progress.raw(Field::params_progress_token);
   const std::string token = mcp::canonical_id(raw);
   for (const auto& [ours, clients] : task_tokens_) {
-    // A number of Lineward's own, which a server may give back as text.
+    // A number of Lineward's, which a server may send back as a string.
     const std::string known = mcp::canonical_id(ours);
     if (known == token || (raw.starts_with('"') && known.substr(2) == token.substr(2)))
       return to_session(mcp::progress_for_client(progress, clients->text()));
@@ -154,7 +153,7 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
     question.waiting.push_back(on->id());
     return;
   }
-  // Nobody can say which call asked: the clocks of all that may have stand still.
+  // The call that caused it is unknown: the clocks of all possible ones stop.
   for (Exchange* exchange : finder_.of_session(scope_.session)) {
     if (!exchange->may_have_asked() || exchange->ended()) continue;
     exchange->asked();
@@ -196,8 +195,7 @@ void SessionLink::give_up(int64_t id, std::string_view client_why, std::string_v
 }
 
 void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
-  // A server may finish a call and still await the answer to what it asked meanwhile: such questions stay
-  // open.
+  // A server may finish a call and still await an answer: such requests stay open.
   if (server_finished || questions_.empty()) return;
   std::vector<int64_t> over;
   for (const auto& [number, question] : questions_) {
@@ -212,7 +210,7 @@ void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
     give_up(number, "the call it belongs to has ended", "the call it belongs to is over");
 }
 
-// Makes room by giving up the oldest question whose call is over; false when there is none.
+// Makes room by giving up the oldest request with no live call; false if there is none.
 bool SessionLink::drop_orphan() {
   for (const auto& [number, question] : questions_) {
     bool waited_for = false;
@@ -242,7 +240,7 @@ std::optional<SessionLink::Question> SessionLink::take_answered(int64_t id, std:
 bool SessionLink::answer(const mcp::Message& answer) {
   const auto [id, server_id] = read_shown(answer);
   const std::optional<Question> question = take_answered(id, server_id);
-  // Asked by way of another replica: only the server knows whether it still waits.
+  // Sent through another replica: only the server knows whether it still waits.
   const bool elsewhere = !question && !server_id.empty() && is_shared();
   if (!question && !elsewhere) {
     log::write(log::Level::info, "session.dropped",
@@ -261,7 +259,7 @@ void SessionLink::answered_elsewhere(const mcp::Message& answer) {
   if (auto question = take_answered(id, server_id)) closed(*question);
 }
 
-// The server takes a question back: the client is told under the id it knows.
+// The server cancels a request: the cancel is sent to the client with the shown id.
 void SessionLink::withdrawn(const mcp::Message& cancelled) {
   std::string wanted = cancelled.has(Field::params_request_id)
                            ? mcp::canonical_id(cancelled.raw(Field::params_request_id))
@@ -289,7 +287,7 @@ std::optional<std::chrono::milliseconds> SessionLink::unused_for() const {
 }
 
 void SessionLink::on_scope_reset() {
-  task_tokens_.clear();  // another process gives them to other calls
+  task_tokens_.clear();  // a new process reuses them for other calls
   auto lost = std::move(questions_);
   questions_.clear();
   for (const auto& [id, question] : lost) {

@@ -48,10 +48,10 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
   client::Session* owner = session(id);
   if (owner == nullptr) return exchanges_.session_over(id);
   --owner->exchanges;
-  // It takes who asked.
+  // The server has accepted these credentials.
   if (exchange.server_answer() == ServerAnswer::result) owner->accepted(exchange.from().authorization);
   sessions_->touch(*owner);
-  // A session of a server that a reload took away goes with its last call, and one that nobody can name.
+  // With its last call ends a session of a server that a reload removed, and one without a usable id.
   const SessionLink* with = link(id);
   const bool retiring = with != nullptr && with->lease()->retiring;
   if (owner->exchanges == 0 && (retiring || owner->ends_when_idle)) session_lost(id);
@@ -82,12 +82,12 @@ std::optional<std::string> SessionLinks::judge(const core::Scope& scope, mcp::Me
   return judge_of_server(plugins_, upstream, scope, message);
 }
 
-// ---- how they open and end ----
+// ---- opening and ending ----
 
 bool SessionLinks::open(const Exchange& exchange) {
   const core::ClientRequest& from = exchange.from();
   if (!exchange.lease() || from.session.empty()) return true;
-  // Its server holds a reference to the link that there is.
+  // The upstream holds a reference to the existing link.
   if (links_.count(from.session) > 0) return false;
   if (client::Session* opening = session(from.session))
     opening->client_info = exchange.record().client_info();
@@ -102,7 +102,7 @@ void SessionLinks::opened(const Exchange& exchange, const mcp::Message* result) 
   const std::string& id = exchange.from().session;
   client::Session* opened = session(id);
   if (opened == nullptr) return;
-  if (result == nullptr) return session_lost(id);  // it never came to be
+  if (result == nullptr) return session_lost(id);  // it was never created
   opened->revision = log::Excerpt(result->text(Field::result_protocol_version), 64).string();
   opened->accepted(exchange.from().authorization);
   if (shares_sessions_) share(*opened, exchange.from().authorization);
@@ -113,7 +113,7 @@ void SessionLinks::opened(const Exchange& exchange, const mcp::Message* result) 
 void SessionLinks::end(const std::string& id) {
   client::Session* ending = session(id);
   if (ending == nullptr) return;
-  // `id` may live in what goes now.
+  // `id` may refer into an object that is destroyed below.
   const std::string session_id = id;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!ending->revision.empty()) {
     core::stats().server_sessions[core::revision_slot(ending->revision)].observe(loop_.now() -
@@ -123,7 +123,7 @@ void SessionLinks::end(const std::string& id) {
              {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
   for (Exchange* exchange : exchanges_.of_session(session_id)) {
     exchange->tell(EndReason::cancelled_client, "the session ended");
-    exchange->client_gone(EndReason::cancelled_client);  // an `initialize`, which takes no cancel
+    exchange->client_gone(EndReason::cancelled_client);  // for an `initialize`, which ignores tell()
   }
   auto link = links_.find(session_id);
   if (link != links_.end()) {
@@ -135,7 +135,7 @@ void SessionLinks::end(const std::string& id) {
   exchanges_.session_over(session_id);
 }
 
-// Not from here: the call that learnt of it may be on the stack, and is to be told first.
+// Deferred: the call that learnt of it may be on the stack, and must get its message first.
 void SessionLinks::session_lost(const std::string& id) {
   loop_.defer(lifetime_, [this, id] {
     if (session(id) == nullptr) return;
@@ -157,10 +157,10 @@ void SessionLinks::end_idle_of(const UpstreamLease& retired, Retirement how) {
   }
 }
 
-// ---- those that other replicas may serve too ----
+// ---- sessions that other replicas may serve too ----
 
-// Before its client is told the id: from here on nothing of the session may be known to this process alone.
-// Of one that Lineward has opened nobody is told an id: it is this process's, and ends with its connection.
+// Called before the client gets the session id: from here on no state may be local to this process. A session
+// opened by Lineward itself is local, since no client gets its id, and ends with its connection.
 void SessionLinks::share(client::Session& opened, size_t authorization) {
   SessionLink* with = link(opened.id);
   if (with == nullptr || opened.tied || opened.by_gateway) return;
@@ -209,7 +209,7 @@ void SessionLinks::when_settled(const std::string& id, std::function<void()> don
   if (auto* scopes = with->upstream().portable(scope)) scopes->when_settled(scope, std::move(done));
 }
 
-// One that others may serve ends when its client says so, and else is only forgotten here.
+// A shared session ends only by its client's DELETE; otherwise this replica just forgets it.
 void SessionLinks::close_scope(const client::Session& ending, SessionLink& link) {
   core::Upstream& upstream = link.upstream();
   core::PortableScopes* scopes =

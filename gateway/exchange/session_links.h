@@ -1,14 +1,14 @@
-// The legacy sessions of a worker, as far as their servers go: which session is with which form of a server,
-// how it opens and ends there, and how it is shared with other replicas (docs/replicas.md).
+// The server side of a worker's legacy sessions: a session's server version, its opening and end there, and
+// sharing it with other replicas (docs/replicas.md).
 //
-// Owned by the exchange table. A link (exchange/session_link.h) lives from the `initialize` that goes to the
-// server, or from the moment a session of another replica is taken over, until end(). A session whose link is
-// here is always known to the client side too, which owns the client::Session; end() removes both.
+// Owned by the exchange table. A link (exchange/session_link.h) lives until end(). It starts with the
+// `initialize` sent to the server, or with the adoption of another replica's session. A linked session is
+// always known to the client side too, which owns the client::Session; end() removes both.
 //
-// What learns of a session's end while a call of it may be on the stack says session_lost(): the session goes
-// at the end of the turn then, and not at all when this has gone by then.
+// Code that learns of a session's end while one of its calls may be on the stack calls session_lost(). The
+// session is then removed at the end of the turn, unless this object is gone by then.
 //
-// Errors: what names a session that is not here does nothing.
+// Errors: operations on an unknown session do nothing.
 #pragma once
 
 #include <functional>
@@ -32,40 +32,40 @@ namespace lineward::exchange {
 
 class SessionLinks final : public ExchangeFinder {
  public:
-  // All of these outlive it; `plugins` is null where there are none, and may become another set.
+  // All of these outlive it; `plugins` may be null and may be replaced.
   SessionLinks(net::Loop& loop, LiveExchanges& exchanges, const ServerDirectory& servers,
                const Plugins& plugins)
       : loop_(loop), exchanges_(exchanges), servers_(servers), plugins_(plugins) {}
 
-  // Without them, as on stdio until its front is there, no session is known.
+  // Until then no session is known, as on stdio before its front exists.
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
-  // Sessions that can be served by other replicas are shared with them, from here on.
+  // Shares sessions with other replicas from here on, where the server allows it.
   void share_sessions(bool share) { shares_sessions_ = share; }
 
-  // The form of a server that this session is with; empty where it is with none yet.
+  // The server version that this session is with; empty: none yet.
   UpstreamLease lease(const std::string& session) const;
   size_t count_of(const core::Upstream& upstream) const;
-  // A legacy client says who it is when it opens its session; empty where it did not. Good until the session
-  // is touched.
+  // The clientInfo that a legacy client sent with `initialize`; empty: none. Valid until the session is
+  // touched.
   std::string_view client_info(const std::string& session);
 
-  // An exchange of a session begins and is over; idle sessions that are to end do so with their last one.
+  // An exchange of a session begins, and is over; retired idle sessions end with their last exchange.
   void exchange_began(const Exchange& exchange);
   void exchange_over(const Exchange& exchange);
-  // Its call is over, its client is not answered yet.
+  // Its call is over, its client has no answer yet.
   void exchange_ending(const Exchange& exchange);
 
-  // An `initialize` goes to its server. False: this session has a link already.
+  // An `initialize` is sent to its server. False: this session has a link already.
   bool open(const Exchange& exchange);
-  // It has its result; null: none came, and the session never came to be.
+  // The `initialize` has its result; null: none, and the session was never created.
   void opened(const Exchange& exchange, const mcp::Message* result);
   void task_started(const Exchange& exchange, std::string_view token, const std::string& client_token);
-  // core::ExchangeApi: the client answers a question of the server.
+  // core::ExchangeApi: the client answers a request of the server.
   bool answered(const std::string& session, const mcp::Message& answer, core::AnswerCame came);
   // Ends its calls, its link and the session.
   void end(const std::string& session);
-  // The idle sessions of a server that was retired. Where another form takes its place, sessions that are not
-  // initialised yet may open with that.
+  // Ends the idle sessions of a retired server. If a new version replaces it, sessions that are not
+  // initialised yet may open with that one.
   void end_idle_of(const UpstreamLease& retired, Retirement how);
 
   // core::ExchangeApi: sessions that other replicas may serve too.

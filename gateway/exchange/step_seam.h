@@ -1,5 +1,5 @@
-// Where a simulated world (tests/sim) learns which events meet an exchange in which step: it defines the
-// function, nobody else does, and then nothing is called.
+// Lets the simulation (tests/sim) observe which events reach an exchange in which step. Only the simulation
+// defines the function; otherwise nothing is called.
 #pragma once
 
 #include <cstdint>

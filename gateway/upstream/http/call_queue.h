@@ -1,5 +1,5 @@
-// Calls that wait for the session of their group, the first to be sent in front: callers take turns. Plain
-// pointers: a call is withdrawn before it is freed.
+// The calls that wait for their group's session, in order: callers take turns. Plain pointers: a call is
+// withdrawn before it is freed.
 #pragma once
 
 #include <deque>
@@ -14,15 +14,15 @@ class CallQueue {
  public:
   bool empty() const { return calls_.empty(); }
   size_t size() const { return calls_.size(); }
-  // Null when none waits.
+  // Null if the queue is empty.
   Call* first() const { return calls_.empty() ? nullptr : calls_.front(); }
   void join(Call& call) { join_by_turn(calls_, call); }
-  // One that was sent, or tried, and is to be tried again before all others.
+  // Puts a call first: it was tried, and must be sent before all others.
   void put_back(Call& call) { calls_.push_front(&call); }
   void take_first() { calls_.pop_front(); }
   void withdraw(Call& call) { std::erase(calls_, &call); }
   std::deque<Call*> take_all() { return std::exchange(calls_, {}); }
-  // A copy, for those whose calls leave while it is walked.
+  // A copy, for callers that remove calls while iterating.
   std::deque<Call*> all() const { return calls_; }
   template <class Fits>
   bool any(Fits&& fits) const {

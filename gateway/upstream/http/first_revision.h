@@ -1,8 +1,8 @@
-// 2024-11-05 ends with HTTP+SSE. Over Streamable HTTP a client of it, which is on stdio or on HTTP+SSE, is
-// served in its successor, which takes nothing away: its `initialize` asks for that, and is answered as if it
-// had not. Any other request of a legacy client, and any other answer, passes with its id alone changed.
+// 2024-11-05 ends with HTTP+SSE. Over Streamable HTTP a client of 2024-11-05 (on stdio or HTTP+SSE) is served
+// in the next revision, which removes nothing. Its `initialize` requests that revision, and the answer names
+// the client's own. Other requests and answers of legacy clients are forwarded with only their id changed.
 //
-// Functions without state. What cannot be parsed again passes as it is.
+// Functions without state. Text that cannot be parsed again is forwarded unchanged.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace lineward::upstream {
 
-// A legacy client's request as the server of this session is to get it.
+// A legacy client's request, as sent to the server of this session.
 std::string legacy_request(const HttpSession& session, const HttpCall& call);
-// The server's answer to it as the client is to get it.
+// The server's answer to it, as sent to the client.
 mcp::Message legacy_answer(const HttpSession& session, const HttpCall& call, mcp::Message answer);
-// The parameters of a client's own `initialize` as the server of this session got them.
+// The parameters of a client's own `initialize`, as sent to the server of this session.
 std::string handshake_of(const HttpSession& session, const HttpCall& call);
 
 }  // namespace lineward::upstream

@@ -1,5 +1,5 @@
-// The revision with which `initialize` is tried once more after a server has refused it (behaviour.md 8):
-// some servers refuse a revision that they do not know instead of naming one. Pure functions.
+// The revision for a second `initialize` after a server has refused the first (behaviour.md 8): some servers
+// refuse an unknown revision instead of offering one. Pure functions.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace lineward::upstream {
 
-// The newest of the legacy revisions that the refusal of an `initialize` with these parameters names; where
-// it names none 2025-06-18, or nothing if `only` that counts. Empty: the refusal has nothing to do with
-// revisions, or names the one that was tried. `answer`: the error in its body; null: there was none.
+// The newest legacy revision that the refusal of an `initialize` with these parameters names. If it names
+// none: 2025-06-18, or empty with `only`. Empty: the refusal is not about revisions, or names the tried one.
+// `answer`: the error in its body; null: none.
 enum class Named : uint8_t { or_usual, only };
 std::string other_revision(std::string_view params, const mcp::Message* answer, const MessagesEnd& end,
                            Named which = Named::or_usual);

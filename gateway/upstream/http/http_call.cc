@@ -44,7 +44,7 @@ bool HttpCall::resume() {
 
 void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
-  if (messages) messages->resume();  // who takes over holds nothing back yet
+  if (messages) messages->resume();  // the new owner holds nothing back yet
   owner_ = &owner;
   const bool parks = how == core::Handover::parked;
   parked_since = parks ? std::optional(host_.loop().now()) : std::nullopt;
@@ -88,7 +88,7 @@ void HttpCall::end_parked(const core::Failure& failure) {
 
 void HttpCall::on_messages_sent(HttpMessages&) {
   if (!std::exchange(sent, true)) written_at = host_.loop().now();
-  // Until its handshake is answered a server is being started, whoever's handshake it is.
+  // Until its handshake is answered, by Lineward's or a client's request, a server is starting.
   if (request.method != mcp::Method::initialize) phase(core::CallPhase::written);
 }
 

@@ -1,6 +1,6 @@
-// One client request on its way to an HTTP server. Owned by its caller (an exchange); the upstream's queues
-// and tables hold plain pointers, which the call removes when it dies. It owns its POST and the response it
-// reads; what either brings it gives to its host, which outlives it while it is alive.
+// A client request to an HTTP server. Owned by its caller (an exchange). The upstream's queues and tables
+// hold plain pointers, which the call removes when it is destroyed. It owns its POST and the response, and
+// passes events to its host. The host outlives a live call.
 #pragma once
 
 #include <chrono>
@@ -21,24 +21,24 @@ namespace lineward::upstream {
 class HttpCall;
 class HttpHealth;
 
-// What a call needs of those who send it and hear of it.
+// The interface of a call to the table that sends it.
 class HttpCallHost {
  public:
   virtual net::Loop& loop() = 0;
   virtual const config::Server& server() const = 0;
   virtual HttpHealth& health() = 0;
-  // Its caller waits no more.
+  // The caller cancels.
   virtual void withdraw(HttpCall& call, std::string_view why) = 0;
-  // Its caller's answer to what the server asked.
+  // The caller's answer to a server request.
   virtual void reply(HttpCall& call, std::string message) = 0;
-  // It waits for its client, and takes no place in flight; or no more.
+  // The call is parked, or no longer: a parked call does not count as in flight.
   virtual void park(HttpCall& call) = 0;
   virtual void unpark(HttpCall& call) = 0;
-  // Its client came back with a retry, which is its request now.
+  // The client has retried; the retry is the call's request now.
   virtual void retried(HttpCall& call) = 0;
   virtual std::string server_info(const HttpCall& call) = 0;
   virtual bool has_session(const HttpCall& call) = 0;
-  // What its response brings. Ended: `messages` is null.
+  // Events of its response. In call_ended() `messages` is null.
   virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
   virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
   virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
@@ -62,43 +62,43 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   std::string server_info() const override;
   bool has_session() const override;
 
-  // From here on for its host, and those it waits at.
-  std::string family;                      // of a listen: the name of its group's family
-  std::unique_ptr<HttpMessages> messages;  // while something is under way
-  bool sent = false;                       // the server may know of it
+  // The following is for its host and the queues it waits in.
+  std::string family;                      // for a listen: the name of its group's family
+  std::unique_ptr<HttpMessages> messages;  // while a request is in progress
+  bool sent = false;                       // the server may have received it
   std::chrono::milliseconds written_at{0};
-  uint64_t in_session = 0;  // the session of its group that it was sent in, where that has an id
+  uint64_t in_session = 0;  // number of the group's session it was sent in, if that has an id
   bool repeated = false;    // was sent again after its session was lost
-  // What the server said to it, while a ping shows whether the session is lost (lost_calls.h).
+  // The server's reply, while a ping checks whether the session is lost (lost_calls.h).
   struct Doubt {
     core::Failure failure;
-    std::optional<mcp::Message> answer;  // in place of the failure
-    bool accepted = false;               // it may have been carried out
+    std::optional<mcp::Message> answer;  // instead of the failure
+    bool accepted = false;               // the server may have executed it
   };
   std::optional<Doubt> doubt;
-  // Of an `initialize` whose own revision was refused: the one that it is tried with.
+  // For an `initialize` refused for its revision: the revision of the second attempt.
   std::string revision;
-  // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
+  // For an `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: the client's answer if that
   // fails too.
   std::optional<core::Failure> refused;
   std::optional<mcp::Message> refusal;
-  std::optional<StreamPlace> stream_place;  // of a listen at a modern server, from when it was sent first
-  bool parked = false;                      // takes no place in flight
+  std::optional<StreamPlace> stream_place;  // for a listen at a modern server, from its first sending
+  bool parked = false;                      // does not count as in flight
   bool health_probe = false;                // shows whether the server is back (http_health.h)
-  uint32_t failures = 0;                    // in a row: of resuming, or of listening again
-  Backoff backoff;                          // before listening again
+  uint32_t failures = 0;                    // in a row: of resuming, or of reopening a listen
+  Backoff backoff;                          // before reopening a listen
   std::string last_event_id;                // of a legacy stream
   std::chrono::milliseconds retry{1000};
-  net::Timer timer;                         // before resuming or listening again
+  net::Timer timer;                         // before resuming, or reopening a listen
   IntrusiveList<HttpCall>* list = nullptr;  // base/intrusive_list.h
   HttpCall* previous = nullptr;
   HttpCall* next = nullptr;
   bool counts() const { return !is_listen() && !parked; }
 
-  // The last message, or the failure: the call is over.
+  // The final message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
-  // It is parked, and another caller needs its session: its server is told, and so is its owner.
+  // The call is parked, and another caller needs its session: the server and the owner are notified.
   void end_parked(const core::Failure& failure);
 
  private:

@@ -26,20 +26,20 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Tries in a row that may come to nothing: to go on with a stream, and to listen again.
+// Failed attempts in a row: to resume a stream, and to reopen a listen.
 constexpr uint32_t kResumes = 3;
 constexpr uint32_t kListens = 6;
 constexpr int kRefused = 400;
 constexpr size_t kMaxShownMethod = 100;
 
-// An error that answers a POST without naming its request, as servers do that could not read it: there is
-// only one it can mean.
+// An error in answer to a POST without an id, as sent by servers that could not parse it: it can only mean
+// this call.
 bool names_nothing(const mcp::Message& message) {
   return message.kind() == mcp::MessageKind::error &&
          (!message.has(Field::id) || message.raw(Field::id) == "null");
 }
 
-// An error gets an id, so that it can be given the client's.
+// Gives an error an id, which is later replaced by the client's.
 void give_some_id(mcp::Message& message) {
   if (message.has(Field::id)) return;
   std::string text = message.bytes();
@@ -48,19 +48,19 @@ void give_some_id(mcp::Message& message) {
   if (parsed) message = std::move(*parsed);
 }
 
-// These statuses say what is wrong by themselves, whatever MCP stands in their body.
+// These statuses are definite, whatever MCP message is in the body.
 bool speaks_for_itself(int status) {
   return status == 401 || status == 403 || status == 429;
 }
 
-// What Lineward sends in a session by itself goes out with what the server has not refused: who merely names
-// a session, with credentials of his own, must not have its calls' cancels sent with them.
+// Lineward's own messages in a session carry headers that the server has not refused. A request that only
+// names a session, with other credentials, must not determine those of the session's cancels.
 Headers lasting_of(const config::Server& server, const HttpCall& call) {
   return lasting_headers(forwarded_headers(server, call.request.headers));
 }
 
-// The server has said nothing yet to the request that these came with: they are the newest of this client's,
-// or a stranger's, whose own call alone they may concern.
+// The server has not replied to the request with these headers yet. They are the newest of this client's, or
+// those of another caller, and apply to this call alone.
 std::optional<Headers> not_remembered(const config::Server& server, const HttpCall& call) {
   if (!call.messages || call.messages->status() != 0) return std::nullopt;
   return lasting_of(server, call);
@@ -70,14 +70,14 @@ core::Failure broken_answer(const config::Server& server, const mcp::MessageFaul
   return {EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server.name, fault.text)};
 }
 
-// 2026-07-28 forbids it, and over HTTP there is no way to answer: a server that asks waits for ever.
+// 2026-07-28 forbids server requests, and HTTP has no way to answer them: the server would wait for ever.
 core::Failure forbidden_request(const config::Server& server, const mcp::Message& request) {
   return {EndReason::upstream_protocol,
           fmt::format("{} sent its client the request {} during a call, which servers of {} must not",
                       server.name, printable(request.method(), kMaxShownMethod), mcp::kNewestModern)};
 }
 
-// A server guesses ids, which go up by one: of a call that it was not told there is no answer.
+// Servers can guess ids, which are consecutive: a call that was not sent cannot be answered.
 template <class Calls>
 HttpCall* call_in(const Calls& calls, const HttpSession& session, std::optional<int64_t> id) {
   auto found = id ? calls.find(*id) : calls.end();
@@ -89,7 +89,7 @@ HttpCall* call_in(const Calls& calls, const HttpSession& session, std::optional<
 HttpRequest modern_call(const HttpCall& call, const SharedHeaders& ours, ModernLines& lines,
                         const Headers& forwarded) {
   HttpRequest request;
-  if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
+  if (forwarded.empty()) {  // no client header can replace one of Lineward's
     request.shared_headers = &ours;
     request.lines = SpareTexts::take(256);
     lines.append(request.lines, call.request.message, call.request.headers);
@@ -141,7 +141,8 @@ bool HttpCallTable::has_room(const HttpCall& call) const {
   return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
 }
 
-// In a legacy session it takes none of its own. One that its client knows to be open keeps its place.
+// In a legacy session a listen needs no connection. A listen that its client knows to be open keeps its
+// place.
 std::optional<core::Failure> HttpCallTable::refuses(const SessionGroup& group, const HttpCall& call) const {
   const bool takes_one = call.is_listen() && group.era == mcp::Era::modern && !call.stream_place;
   if (!takes_one || parts_.pool.streams().has_room()) return std::nullopt;
@@ -188,7 +189,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   return request;
 }
 
-// ---- what comes ----
+// ---- messages ----
 
 void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
@@ -209,12 +210,12 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session();
   const bool says_more =
       message.kind() == mcp::MessageKind::request || message.kind() == mcp::MessageKind::notification;
-  // A trial of whether the server is back need not wait for its answer: a listen has none for hours.
+  // A half-open probe need not wait for the answer: that of a listen may take hours.
   if (says_more && std::exchange(call.health_probe, false)) parts_.health.answered();
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) {
       drop("server_request");
-      // A ping wants nothing of anybody, and a listen has no end that its server could hold up.
+      // A ping needs no client, and a listen has no end that its server could delay.
       const bool waits = !call.is_listen() && message.method() != "ping";
       return waits ? fail(call, forbidden_request(server_, message)) : void();
     }
@@ -223,7 +224,8 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   if (message.kind() == mcp::MessageKind::notification)
     return call_notification(call, group, std::move(message));
   int status = from.status();
-  // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
+  // call_ended() handles these. A 404 is about the session in which the call was sent, even if that has
+  // ended.
   const bool no_such_method =
       message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
@@ -237,7 +239,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   }
   if (parts_.sse.may_try(call, group, status)) {
     give_some_id(message);
-    call.refusal = std::move(message);  // for when HTTP+SSE fails as well
+    call.refusal = std::move(message);  // sent if HTTP+SSE fails as well
     return;
   }
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
@@ -256,7 +258,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   finish(call, std::move(message));
 }
 
-// What was to be an answer must not leave its caller waiting.
+// An invalid answer must not leave its caller waiting.
 void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
   if (!fault.names_method() && !call.is_listen() && HttpMessages::is_broken_answer(fault, call.id))
     return fail(call, broken_answer(server_, fault));
@@ -271,13 +273,13 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
     if (group != nullptr && group->session()) return group->session()->hear(std::move(message), &call);
     return drop("unknown_token");
   }
-  // Nobody else can be meant.
+  // Only this call can be meant.
   if (group != nullptr && group->plain) return call.message(std::move(message));
   if (group != nullptr && group->era == mcp::Era::legacy && group->session()) {
     return group->session()->hear(std::move(message), &call);
   }
   if (method == Method::cancelled && call.is_listen()) {
-    // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
+    // The server ends the listen; it may name it in either form. No cancel is sent.
     if (own_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
     if (call.messages) call.messages->finish_quietly();
     loop_.retire(std::move(call.messages));
@@ -295,7 +297,7 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   call.message(std::move(message));
 }
 
-// The last message of a call, as its server wrote it.
+// The final message of a call, as its server wrote it.
 void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   SessionGroup* group = group_of(call);
   left(call);
@@ -340,7 +342,7 @@ void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
   call.fail(failure);
 }
 
-// Listens that their clients know to be open wait for room.
+// Open listens wait for a place.
 void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure) {
   for (HttpCall* call : group.queue().take_all()) {
     bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
@@ -348,14 +350,14 @@ void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure
   }
 }
 
-// The group, or their session, is over.
+// The group, or its session, is over.
 void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure) {
   for (HttpCall* call : group.under_way()) {
     fail(*call, failure);
   }
 }
 
-// Takes a call out of the table; its place is free.
+// Removes a call from the table; its place is free.
 void HttpCallTable::left(HttpCall& call) {
   auto entry = calls_.find(call.id);
   if (entry == calls_.end() || entry->second != &call) return;
@@ -369,7 +371,7 @@ void HttpCallTable::left(HttpCall& call) {
   parts_.pump.schedule();
 }
 
-// ---- responses that end without the answer ----
+// ---- responses without an answer ----
 
 void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
@@ -377,7 +379,7 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   bool over_sse = legacy && group->session() && group->session()->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
     return;  // a receipt: the answer comes on the session's stream
-  // So it is with some servers of Streamable HTTP.
+  // Some servers of Streamable HTTP do the same.
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
   HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
   if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
@@ -396,9 +398,9 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
-// A stream that broke is no end of its call (2025-11-25 transports): its server may go on with it, and ask,
-// in the session that the next call has. So it is told that nobody waits any more, and the next one waits a
-// moment. In a client's own session its questions are that client's.
+// A broken stream does not end its call (2025-11-25 transports): the server may continue it and send
+// requests, in the session that the next call uses. So the server gets a cancel, and the next call waits
+// briefly. In a client's own session such requests are for that client anyway.
 void HttpCallTable::tell_given_up(HttpCall& call) {
   SessionGroup* group = group_of(call);
   const bool asks = group != nullptr && group->exclusive && mcp::may_ask(call.request.method);
@@ -426,7 +428,7 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
     return parts_.sse.try_again(call, *group, parts_.failures.of(end));
   }
   if (group != nullptr && lost_calls_.takes(call, *group, end)) return;
-  // A server that does not even know how a request looks may have become another one: ask it again next time.
+  // A server that rejects the form of a request may have been replaced: probe its era again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
       call.request.client_era == mcp::Era::modern) {
@@ -438,7 +440,7 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
-// 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
+// 2025-11-25: the stream is resumed with GET and Last-Event-ID; the call fails only if that fails.
 void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   bool refusal = end.kind == MessagesEnd::Kind::refused;
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
@@ -473,8 +475,8 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   });
 }
 
-// behaviour.md 6: a listen that the server lost is opened again while somebody listens, with a budget.
-// Lack of room is no failure of its server, and has no budget.
+// behaviour.md 6: a listen that the server lost is reopened while the client keeps it, a limited number of
+// times. Lack of room is not the server's failure, and does not count.
 void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
   bool no_room = mcp::is_lack_of_room(failure.reason);
   if (!no_room) ++call.failures;
@@ -503,7 +505,7 @@ bool HttpCallTable::has_session(const HttpCall& call) {
   return group == nullptr || !group->session() || group->session()->has_id();
 }
 
-// A call that waits for its client takes no place in flight.
+// A parked call does not count as in flight.
 void HttpCallTable::park(HttpCall& call) {
   if (call.is_listen() || std::exchange(call.parked, true)) return;
   if (!is_one_of(calls_, call)) return;
@@ -551,7 +553,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   }
   LeftCall gone;
   const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
-  // A listen has no other end than its stream's: it would be open for ever.
+  // A listen ends only with its stream: otherwise it would stay open for ever.
   if (server_.cancel == config::CancelMode::never && !call.is_listen()) {
     gone.means = LeftCall::Means::keep;
   } else if (told_in_session && server_.cancel != config::CancelMode::never) {
@@ -599,7 +601,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   if (named == nullptr) {
     SessionGroup* group = groups_.find(session.group());
     if (!progress && id && cancels_.answered(message, *id)) return;
-    // It may be that of a task, whose call was answered long ago.
+    // It may belong to a task: the task's call was answered long ago.
     if (progress && id && group != nullptr && group->scope() != nullptr)
       return group->scope()->on_scope_message(std::move(message), std::nullopt);
     return drop(progress ? "unknown_token" : "unknown_id");

@@ -1,10 +1,9 @@
-// The calls that are under way at an HTTP server: sends them, gives each what the server says of it, and ends
-// them, whoever ends them: an answer, a failure, or a cancel, which is told to the server. What was broken
-// off is resumed, and a listen that was lost is opened again, within their budgets (behaviour.md 6 and 11).
+// The calls in progress at an HTTP server. Sends them, passes on the server's messages, and ends them by an
+// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams and reopens lost
+// listens, within their limits (behaviour.md 6 and 11).
 //
-// Owned by an HttpUpstream, beside its groups, and outlived by none of the calls that are alive. Calls are
-// plain pointers: each leaves the table when it is over. Whatever is told to a call may end others, and start
-// new ones.
+// Owned by an HttpUpstream, beside its groups; it outlives all live calls. Calls are plain pointers: each
+// leaves the table when it is over. Any callback of a call may end other calls and start new ones.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +25,10 @@ namespace lineward::upstream {
 
 class HttpCallTableOwner {
  public:
-  // Into its group's queue; or why it goes nowhere.
+  // Adds the call to its group's queue, or returns why it is refused.
   virtual std::optional<core::Failure> enqueue(HttpCall& call) = 0;
-  // A modern server does not serve a session that is kept in front of several servers in the old era: that
-  // session's calls go on as those of modern clients, and its group is closed.
+  // A modern server does not serve a bridged session in the legacy era: the session's calls continue as
+  // modern calls, and its group is closed.
   virtual void serve_as_modern(SessionGroup& group) = 0;
 
  protected:
@@ -42,30 +41,30 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
-  // Whether this call may be sent beside those that are under way.
+  // Whether one more call may be sent.
   bool has_room(const HttpCall& call) const;
-  // Nothing, or why this listen stands beside no others: it would take the connections of calls.
+  // Nullopt, or why one more listen is refused: it would use up the connections for calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
   void serve_as_modern(SessionGroup& group) { owner_.serve_as_modern(group); }
-  // Calls that may be sent beside those.
+  // How many more calls may be sent.
   size_t places() const {
     const size_t most = server_.limits.max_in_flight;
     return most > in_flight_ ? most - in_flight_ : 0;
   }
-  // A call that has left the queue of its group, whose session takes it.
+  // Sends a call that has left its group's queue, in the group's session.
   void send(SessionGroup& group, HttpCall& call);
-  // Not the session of one call: what came on its stream, or on none, for a call that it names by its id.
+  // A response or progress that arrived outside its call's stream: routed to the call by its id.
   void stray(HttpSession& session, mcp::Message message);
-  // What came in it and is no message: the call whose answer it was to be ends.
+  // An invalid message of a session: ends the call that it was meant to answer.
   void broken(const HttpSession& session, const mcp::MessageFault& fault);
-  // Those of a group that wait, and those that are under way.
+  // Fail the waiting calls of a group, and the sent ones.
   void fail_queue(SessionGroup& group, const core::Failure& failure);
   void fail_sent(SessionGroup& group, const core::Failure& failure);
-  // The server is told now of those that were cancelled: the session it is told in may be about to end.
+  // Sends pending cancel notifications now: their session may be about to end.
   void tell_cancels() { cancels_.tell_now(); }
   LostCalls& lost_calls() { return lost_calls_; }
-  // Nothing is opened again from here on, and what nobody waits for is closed.
+  // Reopens nothing from here on, and closes streams without a waiting caller.
   void stop();
 
   // HttpCallHost
@@ -113,7 +112,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   ModernLines modern_lines_;
   NodeSlabs call_nodes_;
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
-  // Sent, by the id the server knows.
+  // Sent calls, by upstream id.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
   LostCalls lost_calls_;

@@ -40,14 +40,14 @@ class HttpCancels::PendingCancel final : public MessagesOwner {
   }
   void on_messages_end(HttpMessages&, const MessagesEnd&) override {
     cancels.loop_.retire(std::move(call.messages));
-    if (told == CancelTold::not_sent) return;  // the end of the turn sees to it
+    if (told == CancelTold::not_sent) return;  // handled at the end of the turn
     cancels.over(*this);
   }
 
   void heard(const mcp::Message& answer) {
     std::string params = call.may_be_task ? mcp::cancel_of_task(answer) : std::string();
     if (!params.empty()) cancels.owner_.cancel_task(call.group, params);
-    // One that waits to hear whether it is a task does not end with an answer that was on its way.
+    // While waiting to learn of a task, an answer that was already in transit does not end it.
     const bool ends = told == CancelTold::not_sent || call.means == Means::keep || !params.empty();
     if (!ends) return;
     cancels.settle(*this, params.empty() ? CancelOutcome::raced : CancelOutcome::stopped);
@@ -84,7 +84,7 @@ void HttpCancels::take(LeftCall call) {
 }
 
 HttpCancels::PendingCancel* HttpCancels::find(int64_t id) {
-  // Mostly one of the last.
+  // Usually one of the last.
   auto found = std::find_if(cancels_.rbegin(), cancels_.rend(),
                             [&](const auto& pending) { return pending->call.id == id; });
   return found == cancels_.rend() ? nullptr : found->get();
@@ -116,7 +116,7 @@ void HttpCancels::tell(PendingCancel& pending) {
     }
     refuse(call);
     call.messages->resume();
-    // Clients that come and go must not fill the server.
+    // Clients that keep reconnecting must not overload the server.
     if (kept_ > server_.limits.max_in_flight) {
       for (auto& oldest : cancels_) {
         if (oldest->call.means != Means::keep || oldest->told == CancelTold::not_sent) continue;
@@ -152,7 +152,7 @@ void HttpCancels::tell(PendingCancel& pending) {
     over(*its);
   });
   pending.limit.start(call.may_be_task ? server_.timeouts.cancel_grace : kCancelThenClose, closes);
-  // A call that becomes a task after all: only its answer says under which name.
+  // If the call becomes a task after all, only its answer contains the task id.
   std::function<void()> sent;
   if (!call.may_be_task) sent = closes;
   if (!owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), std::move(sent))) {

@@ -1,6 +1,6 @@
-// Calls of an HTTP server that were cancelled, until the server was told and their streams are closed
-// (behaviour.md 3). Telling waits for the end of the loop turn: a call whose answer is among what the turn
-// brings is over, and nothing is cancelled that is over.
+// Cancelled calls of an HTTP server, until the server is notified and their streams are closed (behaviour.md
+// 3). The notification waits for the end of the turn: a call answered in the same turn is over, and not
+// cancelled.
 //
 // Owned by the HttpCallTable, which is its CancelsOwner.
 #pragma once
@@ -26,34 +26,34 @@ struct LeftCall;
 
 class CancelsOwner {
  public:
-  // Into the session of the call's group; false when there is none that could be told. `sent` (may be empty):
-  // it is on its way, or never will be.
+  // Posts into the session of the call's group; false if there is none. `sent` (may be empty) is called when
+  // the message is written, or never will be.
   virtual bool post(const LeftCall& call, std::string message, std::function<void()> sent) = 0;
-  // A call that became a task after all.
+  // Cancels a call that became a task.
   virtual void cancel_task(const std::string& group, std::string_view params) = 0;
 
  protected:
   ~CancelsOwner() = default;
 };
 
-// A call that nobody waits for any more.
+// A call without a waiting caller.
 struct LeftCall {
   enum class Means : uint8_t {
-    post,   // the server is told in its session; then the stream is closed
-    close,  // closing the stream tells it
-    keep    // it is not told: the stream goes on, and what comes is swallowed
+    post,   // a notification is sent in the session; then the stream is closed
+    close,  // closing the stream is the cancel
+    keep    // no cancel: the stream continues, and its messages are dropped
   };
   Means means = Means::close;
-  std::unique_ptr<HttpMessages> messages;  // null: between two connections, or all comes on another stream
+  std::unique_ptr<HttpMessages> messages;  // null: between two connections, or answered on another stream
   int64_t id = 0;
   std::string group;
   std::string why;
-  // What is forwarded with what its server is told of it; empty: what its session remembers.
+  // Headers forwarded with messages about it; nullopt: those that the session stores.
   std::optional<Headers> forwarded;
-  std::vector<std::string> refusals;  // of what the server asked during it, once it is told
+  std::vector<std::string> refusals;  // answers to the server's open requests, sent after the notification
   uint64_t tag = 0;
   bool may_be_task = false;
-  std::chrono::milliseconds at_most{0};  // of `keep`: what is left of the call's maxDuration
+  std::chrono::milliseconds at_most{0};  // for `keep`: the rest of the call's maxDuration
 };
 
 class HttpCancels {
@@ -64,11 +64,11 @@ class HttpCancels {
   HttpCancels& operator=(const HttpCancels&) = delete;
 
   void take(LeftCall call);
-  // An answer on another stream than the call's own; true when it was that of one of these.
+  // An answer outside the call's own stream; true if it answers one of these calls.
   bool answered(const mcp::Message& answer, int64_t id);
-  // Tells the server now: what it is told in may be about to end.
+  // Notifies the server now: the session may be about to end.
   void tell_now();
-  // Ends those that are kept.
+  // Closes the streams of `keep`.
   void close_kept();
   size_t size() const { return cancels_.size(); }
 
@@ -85,7 +85,7 @@ class HttpCancels {
   const config::Server& server_;
   CancelsOwner& owner_;
   core::UpstreamStats& stats_;
-  std::vector<std::unique_ptr<PendingCancel>> cancels_;  // the oldest first
+  std::vector<std::unique_ptr<PendingCancel>> cancels_;  // oldest first
   std::vector<int64_t> untold_;
   net::Deferred tell_later_;
   size_t kept_ = 0;

@@ -13,12 +13,12 @@ namespace {
 using mcp::EndReason;
 using std::chrono::milliseconds;
 
-// As a stdio server's: one that has not answered the probe by then is asked `initialize` too.
+// As for a stdio server: if the probe is not answered by then, `initialize` is sent too.
 constexpr milliseconds kProbePatience{2000};
 constexpr milliseconds kLeastTrial{1000};
 constexpr milliseconds kProbeGoodbye{2000};
 
-// Whether a response says nothing about MCP, so that it decides nothing.
+// Whether a response says nothing about MCP, and so decides nothing.
 bool is_no_evidence(int status) {
   return status < 200 || status == 401 || status == 403 || status == 408 || status == 429 || status >= 500 ||
          (status >= 300 && status < 400);
@@ -91,8 +91,9 @@ Headers HttpEraProber::probe_headers(const core::CallRequest* first) {
   return headers;
 }
 
-// behaviour.md 8: a result or a −32022 that names a version we speak is modern; any other answer of a server
-// that works and lets us in is legacy; what says nothing about MCP decides nothing.
+// behaviour.md 8: a result, or a −32022, with a version that Lineward speaks means modern. Any other answer
+// of a working server that accepts the credentials means legacy. A response that says nothing about MCP
+// decides nothing.
 void HttpEraProber::on_answer(std::optional<mcp::Message> answer, const MessagesEnd& end) {
   EraVerdict verdict;
   bool cut_off = end.kind == MessagesEnd::Kind::failed && end.fault.reason != EndReason::upstream_protocol;
@@ -129,7 +130,7 @@ void HttpEraProber::try_initialize(std::string params) {
   };
   plan.done = lifetime_.guard([this, round = round_, params = std::move(params), session](
                                   std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    end_session(*session);  // it was opened for this question alone
+    end_session(*session);  // it was opened for this request alone
     if (round == round_) on_initialize_answer(params, answer, end);
   });
   sub_requests_.run(std::move(plan));
@@ -148,7 +149,7 @@ void HttpEraProber::on_initialize_answer(const std::string& params, const std::o
   if (silent_) no_evidence(*silent_);
 }
 
-// A goodbye: whatever is said to it.
+// Ends a session; the reply is ignored.
 void HttpEraProber::end_session(std::string id) {
   if (id.empty()) return;
   SubRequestPlan plan;
@@ -162,7 +163,7 @@ void HttpEraProber::end_session(std::string id) {
 void HttpEraProber::decided(EraVerdict verdict, const core::Failure& failure) {
   asking_ = false;
   patience_.stop();
-  ++round_;  // the other question, if it is under way, decides nothing any more
+  ++round_;  // a pending second request decides nothing any more
   const bool is_modern = verdict.known && verdict.era == mcp::Era::modern;
   if (std::string id = std::exchange(session_, {}); !is_modern) end_session(std::move(id));
   if (verdict.known) health_.is_back();

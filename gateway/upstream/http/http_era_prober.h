@@ -1,11 +1,11 @@
-// Asks an HTTP server for its era with `server/discover`, in the name of the client that has waited longest:
-// a server may let nobody else in (behaviour.md 8). What says nothing about MCP decides nothing.
+// Detects an HTTP server's era with `server/discover`, with the credentials of the longest waiting client:
+// the server may refuse all others (behaviour.md 8). A response that says nothing about MCP decides nothing.
 //
-// Owned by an HttpUpstream, which is its owner and outlives it. Its health is told when the server has
-// answered.
+// Owned by an HttpUpstream, which is its owner and outlives it. Reports an answering server to its
+// HttpHealth.
 //
-// A server that says nothing about MCP (silence, a broken connection, 5xx) is asked `initialize` as well: its
-// result shows a legacy server. What the probe gets meanwhile counts first.
+// A server that says nothing about MCP (no answer, a broken connection, 5xx) gets `initialize` as well: a
+// result proves a legacy server. An answer to the probe meanwhile takes precedence.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ namespace lineward::upstream {
 
 class HttpEraProberOwner {
  public:
-  // An id for a request of Lineward's own.
+  // An id for one of Lineward's own requests.
   virtual int64_t next_id() = 0;
-  // What the end of a request that failed means for those who wait.
+  // The failure for waiting calls when a request failed.
   virtual core::Failure failure_of(const MessagesEnd& end) = 0;
 
  protected:
@@ -31,7 +31,7 @@ class HttpEraProberOwner {
 
 class HttpEraProber final : public EraProber {
  public:
-  // `unreachable`: why the server cannot be asked at all, or empty.
+  // `unreachable`: why no request can be sent at all, or empty.
   HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
                 HttpHealth& health, std::string unreachable, HttpEraProberOwner& owner);
   HttpEraProber(const HttpEraProber&) = delete;
@@ -39,7 +39,7 @@ class HttpEraProber final : public EraProber {
 
   void ask(const core::CallRequest* first, Done done) override;
   bool is_busy() const override { return asking_; }
-  // A refusal says something to those alone who came with the same credentials.
+  // A personal refusal concerns only calls with the same credentials.
   bool concerns(const core::CallRequest& request, const core::Failure& failure) const override;
 
  private:
@@ -60,17 +60,17 @@ class HttpEraProber final : public EraProber {
   const std::string unreachable_;
   HttpEraProberOwner& owner_;
   Done done_;
-  Headers asked_with_;    // what was forwarded with it
-  std::string asked_as_;  // the identity of the request under way
+  Headers asked_with_;    // forwarded headers of the probe
+  std::string asked_as_;  // identity of the request in progress
   bool asking_ = false;
-  Headers headers_;                     // of the requests under way
-  std::chrono::milliseconds until_{0};  // timeouts.startup is over then
+  Headers headers_;                     // of the requests in progress
+  std::chrono::milliseconds until_{0};  // end of timeouts.startup
   net::Timer patience_;                 // until `initialize` is tried beside the probe
-  std::optional<MessagesEnd> silent_;   // how the probe ended, which said nothing about MCP
-  uint64_t round_ = 0;                  // of questions that decide together
+  std::optional<MessagesEnd> silent_;   // how the probe ended without saying anything about MCP
+  uint64_t round_ = 0;                  // number of the current probe with its `initialize`
   bool tried_ = false;                  // `initialize` was sent
-  bool trying_ = false;                 // and is under way
-  std::string session_;                 // the id that came with the answer to the probe
+  bool trying_ = false;                 // and is in progress
+  std::string session_;                 // the id in the answer to the probe
   net::Lifetime lifetime_;
 };
 

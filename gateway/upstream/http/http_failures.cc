@@ -6,9 +6,9 @@ namespace lineward::upstream {
 
 using mcp::EndReason;
 
-// A client can do something about 401, 403 and 429 only where its own credentials went up. Elsewhere they
-// mean Lineward's, and a client that saw them would log in at the wrong door (behaviour.md 11, authorization
-// for the plain sidecar).
+// A client can act on 401, 403 and 429 only if its own credentials were forwarded. Otherwise they concern
+// Lineward's, and would make the client log in at the wrong server (behaviour.md 11, authorization for the
+// plain sidecar).
 core::Failure HttpFailures::of(const MessagesEnd& end) const {
   core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text),
                         end.fault.limit_ms};

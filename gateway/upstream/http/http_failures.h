@@ -1,7 +1,7 @@
-// What the end of an HTTP request without an answer means for who waits for it (behaviour.md 11).
+// Maps the end of an HTTP request without an answer to a failure for the caller (behaviour.md 11).
 //
-// Owned by an HttpUpstream. Depends on the server and on whose credentials go up to it, and on nothing that
-// happened before.
+// Owned by an HttpUpstream. Depends only on the server and on whether the credentials are the gateway's or
+// the client's; stateless otherwise.
 #pragma once
 
 #include "config/config.h"
@@ -12,7 +12,7 @@ namespace lineward::upstream {
 
 class HttpFailures {
  public:
-  // Whose credentials the server sees, and so who can do something about those that it refuses.
+  // The owner of the credentials sent to the server: only the owner can fix a refusal.
   enum class Credentials : uint8_t { of_gateway, of_clients };
 
   explicit HttpFailures(const config::Server& server) : server_(server) {}

@@ -21,7 +21,7 @@ void HttpHealth::failed(const core::Failure& failure, bool probe) {
     if (probe) breaker_.withdrawn();
     return;
   }
-  // One that was under way when the circuit opened tells nothing new.
+  // The failure of a call that was sent before the circuit opened is no news.
   if (!breaker_.closed() && !probe) return;
   if (breaker_.failed(loop_.now(), failure.text)) breaker_.tell(server_.name);
 }

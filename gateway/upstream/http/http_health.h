@@ -1,9 +1,9 @@
-// What the ends of its calls say about an HTTP server: feeds its circuit breaker and asks it whether a call
-// may be made (docs/limits.md). Whatever the server says proves that it is there; what its caller or Lineward
-// decided proves nothing.
+// Feeds an HTTP server's circuit breaker with the ends of its calls, and decides whether a call may be made
+// (docs/limits.md). Any message of the server proves that it is there; ends decided by the caller or Lineward
+// prove nothing.
 //
-// Owned by an HttpUpstream. Every call ends in one of answered(), failed() and probe_withdrawn(). Calls
-// nobody back; what changes goes to the log.
+// Owned by an HttpUpstream. Every call ends in exactly one of answered(), failed() and probe_withdrawn(). No
+// callbacks; changes are logged.
 #pragma once
 
 #include "net/loop.h"
@@ -16,23 +16,23 @@ class HttpHealth {
   HttpHealth(net::Loop& loop, const config::Server& server)
       : loop_(loop), server_(server), breaker_(server.circuit_breaker) {}
 
-  // Whether a call may be made: true makes it the half-open probe, which shows whether the server is back;
-  // the failure says that the circuit is open.
+  // Whether a call may be made. True makes it the half-open probe, which shows whether the server is back.
+  // The failure means that the circuit is open.
   Result<bool, core::Failure> admit();
   void answered();
-  // `probe`: what admit() said of it.
+  // `probe`: the result of admit().
   void failed(const core::Failure& failure, bool probe);
-  // The probe came to no verdict.
+  // The probe ended without a verdict.
   void probe_withdrawn() { breaker_.withdrawn(); }
-  // Something else than a call has shown that the server is back.
+  // Another request has shown that the server is back.
   void is_back();
-  // What fails from here on is our own doing.
+  // Failures from here on are caused by the shutdown, and do not count.
   void stop() { stopping_ = true; }
 
   bool circuit_closed() const { return breaker_.closed(); }
   // How long the circuit stays open; 0: a probe may be made.
   std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
-  // The last failure, in words for clients.
+  // The last failure, as a text for clients.
   const std::string& why() const { return breaker_.why(); }
 
  private:

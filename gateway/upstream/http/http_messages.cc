@@ -35,7 +35,7 @@ std::string shown_type(std::string_view value) {
   return std::string(type);
 }
 
-// 0 when it does not say; the parser has checked the digits.
+// 0 if absent; the parser has checked the digits.
 uint64_t announced_length(const http::ResponseInfo& info) {
   std::string_view digits = info.headers.get("Content-Length");
   uint64_t length = 0;
@@ -43,10 +43,10 @@ uint64_t announced_length(const http::ResponseInfo& info) {
   return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
 
-// Of one stream, before it is the turn of others.
+// Events of one stream before others get their turn.
 constexpr size_t kEventsPerTurn = 256;
 
-// Where a redirect points, without what may be secret: user, query and fragment.
+// The target of a redirect, without parts that may be secret: user, query and fragment.
 std::string shown_location(std::string_view value) {
   constexpr size_t kMaxLength = 200;
   value = value.substr(0, value.find_first_of("?#"));
@@ -65,9 +65,9 @@ std::string shown_location(std::string_view value) {
   return out.size() > kMaxLength ? log::Excerpt(out, kMaxLength).string() + "..." : out;
 }
 
-constexpr size_t kMaxWords = 300;     // of a server, in our errors
-constexpr size_t kMaxRefusal = 4096;  // bytes of a body in which they are looked for
-// So much of it is kept: what begins at the end of those bytes is known as a secret only with what follows.
+constexpr size_t kMaxWords = 300;     // of a server, in Lineward's errors
+constexpr size_t kMaxRefusal = 4096;  // bytes of a body that are searched for them
+// Bytes kept: a secret at the end of the searched bytes is recognised only by what follows.
 constexpr size_t kMaxKept = kMaxRefusal + log::Excerpt::kFurther;
 
 bool is_text(std::string_view type) {
@@ -76,7 +76,7 @@ bool is_text(std::string_view type) {
   return type.empty() || json || http::equals_ignoring_case(type.substr(0, 5), "text/");
 }
 
-// What a page shows, roughly: without its tags, its scripts and its styles.
+// The visible text of a page, roughly: without tags, scripts and styles.
 std::string shown_text(std::string_view html) {
   std::string out;
   while (!html.empty()) {
@@ -94,7 +94,7 @@ std::string shown_text(std::string_view html) {
   return out;
 }
 
-// White space of any length as one space: words are for one line.
+// Replaces each run of white space by one space.
 std::string one_line(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -106,7 +106,7 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-// What a status without an MCP error in its body means.
+// The failure for a status without an MCP error in its body.
 HttpFault fault_of_status(int status, const std::string& location) {
   switch (status) {
     case 401: return {EndReason::unauthorized, "refused the credentials (401)", false};
@@ -158,7 +158,7 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
   std::string_view coding = info.headers.get("Content-Encoding");
   if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates()) {
-    return fail(EndReason::upstream_protocol, "sent a response in a coding that nobody asked for");
+    return fail(EndReason::upstream_protocol, "sent a response in a content coding that was not requested");
   }
   json_ = media_type_is(type, "application/json");
   html_ = media_type_is(type, "text/html");
@@ -191,7 +191,7 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
     read_events();
     return held_.set(sse_->kept());
   }
-  // Of what is neither JSON nor words nothing is kept.
+  // A body that is neither JSON nor text is not kept.
   if (words_) {
     body_.append(bytes, 0, std::min(bytes.size(), kMaxKept - body_.size()));
     return held_.set(body_.size());
@@ -208,7 +208,7 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
 
 void HttpMessages::read_events() {
   for (size_t events = 1; owner_ != nullptr; ++events) {
-    // What one read has brought is taken whole, and then it is the others' turn.
+    // Yields to other streams after a batch of events.
     if (events == kEventsPerTurn && transfer_) transfer_->leave_to_others();
     switch (sse_->next()) {
       case http::SseParser::Next::need_more: return;
@@ -225,13 +225,13 @@ void HttpMessages::read_events() {
       owner_->on_other_event(*this, event);
       continue;
     }
-    // Heartbeats and the like: what else the stream carries goes on.
+    // For instance a heartbeat: the stream continues.
     if (auto fault = read(json::Text{std::move(event.data), std::move(event.outline)})) drop(*fault);
   }
 }
 
-// A batch of 2025-03-26, or an array of one, which some servers write in any revision: each element is judged
-// by itself.
+// A batch of 2025-03-26, or an array of one, which some servers write in any revision: each element is
+// handled separately.
 std::optional<mcp::MessageFault> HttpMessages::read(json::Text text) {
   auto message = mcp::Message::parse(std::move(text));
   if (message) {
@@ -250,7 +250,7 @@ std::optional<mcp::MessageFault> HttpMessages::read(json::Text text) {
   return std::nullopt;
 }
 
-// Nobody waits for it, but for the call whose answer it was to be.
+// Only a call that it was meant to answer may be waiting for it.
 void HttpMessages::drop(const mcp::MessageFault& fault) {
   pool_.count(fault);
   pool_.log_dropped(fault.names_method() ? "malformed" : "no_message");
@@ -277,7 +277,7 @@ void HttpMessages::on_transfer_complete() {
     auto fault = read(json::Text{std::move(body_), outline_.take()});
     if (owner_ == nullptr) return;
     if (fault && status_ == kAccepted) {
-      drop(*fault);  // of what was accepted the answer comes elsewhere
+      drop(*fault);  // after 202 the answer comes on another stream
     } else if (fault) {
       pool_.count(*fault);
       return fail(EndReason::upstream_protocol, "sent a broken answer: " + fault->text);
@@ -288,8 +288,8 @@ void HttpMessages::on_transfer_complete() {
   end(std::move(done));
 }
 
-// Why the server refuses, in its own words: the message of an MCP error, or else the text that it sent. What
-// it was given as a key is not among them, nor the beginning of it where the text is cut.
+// The server's reason for a refusal: the message of an MCP error, or else the text of the body. Lineward's
+// credentials are removed, even if cut off at the end.
 std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer) const {
   if (!answer && !words_ && !json_) return {};
   std::string said = answer ? answer->text(mcp::Field::error_message) : body_.substr(0, kMaxKept);
@@ -299,7 +299,7 @@ std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer
   return printable(one_line(!answer && html_ ? shown_text(words) : words.string()), kMaxWords);
 }
 
-// The body of a refusal may hold an MCP error, which says more than the status.
+// The body of a refusal may hold an MCP error, which is more specific than the status.
 void HttpMessages::refused() {
   std::optional<mcp::Message> answer;
   if (json_) {
@@ -326,7 +326,7 @@ void HttpMessages::refused() {
 
 void HttpMessages::on_transfer_failed(const HttpFault& fault) {
   if (fault.oversize) pool_.count(core::MessageError::oversize);
-  // A refusal whose body was cut off is still a refusal.
+  // A refusal with a truncated body is still a refusal.
   if (status_ != 0 && !is_success(status_) && !json_) return refused();
   MessagesEnd broken;
   broken.kind = MessagesEnd::Kind::failed;

@@ -1,8 +1,8 @@
-// One HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events
-// (2026-07-28 and 2025-11-25 streamable HTTP). Judges what is no MCP; knows neither eras nor ids.
+// An HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events
+// (2026-07-28 and 2025-11-25 streamable HTTP). Rejects non-MCP responses; knows neither eras nor ids.
 //
-// Owned by a call, a sub-request or a session, which may close() it in any callback and frees it at the end
-// of the turn.
+// Owned by a call, a sub-request or a session. The owner may close() it in any callback, and frees it at the
+// end of the turn.
 #pragma once
 
 #include <chrono>
@@ -19,29 +19,29 @@
 
 namespace lineward::upstream {
 
-// A server that says `retry: 0` is asked again ten times a second, not as fast as it ends its streams.
+// A server that sends `retry: 0` gets ten requests a second at most.
 inline constexpr std::chrono::milliseconds kLeastRetry{100};
 
-// The status of a POST whose answer comes on another stream of its session.
+// The status of a POST that is answered on another stream of its session.
 inline constexpr int kAccepted = 202;
 
-// A stream whose server is told of the cancel is closed so much later at most (behaviour.md 3).
+// After a cancel notification the call's stream is closed at most this much later (behaviour.md 3).
 inline constexpr std::chrono::milliseconds kCancelThenClose{100};
 
 // How a response ended.
 struct MessagesEnd {
   enum class Kind : uint8_t {
-    complete,  // in order, with a status 2xx
-    refused,   // with another status; what MCP said in its body was given out before
-    failed     // broken, or no MCP
+    complete,  // in order, with status 2xx
+    refused,   // another status; an MCP error in its body was passed on before
+    failed     // broken, or not MCP
   };
   Kind kind = Kind::complete;
   int status = 0;   // 0: no response
-  HttpFault fault;  // of `refused` and `failed`
+  HttpFault fault;  // for `refused` and `failed`
   bool is_stream = false;
-  std::string dropped;  // why the last event, or element of an array, that was none of MCP was dropped
-  bool no_such_method = false;   // of `refused`: its body is a JSON-RPC error −32601
-  core::HeaderFields challenge;  // of 401, 403 and 429: WWW-Authenticate, Retry-After
+  std::string dropped;           // why the last non-MCP event or array element was dropped
+  bool no_such_method = false;   // for `refused`: its body is a JSON-RPC error −32601
+  core::HeaderFields challenge;  // for 401, 403 and 429: WWW-Authenticate, Retry-After
 };
 
 class HttpMessages;
@@ -52,11 +52,11 @@ class MessagesOwner {
   virtual void on_messages_drained(HttpMessages&) {}
   virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
   virtual void on_message(HttpMessages& from, mcp::Message&& message) = 0;
-  // A request that is none: its params are no object, or the like. It was counted and logged.
+  // An invalid request, for instance with params that are no object. Already counted and logged.
   virtual void on_malformed_request(HttpMessages&, const mcp::MessageFault&) {}
-  // Something that is no message at all. It was counted and logged, and the stream goes on.
+  // Not a message at all. Already counted and logged; the stream continues.
   virtual void on_no_message(HttpMessages&, const mcp::MessageFault&) {}
-  // An event of another type than "message".
+  // An event of a type other than "message".
   virtual void on_other_event(HttpMessages&, const http::SseEvent&) {}
   virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
 
@@ -73,9 +73,9 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
 
   void close();
   void set_owner(MessagesOwner& owner) { owner_ = &owner; }
-  // The owner has what it wanted; the rest may still come, so that the connection can be used again.
+  // The owner needs nothing more; the rest may still be read, so that the connection can be reused.
   void finish_quietly();
-  // What came is not for whom it should be: see HttpTransfer.
+  // The response may belong to another request: see HttpTransfer.
   void distrust() {
     if (transfer_) transfer_->distrust();
   }
@@ -88,10 +88,10 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }
   bool is_stream() const { return sse_ != nullptr; }
-  // What names this id and was to be its answer, though it is no message.
+  // An invalid message that contains this id and was meant as its answer.
   static bool is_broken_answer(const mcp::MessageFault& fault, int64_t id);
   bool receipt_only() const { return receipt_only_; }
-  // What the event stream named last, for a reconnect.
+  // The last event id of the stream, for a reconnect.
   std::string last_event_id() const { return sse_ ? sse_->last_event_id() : std::string(); }
   std::optional<std::chrono::milliseconds> retry() const { return sse_ ? sse_->retry() : std::nullopt; }
 
@@ -103,7 +103,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   void on_transfer_complete() override;
   void on_transfer_failed(const HttpFault& fault) override;
   void read_events();
-  // Gives out the message, or those of the array, that this is. What it is instead.
+  // Passes on the message, or those in the array. Returns the fault if it is neither.
   std::optional<mcp::MessageFault> read(json::Text text);
   void drop(const mcp::MessageFault& fault);
   void refused();
@@ -116,8 +116,8 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   MessagesOwner* owner_;
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
-  std::string body_;               // of a refusal that is no JSON: its beginning
-  json::ArrivingOutline outline_;  // of a body that is JSON
+  std::string body_;               // for a refusal that is not JSON: its beginning
+  json::ArrivingOutline outline_;  // for a JSON body
   HeldBytes held_{Held::bodies};
   std::string location_;  // of a redirect
   int status_ = 0;
@@ -125,7 +125,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   std::string dropped_;
   bool json_ = false;
   bool html_ = false;
-  bool words_ = false;  // a refusal in text
+  bool words_ = false;  // a refusal with a text
   bool receipt_only_ = false;
 };
 

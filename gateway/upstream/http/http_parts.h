@@ -1,5 +1,4 @@
-// What an HttpUpstream is made of, for those of its parts that work with the others: each is named once,
-// where they are put together.
+// The parts of an HttpUpstream, for parts that use each other.
 #pragma once
 
 #include "config/config.h"
@@ -16,7 +15,7 @@ class RequestIds;
 class SessionGroups;
 class SseFallback;
 
-// All of them belong to the HttpUpstream and outlive who holds this.
+// All belong to the HttpUpstream and outlive each holder of this struct.
 struct HttpParts {
   net::Loop& loop;
   const config::Server& server;
@@ -28,7 +27,7 @@ struct HttpParts {
   QuestionSlots& slots;
   ServerEra& era;
   SseFallback& sse;
-  net::Deferred& pump;  // is scheduled when a call may find a place that it did not find before
+  net::Deferred& pump;  // scheduled when a call may find a place that it did not find before
 };
 
 }  // namespace lineward::upstream

@@ -9,7 +9,7 @@
 namespace lineward::upstream {
 namespace {
 
-// Of what is no stream of events. More than an error's text is nothing that this is for.
+// Maximum body, unless it is an event stream: room for an error's text.
 constexpr size_t kMaxBody = 64 * 1024;
 
 bool is_events(std::string_view type) {
@@ -68,7 +68,7 @@ void HttpPlainHop::failed(int status, const std::string& why) {
   tell(status, why);
 }
 
-// As an answer, in place of what came of another.
+// Reports a failure as an answer.
 void HttpPlainHop::tell(int status, const std::string& why) {
   if (streams_) return listener_.on_hop_end(why);
   listener_.on_hop_head(status, "application/json", {});
@@ -81,7 +81,7 @@ void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
   if (refused && !personal_) return failed(502, server_ + " refused Lineward's own credentials");
   std::string_view coding = info.headers.get("Content-Encoding");
   if (!coding.empty() && !http::equals_ignoring_case(coding, "identity") && !transfer_->inflates())
-    return failed(502, server_ + " sent a response in a coding that nobody asked for");
+    return failed(502, server_ + " sent a response in a content coding that was not requested");
   std::string type(info.headers.get("Content-Type"));
   streams_ = info.status == 200 && is_events(type);
   if (streams_) {

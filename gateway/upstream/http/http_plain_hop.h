@@ -1,6 +1,6 @@
-// One request without a message, to a server that keeps no sessions (core/plain_hop.h).
+// A request without a message, to a server that keeps no sessions (core/plain_hop.h).
 //
-// Owned by who asked for it. The upstream that made it may stop first: then it ends with that.
+// Owned by its requester. If its upstream stops first, the hop ends then.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class HttpPlainHops;
 
 class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
  public:
-  // `personal`: 401, 403 and 429 are the client's business (behaviour.md 11). The head of the response has
-  // the server's `request` limit, and all of it where it is no stream of events.
+  // `personal`: 401, 403 and 429 are passed to the client (behaviour.md 11). The server's `request` limit
+  // applies to the response head, and to the whole response unless it is an event stream.
   HttpPlainHop(HttpPlainHops& owner, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
                const config::Server& server, bool personal);
   ~HttpPlainHop() override;
@@ -28,7 +28,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   void resume() override {
     if (transfer_) transfer_->resume();
   }
-  // In order, and told later. `status`: of the answer, as long as there is none.
+  // Ends it in order, reported later. `status`: of the answer, if no head was passed on yet.
   void end(int status, std::string why);
 
  private:
@@ -47,20 +47,20 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   core::HopListener& listener_;
   const std::string server_;
   const bool personal_;
-  StreamPlace place_;  // of a GET, which may become a stream
+  StreamPlace place_;  // for a GET, which may become a stream
   std::unique_ptr<HttpTransfer> transfer_;
   net::Timer limit_;
   bool streams_ = false;
-  size_t body_bytes_ = 0;  // of what is no stream
+  size_t body_bytes_ = 0;  // unless it is a stream
   net::Lifetime lifetime_;
 };
 
-// Those of one upstream.
+// The hops of one upstream.
 class HttpPlainHops {
  public:
   void joined(HttpPlainHop& hop) { hops_.push_back(&hop); }
   void left(HttpPlainHop& hop) { std::erase(hops_, &hop); }
-  // None goes on; each is told, not from here.
+  // Ends all hops; each is reported later, not before this returns.
   void end_all(const std::string& why) {
     std::vector<HttpPlainHop*> all;
     all.swap(hops_);

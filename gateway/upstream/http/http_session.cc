@@ -19,14 +19,14 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A server that has not answered by then is not waited for any more: its calls go on.
+// Limit for the answer to notifications/initialized; after it calls are sent anyway.
 constexpr milliseconds kInitializedPatience{2000};
 constexpr milliseconds kGoodbye{2000};
-// In place of an answer that did not come.
+// Stands in for an answer that did not arrive.
 constexpr std::string_view kNoAnswer =
     R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})";
 
-// The answers to an `initialize` after which HTTP+SSE is worth a try (2025-11-25 transports, "Backwards
+// The statuses for `initialize` after which HTTP+SSE is tried (2025-11-25 transports, "Backwards
 // Compatibility").
 bool knows_no_post(int status) {
   return status == 400 || status == 404 || status == 405;
@@ -37,7 +37,7 @@ bool is_session_id(std::string_view id) {
   return !id.empty() && id.size() <= 1024 && std::all_of(id.begin(), id.end(), http::is_visible);
 }
 
-// Why Lineward's own handshake came to nothing.
+// Why Lineward's own handshake failed.
 core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
                          const std::optional<mcp::Message>& answer, const MessagesEnd& end) {
   core::Failure failure{EndReason::upstream_protocol, server.name + " "};
@@ -45,7 +45,7 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
       (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
     failure = owner.failure_of(end);
   } else if (const auto reason = answer ? mcp::gateway_reason(*answer) : std::nullopt) {
-    // A gateway of ours: it is its server that cannot be had, and it says why.
+    // Another Lineward: its error says why its server is unavailable.
     failure.reason = *reason;
     failure.text = printable(answer->text(Field::error_message), 300);
   } else if (answer && answer->kind() == mcp::MessageKind::result) {
@@ -89,7 +89,7 @@ Headers HttpSession::headers(HttpVerb verb) const {
 void HttpSession::initialize(std::string_view params, IfRefused if_refused) {
   own_params_ = std::string(params);
   if_refused_ = if_refused;
-  if (over_sse() && sse_.endpoint().empty()) return connect();  // it goes on when there is an endpoint
+  if (over_sse() && sse_.endpoint().empty()) return connect();  // continues when the endpoint is known
   opening(credentials_.forwarded());
   requests_.initialize(
       own_params_,
@@ -138,7 +138,7 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
 
 void HttpSession::initialized(const mcp::Message& answer) {
   state_ = State::ready;
-  own_params_ = {};  // the next session gets them from the group
+  own_params_ = {};  // the group keeps them for the next session
   initialize_result_.keep(std::string(answer.raw(Field::result)));
   legacy_server_ = mcp::read_initialize_result(initialize_result_.text());
   legacy_server_bytes_.set(mcp::bytes_of(legacy_server_));
@@ -151,7 +151,7 @@ void HttpSession::send_initialized(std::string message) {
   requests_.post(std::move(message), kInitializedPatience, [this](const MessagesEnd& end) {
     if (settled_told_) loop_.defer(std::exchange(settled_told_, nullptr));
     if (state_ != State::ready) return;
-    // What refuses a notification may not know it, or not know the session.
+    // A server that refuses a notification may not know its method, or the session.
     const bool doubtful = end.kind == MessagesEnd::Kind::refused && !end.no_such_method &&
                           SessionCheck::is_sign(end.status) && has_id() && !over_sse();
     if (!doubtful || !check_.doubt()) settled();
@@ -177,7 +177,7 @@ void HttpSession::adopt(std::string id, std::string revision) {
   state_ = State::ready;
 }
 
-// ---- over HTTP+SSE ----
+// ---- HTTP+SSE ----
 
 void HttpSession::connect() {
   transport_ = Transport::http_sse;
@@ -198,7 +198,7 @@ void HttpSession::on_sse_failed(const MessagesEnd& end) {
   if (end.status == 401 || end.status == 403) return owner_.on_session_failed(*this, owner_.failure_of(end));
   const HttpFault& fault = end.fault;
   core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text), fault.limit_ms};
-  // What Streamable HTTP was refused with says more than that this does not work either.
+  // The refusal over Streamable HTTP is more specific than the failure of the fallback.
   const bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;
   if (was_refused_ && !refused_us) failure = *was_refused_;
   owner_.on_session_failed(*this, failure);
@@ -211,12 +211,12 @@ void HttpSession::on_sse_ended() {
       *this, {EndReason::upstream_exited, server_.name + " closed its event stream during initialize"});
 }
 
-// ---- what goes out ----
+// ---- outgoing messages ----
 
 bool HttpSession::takes(const HttpCall& call) const {
   if (state_ != State::ready || settling_ || !waits_.takes(call.request)) return false;
   if (!stream_.is_pending()) return true;
-  // What the server tells before there is a stream for it is lost; SDK servers lose a question too.
+  // Messages of the server are lost before there is a stream for them; SDK servers lose requests too.
   return !call.is_listen() && !mcp::may_ask(call.request.method);
 }
 
@@ -246,7 +246,7 @@ void HttpSession::send_own(std::string_view method, std::string_view params, Own
                 });
 }
 
-// ---- its end ----
+// ---- the end ----
 
 bool HttpSession::check_lost(const MessagesEnd& end) {
   if (!has_id() || end.no_such_method) return false;
@@ -272,7 +272,7 @@ void HttpSession::lost() {
   const bool useless = is_ready() && !check_.was_of_use() && !over_sse() && !stream_.is_shared();
   state_ = State::lost;
   close_streams();
-  // Where another replica answers, the one that opened it keeps it.
+  // If another replica of the server answered, the replica that opened the session still has it.
   if (useless) requests_.goodbye({"DELETE", headers(HttpVerb::remove), {}}, kGoodbye);
   log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
   owner_.on_session_lost(*this);
@@ -282,13 +282,13 @@ void HttpSession::end() {
   requests_.stop();
   close_streams();
   if (state_ == State::ready && !credentials_.id().empty() && !stream_.is_shared()) {
-    // A cancel that comes behind it meets a session that is not there.
+    // A cancel after it would arrive in a session that no longer exists.
     requests_.goodbye({"DELETE", headers(HttpVerb::remove), {}}, kGoodbye);
   }
   state_ = State::lost;
 }
 
-// ---- what the server says ----
+// ---- messages of the server ----
 
 void HttpSession::on_stream_news(StreamNews news) {
   if (news == StreamNews::missed) return owner_.on_session_missed(*this);

@@ -1,13 +1,12 @@
-// One session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
-// handshake, the id that the server gave it, and its end. Servers without sessions have one too, with no id.
-// What belongs to it: the stream on which the server speaks by itself, Lineward's own requests, and what
-// calls wait for.
+// A session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
+// handshake, the server's session id, and its end. Servers without sessions have one too, without an id. Its
+// parts: the GET stream, Lineward's own requests, and the waits of calls.
 //
-// Over HTTP+SSE (2024-11-05 transports) the session is its stream: it comes first and names the endpoint for
-// POSTs, all answers come on it, and its end is the session's.
+// Over HTTP+SSE (2024-11-05 transports) the session is its stream. The stream opens first, names the endpoint
+// for POSTs and carries all answers. The session ends with it.
 //
-// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls belong to
-// others.
+// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls have other
+// owners.
 #pragma once
 
 #include <functional>
@@ -34,29 +33,29 @@ class HttpSession;
 class SessionOwner {
  public:
   virtual int64_t next_id() = 0;
-  // What the end of a request that failed means for those who wait.
+  // The failure for waiting calls when a request failed.
   virtual core::Failure failure_of(const MessagesEnd& end) = 0;
   virtual void on_session_ready(HttpSession& session) = 0;
-  // Its server has refused `initialize` and then taken it with this revision.
+  // The server has refused `initialize` and then accepted it with this revision.
   virtual void on_session_revision(std::string_view revision) = 0;
-  // Lineward's own handshake, or the connection that a client's own would need, came to nothing.
+  // Lineward's own handshake failed, or the connection for a client's own.
   virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;
-  // What came is no message, and may have been meant as the answer to some call.
+  // An invalid message that may have been meant as the answer to a call.
   virtual void on_session_broken(HttpSession& session, const mcp::MessageFault& fault) = 0;
-  // A ping has shown whether the server knows it.
+  // The result of a ping that checks whether the server still knows the session.
   virtual void on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) = 0;
-  // The server knows this session no more.
+  // The server does not know this session any more.
   virtual void on_session_lost(HttpSession& session) = 0;
-  // It speaks HTTP+SSE: so will all that follow.
+  // The server speaks HTTP+SSE: later sessions will too.
   virtual void on_session_speaks_sse() = 0;
-  // It may take calls that it did not take before.
+  // It may accept calls that it did not accept before.
   virtual void on_session_free(HttpSession& session) = 0;
-  // What it told while it had no stream on which to tell it is lost.
+  // Notifications of the server while it had no stream are lost.
   virtual void on_session_missed(HttpSession& session) = 0;
-  // A server's request, or a notification that names no call. `call`: on whose stream it came; null: the GET
-  // stream.
+  // A server's request, or a notification that names no call. `call`: it arrived on this call's stream; null:
+  // on the GET stream.
   virtual void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) = 0;
-  // A response, or progress, that came on another stream than its call's.
+  // A response, or progress, that arrived outside its call's stream.
   virtual void on_session_stray(HttpSession& session, mcp::Message message) = 0;
 
  protected:
@@ -71,10 +70,10 @@ class HttpSession final : public ListenServer,
  public:
   enum class State : uint8_t { connecting, fresh, opening, ready, lost };
   enum class Transport : uint8_t { streamable_http, http_sse };
-  // A server that refuses Lineward's handshake as one that knows no Streamable HTTP may do (400, 404, 405).
+  // How to treat a refused handshake that may mean a server without Streamable HTTP (400, 404, 405).
   enum class IfRefused : uint8_t { fail, try_http_sse };
 
-  // `transport`: what it is known, or taken, to speak.
+  // `transport`: known or assumed.
   HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
               SessionOwner& owner, std::string group, Transport transport);
   HttpSession(const HttpSession&) = delete;
@@ -83,31 +82,32 @@ class HttpSession final : public ListenServer,
   const std::string& group() const { return group_; }
   State state() const { return state_; }
   bool is_ready() const override { return state_ == State::ready; }
-  // The server could have forgotten it.
+  // The server could forget the session.
   bool has_id() const { return !credentials_.id().empty() || over_sse(); }
   SessionCredentials& credentials() override { return credentials_; }
   const std::string& initialize_result() const { return initialize_result_.text(); }
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
   bool over_sse() const override { return transport_ == Transport::http_sse; }
 
-  // HTTP+SSE from here on: opens the stream; fresh when it is there.
+  // Switches to HTTP+SSE: opens the stream; `fresh` when it is open.
   void connect();
-  // Lineward's own handshake, with these parameters.
+  // Sends Lineward's own handshake with these parameters.
   void initialize(std::string_view params, IfRefused if_refused);
-  // The client's own: its request is on its way with these headers, its response has begun, it was answered.
+  // A client's own handshake: its request is sent with these headers, its response has begun, its answer
+  // arrived.
   void opening(const Headers& forwarded);
   void opened(const http::ResponseInfo& info);
   void initialized(const mcp::Message& answer);
-  // notifications/initialized; then the GET stream is opened.
+  // Sends notifications/initialized, then opens the GET stream.
   void send_initialized(std::string message);
-  // One that another replica shared.
+  // Adopts a session that another replica shared.
   void adopt(std::string id, std::string revision);
-  // The server has accepted that it is initialised, or was not told yet.
+  // `done` is called when the server has accepted notifications/initialized, or if it was not sent yet.
   void when_settled(std::function<void()> done);
 
-  // On which the server speaks by itself. The end of one that is shared is not the session's.
+  // The GET stream. Its end does not end a shared session.
   ServerStream& stream() { return stream_; }
-  // Is there such a stream, or will there be none?
+  // The stream is open, or there will be none.
   bool stream_stands() const { return !settling_ && !stream_.is_pending(); }
   SessionWaits& waits() { return waits_; }
   SessionCheck& check() { return check_; }
@@ -115,20 +115,19 @@ class HttpSession final : public ListenServer,
   bool takes(const HttpCall& call) const;
 
   Headers headers(HttpVerb verb) const override;
-  // `as`: what is forwarded with it; null: what is remembered.
+  // `as`: the forwarded headers; null: the stored ones.
   HttpRequest request(std::string body, const Headers* as = nullptr) const override;
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
-  // A notification or an answer. `drained`: it is on its way, or never will be.
+  // Posts a notification or an answer. `drained`: it is written, or never will be.
   void post(std::string message, const Headers* as = nullptr, std::function<void()> drained = nullptr);
 
-  // What the server said. `call`: on whose stream; null: on none.
+  // Handles a message of the server. `call`: it arrived on this call's stream; null: on none.
   void hear(mcp::Message message, HttpCall* call) override;
-  // What the server sent that is no message: a request that is none is refused, and a broken answer ends its
-  // call.
+  // Handles an invalid message: a malformed request is refused, and a broken answer ends its call.
   void refuse_malformed(const mcp::MessageFault& fault) override;
-  // The server said that it does not know us.
+  // The server does not know the session.
   void lost();
-  // Over: tells the server.
+  // Ends the session and notifies the server.
   void end();
 
  private:
@@ -155,7 +154,7 @@ class HttpSession final : public ListenServer,
   mcp::LegacyServer legacy_server_;
   HeldBytes legacy_server_bytes_{Held::servers};
   bool initialized_sent_ = false;
-  std::string other_revision_;  // with which the server is asked once more
+  std::string other_revision_;  // the revision of the second attempt
   bool settling_ = false;       // notifications/initialized is not accepted yet
   std::string own_params_;      // of Lineward's own handshake; empty: the client's own
   IfRefused if_refused_ = IfRefused::fail;

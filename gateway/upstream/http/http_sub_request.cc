@@ -10,11 +10,11 @@ namespace lineward::upstream {
 namespace {
 
 constexpr size_t kMaxSubRequests = 4096;
-// Of their bodies: clients' notifications are as large as requests and cost their clients no wait. A cancel
-// is small and goes on.
+// Bytes of their bodies: clients' notifications may be as large as requests, and cost their clients no wait.
+// A small message, such as a cancel, is always sent.
 constexpr size_t kMaxBytes = 16u << 20;
 constexpr size_t kSmall = 16u << 10;
-// So long at most the last one of a session waits for those before it.
+// How long the last message of a session waits for earlier ones.
 constexpr std::chrono::milliseconds kLastWaits{2000};
 
 }  // namespace
@@ -83,7 +83,7 @@ void HttpSubRequest::on_message(HttpMessages& from, mcp::Message&& message) {
   bool named = message.has(mcp::Field::id) && message.raw(mcp::Field::id) != "null";
   if (named && own_id(message.raw(mcp::Field::id)) != plan_.id) return from.distrust();
   answer_ = std::move(message);
-  if (!from.is_stream()) return;  // its end comes at once
+  if (!from.is_stream()) return;  // its end follows at once
   MessagesEnd end;
   end.status = from.status();
   end.is_stream = true;
@@ -105,7 +105,7 @@ void HttpSubRequest::on_messages_end(HttpMessages&, const MessagesEnd& end) {
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
   if (accepted && plan_.answered_elsewhere && plan_.done && !answer_) {
     owner_.pool_.loop().retire(std::move(messages_));
-    return;  // within its limit
+    return;  // the limit still applies
   }
   finish(std::move(answer_), end);
 }
@@ -152,7 +152,7 @@ bool HttpSubRequests::take_answer(uint64_t session, mcp::Message& message) {
   return true;
 }
 
-// Whether something of its session is under way.
+// Whether another message of its session is in progress.
 bool HttpSubRequests::is_awaited(const SubRequestPlan& last) const {
   return last.is_last && std::any_of(sub_requests_.begin(), sub_requests_.end(), [&](const auto& other) {
            return other->plan_.session == last.session && !other->plan_.is_last;

@@ -1,8 +1,7 @@
-// Requests that Lineward itself sends to an HTTP server, or that nobody waits for: the handshake,
-// notifications, answers to a server's questions, cancels, the end of a session. Each is one POST or DELETE
-// with a limit in time.
+// Requests of Lineward itself, and messages without a waiting caller: the handshake, notifications, answers
+// to server requests, cancels, the end of a session. Each is one POST or DELETE with a time limit.
 //
-// HttpSubRequests owns those under way and belongs to the upstream; a sub-request is freed when it is over.
+// HttpSubRequests owns those in progress and belongs to the upstream; a sub-request is freed when it is over.
 #pragma once
 
 #include <chrono>
@@ -19,23 +18,23 @@ class HttpSubRequests;
 
 struct SubRequestPlan {
   HttpRequest request;
-  int64_t id = 0;  // of the request in it; 0: no answer is awaited
-  // In which session it goes (HttpSubRequests::next_session); 0: in none. The last one there waits a moment
-  // for those before it: on connections of their own it could overtake them.
+  int64_t id = 0;  // of its request; 0: no answer is expected
+  // Its session (HttpSubRequests::next_session); 0: none. The last one of a session waits briefly for earlier
+  // ones: on connections of their own it could overtake them.
   uint64_t session = 0;
   bool is_last = false;
-  bool answered_elsewhere = false;  // where the server has accepted it and not answered: by take_answer()
+  bool answered_elsewhere = false;  // accepted without an answer: the answer comes by take_answer()
   std::chrono::milliseconds limit{10000};
-  std::string_view option = {};  // that the limit is, where it is one
-  // All of it was given to the kernel, or it will never be; called once.
+  std::string_view option = {};  // the option of this limit, if any
+  // Called once, when all of it is passed to the kernel, or never will be.
   std::function<void()> drained;
   std::function<void(const http::ResponseInfo& info)> opened;
-  // A message of the response that is no answer to this one's request.
+  // A message of the response that does not answer this request.
   std::function<void(mcp::Message message)> other;
-  // The limit has run out, and the server may know the request: it can be told before the response is closed,
-  // which waits a moment for that. `done` follows at once.
+  // The limit has expired, and the server may have received the request: a notification may be sent before
+  // the response is closed, which waits briefly for it. `done` follows at once.
   std::function<void()> late;
-  // Over. `answer` is the result or error in the response, where there was one.
+  // Over. `answer`: the result or error in the response, if any.
   std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)> done;
 };
 
@@ -43,7 +42,7 @@ class HttpSubRequest final : public MessagesOwner {
  public:
   HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan);
   ~HttpSubRequest() = default;
-  // Nothing is called any more.
+  // No further callbacks.
   void drop();
 
  private:
@@ -71,16 +70,16 @@ class HttpSubRequests {
       : pool_(pool), max_message_bytes_(max_message_bytes) {}
   ~HttpSubRequests() { drop_all(); }
 
-  // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
+  // Never calls back before it returns. Objects used by the plan's callbacks must live until `done`, or use a
+  // guard.
   void run(SubRequestPlan plan);
-  // What came on the stream of this session: true, and it is taken, when it answers one that is under way
-  // there.
+  // A message on the stream of this session. True, and it is taken, if it answers a sub-request there.
   bool take_answer(uint64_t session, mcp::Message& message);
   uint64_t next_session() { return ++last_session_; }
   void drop_all();
   void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
   size_t size() const { return sub_requests_.size(); }
-  // Of the bodies of those under way.
+  // Bytes of the bodies in progress.
   size_t bytes() const { return bytes_; }
   // Called once, when none is left.
   void when_empty(std::function<void()> empty);

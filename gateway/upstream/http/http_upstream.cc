@@ -20,7 +20,7 @@ using State = core::UpstreamStatus::State;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStopLimit{3000};
-// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+// A server that crashed on an `initialize` may have had another reason: it is tried again after this time.
 constexpr milliseconds kDoubt{10ll * 60 * 1000};
 
 core::Failure stopping() {
@@ -89,7 +89,7 @@ void HttpUpstream::on_era_known(TransportCall& call) {
   if (auto refused = enqueue(static_cast<HttpCall&>(call))) call.fail(*refused);
 }
 
-// ---- calls on their way in ----
+// ---- new calls ----
 
 Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest&& request,
                                                                        core::CallOwner& owner) {
@@ -119,7 +119,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-// Those that wait for a session and for the era have places in flight ahead of them, too.
+// Calls that wait for a session or the era are counted too.
 uint64_t HttpUpstream::calls_here() const {
   return era_->waiting() + slots_->waiting() + groups_->queued() + calls_->in_flight();
 }
@@ -161,8 +161,8 @@ mcp::Era HttpUpstream::era_for(const core::CallRequest& request) {
   return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
 }
 
-// As where the client's own `initialize` was refused, or a server takes old clients one request at a time
-// (ModernBridge).
+// As for a client's own `initialize` that was refused, or a server that serves legacy clients one request at
+// a time (ModernBridge).
 void HttpUpstream::serve_as_modern(SessionGroup& group) {
   modern_only_until_ = loop_.now() + kDoubt;
   const std::deque<HttpCall*> waiting = group.queue().take_all();
@@ -189,8 +189,8 @@ void HttpUpstream::pump() {
   groups_->prune_line();
 }
 
-// Groups that want a place for a call take turns, in the order of the turns of their first calls. A call that
-// fails may start others and so add groups: walk a copy of the keys.
+// Groups that need a place for a call take turns, in the order of their first calls' turns. A failed call may
+// start others and so add groups: iterates over a copy of the keys.
 void HttpUpstream::pump_in_turns(const WaitLine<SessionGroup>& wanting) {
   std::vector<std::pair<uint64_t, std::string>> waiting;
   for (SessionGroup* group : wanting) {
@@ -207,7 +207,7 @@ void HttpUpstream::pump_in_turns(const WaitLine<SessionGroup>& wanting) {
   }
 }
 
-// Sends so many calls at most; true: it would send more.
+// Sends at most `most` calls; true: it would send more.
 bool HttpUpstream::pump(SessionGroup& group, size_t most) {
   bool full = false, wants_more = false;
   if (group.queue().empty() && !group.session() && !stopping_) {
@@ -221,7 +221,7 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       break;
     }
     if (group.era == mcp::Era::legacy) {
-      // A listen in a session that is there already is no trial of its server.
+      // A listen in an existing session does not test its server.
       if (group.is_ready() && call.is_listen() && std::exchange(call.health_probe, false))
         health_.probe_withdrawn();
       if (group.is_ready() && sessions_->answers(group, call)) continue;
@@ -247,20 +247,20 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
   return wants_more;
 }
 
-// ---- groups and what their clients send ----
+// ---- groups, and notifications of their clients ----
 
 void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
-  calls_->tell_cancels();  // while the session stands
+  calls_->tell_cancels();  // while the session exists
   group.set_scope(nullptr);
   core::Failure failure{EndReason::cancelled_drain, std::string(why)};
   std::unique_ptr<SessionGroup> kept = groups_->take(group);
   if (!kept) return;
   calls_->fail_queue(*kept, failure);
-  kept->listens.lost(kept->session());  // what is subscribed ends with the session
-  // Who needs no session is told by the next one.
+  kept->listens.lost(kept->session());  // the subscriptions end with the session
+  // Listens that need no session are served by the next one.
   if (kept->listens_here && (stopping_ || kept->listens.need_server())) kept->listens.fail_all(failure);
   calls_->fail_sent(*kept, failure);
-  // It ends, and is free when this turn is over.
+  // The session ends now and is freed at the end of the turn.
   if (kept->session()) {
     kept->session()->end();
     groups_->close_session(*kept);
@@ -268,8 +268,8 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   groups_->let_go(std::move(kept));
 }
 
-// A session that is kept in front has no group before its first request says what its client declares; nor
-// has one of a modern server, which keeps nothing for it.
+// A bridged session gets its group with its first request, which carries the client's capabilities. A modern
+// server's session has no group, since the server keeps no state for it.
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
   if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
   if (scope.session.empty()) return;
@@ -277,7 +277,8 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
   if (plan.initialize_params.empty()) groups_->get(plan).set_scope(&owner);
 }
 
-// A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
+// Not portable: a session of several clients, which this process initialises, and HTTP+SSE, which ends with
+// its stream.
 core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
   return config::is_of_one_session(server_.isolation) && !sse_->speaks_sse() && !stopping_ ? portable_.get()
                                                                                            : nullptr;
@@ -287,11 +288,11 @@ void HttpUpstream::close_scope(const core::Scope& scope) {
   bridged_.erase(scope.bridged_session);
   SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
-  if (group->session()) group->session()->stream().unshare();  // it ends everywhere
+  if (group->session()) group->session()->stream().unshare();  // it ends on all replicas
   close_group(*group, "its session ended");
 }
 
-// To a legacy server it would mean nothing.
+// Dropped for a legacy server, which does not know them.
 void HttpUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                           const core::HeaderFields& headers) {
   if (client_era == mcp::Era::legacy) return forward(scope, client_era, message);
@@ -312,7 +313,7 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
   SessionGroup* group =
       scope.bridged_session.empty() ? groups_->find(planner_.plan(scope).key) : groups_->of_client(scope);
   if (group == nullptr || !group->is_ready()) return;
-  if (group->own_handshake && group->scope() == nullptr) return;  // nobody's own session
+  if (group->own_handshake && group->scope() == nullptr) return;  // no client's own session
   if (mcp::method_of(message.method()) == Method::initialized)
     return group->session()->send_initialized(message.bytes());
   group->session()->post(message.bytes());
@@ -324,9 +325,9 @@ void HttpUpstream::reconfigured() {
   schedule_pump();
 }
 
-// ---- what is no call ----
+// ---- requests and notifications without a session ----
 
-// One that shares a session with others (isolation) speaks for itself alone.
+// Dropped if sessions are shared (isolation): a notification concerns one client only.
 void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
   const bool own = config::is_of_one_session(server_.isolation);
   if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
@@ -338,7 +339,7 @@ void HttpUpstream::pass_notification(const mcp::Message& message, const core::He
   sub_requests_->run(std::move(plan));
 }
 
-// What this client sends to a server that keeps no sessions.
+// A GET or DELETE of a client to a server that keeps no sessions.
 std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
   if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;
   HttpRequest out{
@@ -359,7 +360,7 @@ void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone do
   });
 }
 
-// ---- how it is ----
+// ---- status ----
 
 core::UpstreamStatus HttpUpstream::status() const {
   core::UpstreamStatus status;
@@ -388,7 +389,7 @@ void HttpUpstream::wake() {
   if (!era_->is_known() || back) era_->ask();
 }
 
-// Where it is, for labels; the path and what may be secret in it stay out.
+// Its address, for labels; without the path, which may contain secrets.
 void HttpUpstream::note_hop() {
   stats_.transport = url_.unix_path.empty() ? "tcp" : "unix";
   if (!url_.unix_path.empty()) return;
@@ -413,7 +414,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   for (const auto& key : groups_->keys()) {
     if (SessionGroup* group = groups_->find(key)) close_group(*group, "the gateway is stopping");
   }
-  // Goodbyes and cancels get a moment to arrive.
+  // Last messages and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { sub_requests_->drop_all(); });
   sub_requests_->when_empty(lifetime_.guard([this] { check_stopped(); }));
 }

@@ -1,9 +1,9 @@
-// A server over Streamable HTTP as an upstream: puts its parts together (its era, the groups of callers with
-// the session of each, the calls under way), and gives the calls that wait to their sessions.
+// A server over Streamable HTTP as an upstream: owns its parts (its era, the caller groups with their
+// sessions, the calls in progress), and assigns waiting calls to sessions.
 //
-// Groups follow behaviour.md 5 (isolation): a legacy client's session has a session of its own with the
-// server, initialised by that client's own `initialize`; modern clients share one on a legacy server by what
-// they declare, and need none on a modern one. A modern call is one POST; closing it is its cancel
+// Groups follow behaviour.md 5 (isolation). A legacy client's session has a server session of its own,
+// initialised by that client's `initialize`. Modern clients share a session on a legacy server by declared
+// capabilities, and need none on a modern one. A modern call is one POST; closing it is its cancel
 // (behaviour.md 3).
 #pragma once
 
@@ -37,16 +37,16 @@ class HttpUpstream final : public core::Upstream,
                            public ServerEraOwner,
                            public HttpCallTableOwner {
  public:
-  // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
-  // the same fails every call.
+  // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
+  // every call fails.
   HttpUpstream(net::Loop& loop, const config::Server& server);
   ~HttpUpstream() override;
 
-  // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
+  // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
   void warm_up(std::function<void(const EraVerdict&)> ready) { era_->warm_up(std::move(ready)); }
 
-  // Whose credentials go up: where it is its clients' own, what it says of them comes down
-  // (config::plain_sidecar).
+  // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
+  // the client (config::plain_sidecar).
   void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
   void fetch_document(const std::string& path, core::DocumentDone done) override;
 
@@ -89,10 +89,10 @@ class HttpUpstream final : public core::Upstream,
   std::optional<core::Failure> enqueue(HttpCall& call) override;
   void serve_as_modern(SessionGroup& group) override;
 
-  // The era in which this request is served. A server that speaks both serves legacy sessions itself, also
-  // one that is kept in front: each is tried so until one was refused.
+  // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
+  // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::CallRequest& request);
-  uint64_t calls_here() const;  // limits.maxInFlight and limits.maxQueue are for them
+  uint64_t calls_here() const;  // counts for limits.maxInFlight and limits.maxQueue
   void note_hop();
   void schedule_pump() { pump_later_.schedule(); }
   void pump();
@@ -104,8 +104,8 @@ class HttpUpstream final : public core::Upstream,
   const config::Server& server_;
   core::UpstreamStats& stats_ = core::upstream_stats(server_.name);
   HttpUrl url_;
-  std::string broken_;                  // why no call can be made at all
-  std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
+  std::string broken_;                  // why no call is possible at all
+  std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the pool
   std::unique_ptr<HttpPool> pool_;
   HttpFailures failures_{server_};
   std::unique_ptr<HttpSubRequests> sub_requests_;
@@ -123,10 +123,10 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<SessionKeeper> sessions_;
   CallPlaces places_{server_};
   SessionPlanner planner_{server_};
-  // Of sessions that are kept in front of several servers, by core::Scope::bridged_session.
+  // Sessions in front of several servers, by core::Scope::bridged_session.
   struct Bridged {
     core::ScopeOwner* owner;
-    bool is_modern = false;  // its server refused it in the old era
+    bool is_modern = false;  // its server refused the legacy era
   };
   std::unordered_map<std::string, Bridged> bridged_;
   std::chrono::milliseconds modern_only_until_{0};

@@ -15,15 +15,15 @@ namespace {
 using mcp::EndReason;
 using mcp::Method;
 
-// A call that the server has not begun to answer may be refused yet, and be made again. So long it is waited
-// for.
+// A call without an answer yet may still be refused, and be repeated. This is how long it is awaited.
 constexpr std::chrono::milliseconds kLastWord{2000};
 
 bool is_its_session(const HttpCall& call, const SessionGroup& group) {
   return group.session() != nullptr && group.session_number() == call.in_session;
 }
 
-// What a server fails at it may have begun. A list or a document can be asked for again, a tool may have run.
+// A server that fails with 5xx may have started the call. Lists and documents can be requested again; a tool
+// may have run.
 bool may_be_accepted(const HttpCall& call, int status, std::string_view words) {
   return status >= 500 && call.request.method == Method::tools_call && !SessionCheck::names_session(words);
 }
@@ -44,7 +44,7 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const MessagesEnd& en
       refused(call, group);
       return true;
     }
-    // A stranger is refused what the session's own client may have.
+    // Other credentials may be refused although the session exists for its own client.
     if (!may_renew(call, group)) {
       session->check().doubt();
       owner_.left(call);
@@ -81,8 +81,8 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const mcp::Message& a
   return true;
 }
 
-// The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
-// be made, the call is made again in it.
+// The server does not know the session of the call. With a 404 it accepted nothing: if a new session can be
+// opened, the call is repeated in it.
 void LostCalls::refused(HttpCall& call, SessionGroup& group) {
   const bool its_own = is_its_session(call, group);
   const core::Failure over = group.session_over();
@@ -102,7 +102,7 @@ void LostCalls::again(HttpCall& call, SessionGroup& group) {
   parts_.groups.want(group);
 }
 
-// The call ends with what the server said to it.
+// The call ends with the server's reply.
 void LostCalls::said(HttpCall& call, HttpCall::Doubt doubt) {
   doubt.answer ? owner_.finish(call, std::move(*doubt.answer)) : owner_.fail(call, doubt.failure);
 }
@@ -112,7 +112,7 @@ void LostCalls::end(HttpCall& call, const core::Failure& failure) {
   owner_.fail(call, failure);
 }
 
-// One that ends may start others.
+// Each call that ends may start others.
 void LostCalls::lost(SessionGroup& group) {
   const std::string key = group.key;
   const core::Failure gone{

@@ -1,8 +1,8 @@
-// What becomes of calls when the server may have lost the session that they were made in (behaviour.md 11): a
-// call that the server did not accept waits for what a ping shows, and is made again in a new session where
-// Lineward may open one; a call that the server had accepted ends with an error.
+// Handles calls when the server may have lost their session (behaviour.md 11). A call that the server did not
+// accept waits for the result of a ping. It is repeated in a new session if Lineward may open one. A call
+// that the server had accepted ends with an error.
 //
-// Owned by the HttpCallTable, which is its owner. A call that waits here stays in the table.
+// Owned by the HttpCallTable, which is its owner. A waiting call stays in the table.
 #pragma once
 
 #include "upstream/http/http_call.h"
@@ -13,7 +13,7 @@ namespace lineward::upstream {
 
 class LostCallsOwner {
  public:
-  // Takes a call out of the table; its place is free.
+  // Removes a call from the table; its place is free.
   virtual void left(HttpCall& call) = 0;
   virtual void finish(HttpCall& call, mcp::Message&& answer) = 0;
   virtual void fail(HttpCall& call, const core::Failure& failure) = 0;
@@ -28,14 +28,13 @@ class LostCalls {
   LostCalls(const LostCalls&) = delete;
   LostCalls& operator=(const LostCalls&) = delete;
 
-  // The server has refused a call in a session. True: that may be because it has lost the session, and the
-  // call is taken care of.
+  // The server has refused a call in a session. True: the session may be lost, and the call is handled here.
   bool takes(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
-  // The same for a call that it has answered with an error.
+  // The same for a call that was answered with an error.
   bool takes(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status);
   // The group's session is lost and has left it.
   void lost(SessionGroup& group);
-  // The session stands: calls that waited get what the server said.
+  // The session still exists: waiting calls get the server's reply.
   void kept(SessionGroup& group);
 
  private:

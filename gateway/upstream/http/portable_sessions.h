@@ -1,8 +1,8 @@
-// Sessions with an HTTP server that other replicas serve too: lets them have those of its own clients, and
-// goes on with theirs (core/portable_scopes.h).
+// Sessions with an HTTP server that other replicas serve too: shares those of local clients, and adopts those
+// of others (core/portable_scopes.h).
 //
-// Owned by an HttpUpstream, beside its groups and its ids. What cannot be shared, or taken over here, is
-// answered with nothing and false; nobody is called back before a function returns.
+// Owned by an HttpUpstream, beside its groups and ids. If a session cannot be shared or adopted, the result
+// is nullopt or false. No callbacks before a function returns.
 #pragma once
 
 #include "core/portable_scopes.h"

@@ -21,7 +21,7 @@ using mcp::Method;
 
 namespace {
 
-// Some call is under way during which the server may ask.
+// A call is in progress that allows server requests.
 bool may_be_asking(const SessionGroup& group) {
   const std::vector<HttpCall*> calls = group.under_way();
   return std::any_of(calls.begin(), calls.end(),
@@ -41,14 +41,14 @@ void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   }
 }
 
-// One that is there has decided, whatever this caller declares.
+// An existing group has decided, whatever this caller declares.
 bool QuestionSlots::takes_turns(const SessionPlan& plan) {
   if (plan.slots() > 0) return true;
   const SessionGroup* group = groups_.find(plan.key);
   return group != nullptr ? group->exclusive : plan.exclusive;
 }
 
-// The group for a call; where calls take turns the first free one, or none. Other methods share the first.
+// The group for a call; if calls take turns the first free one, or null. Other methods share the first.
 SessionGroup* QuestionSlots::free_group(SessionPlan plan, const HttpCall& call) {
   const bool asks = mcp::may_ask(call.request.method);
   if (plan.slots() == 0) {
@@ -58,7 +58,7 @@ SessionGroup* QuestionSlots::free_group(SessionPlan plan, const HttpCall& call) 
   }
   std::string name = plan.key;
   plan.family = name;
-  SessionGroup* anothers = nullptr;  // free, and another caller may be meant there
+  SessionGroup* anothers = nullptr;  // free, but a request there may be meant for another caller
   for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
     plan.listens_here = slot == 1;
@@ -71,7 +71,7 @@ SessionGroup* QuestionSlots::free_group(SessionPlan plan, const HttpCall& call) 
   return anothers;
 }
 
-// On a call's stream its server asks that call.
+// A request on a call's stream belongs to that call.
 bool QuestionSlots::may_mean_another(const SessionGroup& group, const HttpCall& call) const {
   const bool names_none = asks_aside_ || (group.session() != nullptr && group.session()->over_sse());
   return names_none && !group.asked_by_none_but(call);
@@ -87,7 +87,7 @@ void QuestionSlots::fill(mcp::Era era) {
     return true;
   });
   bool again = false;
-  std::set<std::pair<const Account*, std::string>> in_vain;  // one look for each caller
+  std::set<std::pair<const Account*, std::string>> in_vain;  // one search per caller
   for (HttpCall* call : std::deque<HttpCall*>(waiting_)) {
     if (std::find(waiting_.begin(), waiting_.end(), call) == waiting_.end()) continue;
     auto plan = planner_.plan(call->request, era);
@@ -136,7 +136,7 @@ bool QuestionSlots::make_room(const SessionPlan& plan, const HttpCall& asking) {
        fmt::format("its client did not come back in {} ms, and another caller needs its session "
                    "(beyond {} parked calls of a caller: limits.maxParkedPerCaller)",
                    (loop_.now() - *oldest->parked_since).count(), kept)});
-  // The cancelled call may be at work for a while, so that nobody else could be served there.
+  // The cancelled call may run on for a while, so the session cannot serve others.
   groups_.close(*with, "its parked call made room for another");
   return true;
 }
@@ -164,8 +164,8 @@ bool QuestionSlots::may_follow(SessionGroup& group) {
   return true;
 }
 
-// A server's question where no client's session stands behind ours: it belongs to the call on whose stream it
-// came; one on the GET stream to the only call that can have caused it.
+// A server request without a client's session belongs to the call of its stream. On the GET stream it belongs
+// to the only call that can have caused it.
 void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Message message,
                              HttpCall* call) {
   Method method = mcp::method_of(message.method());
@@ -186,8 +186,8 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
   bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
   bool of_nobody = method == Method::roots_list && !group.exclusive;
   if (known && modern && !of_nobody) return owner->message(std::move(message));
-  // While a cancelled call may still be at work, its late questions find nobody; nor does what may be meant
-  // for one client or another.
+  // While a cancelled call may still be running, its late requests have no owner; neither has a request that
+  // may be meant for different clients.
   const bool refused = group.exclusive && (group.is_apart() || may_be_asking(group));
   const bool is_answered = method == Method::roots_list && !refused;
   session.post(is_answered ? group.facade.roots(message) : LegacyFacade::nobody_to_ask(message, "session"));

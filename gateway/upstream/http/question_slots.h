@@ -1,11 +1,11 @@
-// Calls during which a legacy HTTP server may ask their callers: gives each of them a session of its own for
-// that long, so that every question has an owner, and finds that owner (behaviour.md 5 and 13).
+// Handles calls during which a legacy HTTP server may send requests to their callers. Assigns each such call
+// a session for itself, so that every request has an owner, and finds that owner (behaviour.md 5 and 13).
 //
-// Callers take turns with the sessions. A parked call keeps its session; the oldest ones of a caller that has
-// many end where another caller waits for one (limits.maxParkedPerCaller).
+// Callers take turns with the sessions. A parked call keeps its session. If another caller waits for a
+// session, the oldest parked calls beyond limits.maxParkedPerCaller end.
 //
-// Owned by an HttpUpstream, beside its groups. Calls that wait for a session are plain pointers: each is
-// withdrawn before it is freed. A question that finds nobody is refused at once.
+// Owned by an HttpUpstream, beside its groups. Waiting calls are plain pointers: each is withdrawn before it
+// is freed. A request without an owner is refused at once.
 #pragma once
 
 #include <chrono>
@@ -26,31 +26,33 @@ class QuestionSlots {
   QuestionSlots(const QuestionSlots&) = delete;
   QuestionSlots& operator=(const QuestionSlots&) = delete;
 
-  // Into the group of its plan; where calls take turns into the first that is free, or it waits until one is.
+  // Puts the call into the group of its plan. If calls take turns: into the first free group, or it waits for
+  // one.
   void place(HttpCall& call, SessionPlan plan);
-  // Calls that wait get the sessions that have become free; the others are told that they wait.
+  // Assigns free sessions to waiting calls, and reports the phase of the others.
   void fill(mcp::Era era);
   void withdraw(HttpCall& call) { std::erase(waiting_, &call); }
   size_t waiting() const { return waiting_.size(); }
-  // Those that wait are for the caller to end.
+  // The caller must end the returned calls.
   std::deque<HttpCall*> stop() { return std::exchange(waiting_, {}); }
 
-  // A call that may ask is first in the queue of its group: whether it may be sent behind those before it.
+  // Whether the first call in its group's queue, which allows server requests, may be sent after those before
+  // it.
   bool may_follow(SessionGroup& group);
-  // A call is over; one that was cancelled may be at work for a while, and ask.
+  // A call is over; a cancelled one may keep running for a while, and cause requests.
   void note_over(SessionGroup& group, const HttpCall& call);
   void keep_apart(SessionGroup& group);
-  // A server's question where no client's session stands behind the group: goes to the call that it belongs
-  // to, or is answered here. `call`: on whose stream it came; null: the GET stream.
+  // A server's request to a group without a client session: delivered to its call, or answered here. `call`:
+  // it arrived on this call's stream; null: on the GET stream.
   void question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
 
  private:
   bool takes_turns(const SessionPlan& plan);
   SessionGroup* free_group(SessionPlan plan, const HttpCall& call);
-  // A question of its server may be meant for another caller.
+  // A request of the group's server may be meant for another caller.
   bool may_mean_another(const SessionGroup& group, const HttpCall& call) const;
-  // Ends the call that has been parked longest, of another caller that has more of these than it may keep,
-  // and the session that it had; false where there is none.
+  // Ends the longest parked call of another caller that has more parked calls than it may keep, with its
+  // session; false if there is none.
   bool make_room(const SessionPlan& plan, const HttpCall& asking);
   void pump_after(std::chrono::milliseconds pause);
 
@@ -61,8 +63,8 @@ class QuestionSlots {
   net::Deferred& pump_;
   std::deque<HttpCall*> waiting_;
   net::Timer apart_timer_;
-  bool asks_aside_ = false;  // it asked something on the GET stream
-  bool asks_late_ = false;   // it asked something, on no call's stream, after it had answered the call
+  bool asks_aside_ = false;  // a request came on the GET stream
+  bool asks_late_ = false;   // a request came after the call's answer, outside all calls' streams
 };
 
 }  // namespace lineward::upstream

@@ -8,9 +8,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A session that lived this long did start properly.
+// A session that lived this long worked properly.
 constexpr milliseconds kStable{10000};
-// So many sessions in a row may be lost before those who listen are told.
+// Lost sessions in a row before open listens are ended.
 constexpr uint32_t kMaxLosses = 6;
 
 }  // namespace

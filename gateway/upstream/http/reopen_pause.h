@@ -1,5 +1,5 @@
-// When a session in the place of one that was lost may be opened: after pauses that grow (the server's
-// `restart`), until those who listen have to be told that it is over.
+// When a replacement for a lost session may be opened: after growing pauses (the server's `restart`), until
+// open listens must be ended.
 //
 // Owned by a SessionGroup.
 #pragma once
@@ -15,7 +15,7 @@ namespace lineward::upstream {
 
 class ReopenPause {
  public:
-  // For the first loss after a session that started properly.
+  // For the first loss after a session that worked properly.
   enum class First : uint8_t { at_once, after_a_pause };
 
   ReopenPause(net::Loop& loop, const config::Server& server) : loop_(loop), server_(server), wake_(loop) {}
@@ -24,14 +24,15 @@ class ReopenPause {
 
   // A session was opened.
   void opened() { opened_at_ = loop_.now(); }
-  // It was lost, or did not even stand. False when too many were in a row.
+  // A session was lost, or never opened. False: too many in a row.
   bool lost(First first);
-  // A session is lost. `useful`: its server had answered in it. True: neither had it in the one before.
+  // A session is lost. `useful`: its server had answered in it. True: neither this one nor the one before was
+  // useful.
   bool is_useless_again(bool useful) {
     useless_ = useful ? 0 : useless_ + 1;
     return useless_ > 1;
   }
-  // None may be opened yet; `over` is called when it may.
+  // True: none may be opened yet; `over` is called when one may.
   bool must_wait(std::function<void()> over);
 
  private:
@@ -40,7 +41,7 @@ class ReopenPause {
   std::chrono::milliseconds opened_at_{0};
   std::chrono::milliseconds not_before_{0};
   uint32_t losses_ = 0;   // in a row
-  uint32_t useless_ = 0;  // likewise, before anything was answered in the session
+  uint32_t useless_ = 0;  // in a row, before any answer in the session
   net::Timer wake_;
 };
 

@@ -1,5 +1,4 @@
-// The ids under which an HTTP server knows the requests that it gets from here: positive integers below 2^53,
-// each of them given once.
+// The upstream ids of requests to an HTTP server: positive integers below 2^53, each used once.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@ namespace lineward::upstream {
 class RequestIds {
  public:
   int64_t next() { return next_++; }
-  // From here on other processes make calls in the same sessions, where a server knows calls by their ids:
-  // this one goes on counting from a place of its own, picked at random.
+  // From here on other processes send calls in the same sessions, where a server identifies calls by id:
+  // continues from a random start.
   void share();
 
  private:

@@ -10,13 +10,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A server that has not answered by then is not waited for any more: its calls go on.
+// Limit for the response to the GET; after it calls are sent anyway.
 constexpr milliseconds kStreamPatience{500};
-// Until the replica that the client's stream was at has let go of the server's.
+// Time for the replica that had the client's stream to close the server's.
 constexpr milliseconds kFirstSharedBackoff{250};
 constexpr milliseconds kMaxSharedBackoff{5000};
-// Whoever hears that something may have changed reads its lists again: a server whose streams end soon after
-// they stood makes that happen less and less often.
+// Listening clients reload their lists when told that they may have changed. If a server's streams keep
+// ending early, these reloads become rarer.
 constexpr milliseconds kFirstGapPause{1000};
 constexpr milliseconds kMaxGapPause{60000};
 
@@ -43,7 +43,7 @@ void ServerStream::start() {
 
 void ServerStream::open() {
   if (place_.take_or_wait()) return ask();
-  pending_ = true;  // is not waited for
+  pending_ = true;  // is not awaited
   settle();
 }
 
@@ -79,7 +79,7 @@ void ServerStream::close_messages() {
   loop_.retire(std::move(messages_));
 }
 
-// ---- of a session that other replicas serve too ----
+// ---- sessions that other replicas serve too ----
 
 void ServerStream::want() {
   wanted_ = true;
@@ -90,14 +90,14 @@ void ServerStream::let_go() {
   wanted_ = false;
   if (!owner_.may_stream()) return;
   close();
-  // What comes meanwhile may be told to another replica: this place in the stream means nothing any more.
+  // Another replica may receive the next events: the event id is not valid any more.
   last_event_id_.clear();
   backoff_.reset();
   settle();
 }
 
-// Those of a shared stream are short: another replica may just have let go of it. A server that says `retry`
-// says the first one.
+// Pauses of a shared stream are short: another replica may just have closed it. The server's `retry` sets the
+// first one.
 Backoff::Range ServerStream::pauses(milliseconds first) const {
   return {first, shared_ ? kMaxSharedBackoff : Backoff::kLongest};
 }
@@ -105,11 +105,11 @@ Backoff::Range ServerStream::pauses(milliseconds first) const {
 void ServerStream::shared_ended(const MessagesEnd& end) {
   if (!wanted_ || owner_.check_lost(end)) return;
   const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
-  if (!was_stream && end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // it offers none
+  if (!was_stream && end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // offers none
   reopen(backoff_.pause(loop_.now(), pauses(was_stream ? retry_ : kFirstSharedBackoff)));
 }
 
-// ---- what comes ----
+// ---- messages ----
 
 void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
   owner_.credentials().take_cookies(info);
@@ -123,10 +123,10 @@ void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo
   tell_gap();
 }
 
-// With an event id the server goes on where it was; what other replicas hear meanwhile they tell.
+// With an event id the stream is resumed; a shared stream's notifications are delivered by other replicas.
 void ServerStream::note_gap() {
   if (!std::exchange(stands_, false) || shared_ || !last_event_id_.empty()) return;
-  // Streams that end as soon as they are there are one loss, not many.
+  // Streams that end as soon as they are open count as one loss.
   if (same_loss_ && !backoff_.is_good(loop_.now())) {
     missed_more_ = true;
     return;
@@ -155,7 +155,7 @@ void ServerStream::tell_gap() {
 void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
   backoff_.brought();
   note_good();
-  if (!messages_) return;  // the session was ended by that
+  if (!messages_) return;  // that ended the session
   owner_.hear(std::move(message), nullptr);
 }
 
@@ -174,11 +174,11 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!owner_.is_ready()) return;
   if (shared_) return shared_ended(end);
   const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
-  // A server that names a place to go on from, and when, is asked as often as it says.
+  // A server that sends an event id and `retry` is polled as often as it says.
   const bool polls = was_stream && from.retry() && !from.last_event_id().empty();
   if (polls) return reopen(retry_);
   if (!was_stream && was_open_ && owner_.check_lost(end)) return;
-  // 405: it offers none. So does every other refusal before there was one.
+  // 405: it offers none. Any other refusal before the first stream means the same.
   if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
   reopen(backoff_.pause(loop_.now(), pauses(retry_)));
 }

@@ -1,10 +1,10 @@
-// The GET stream of a session with a legacy HTTP server, on which the server speaks by itself (2025-03-26 …
-// 2025-11-25 transports, "Listening for Messages from the Server"): opens it, goes on where it broke off, and
-// opens it again after pauses. A server may offer none; where too many stand already (StreamPlaces) it waits
-// for its turn. Either way the session does without: what its server tells then comes with its calls.
+// The GET stream of a session with a legacy HTTP server, for messages outside of calls (2025-03-26 …
+// 2025-11-25 transports, "Listening for Messages from the Server"). Opens it, resumes it after a break, and
+// reopens it after pauses. A server may offer none; if too many are open already (StreamPlaces), it waits for
+// its turn. Without the stream the session gets messages only on its calls' streams.
 //
-// Servers allow one such stream for a session. Where other replicas serve the session too (docs/replicas.md),
-// each of them has one only while the session's client has its own there.
+// Servers allow one such stream per session. If other replicas serve the session too (docs/replicas.md), a
+// replica has one only while the session's client has its own there.
 //
 // Owned by an HttpSession, which is its owner.
 #pragma once
@@ -25,23 +25,23 @@ class HttpCall;
 class SessionCredentials;
 
 enum class StreamNews : uint8_t {
-  settled,  // it is there, or is not waited for any more
-  // One stands again in the place of one that ended, and nothing says where to go on: what the server told in
-  // between is lost. Told once for each loss, and now and then, however many there are.
+  settled,  // it is open, or is not awaited any more
+  // A new stream replaced one that ended, without an event id to resume from: notifications in between are
+  // lost. Reported once per loss, and rate-limited.
   missed
 };
 
 class ServerStreamOwner {
  public:
-  // Of the next request of this session.
+  // Headers of the next request of this session.
   virtual Headers headers(HttpVerb verb) const = 0;
   virtual SessionCredentials& credentials() = 0;
   virtual bool is_ready() const = 0;
-  // It is ready and its server has accepted that, and speaks on a stream like this one.
+  // It is ready, its server has accepted that, and its transport has such a stream.
   virtual bool may_stream() const = 0;
-  // Whether this end says that the server knows the session no more; sees to it then.
+  // Whether this end means that the server does not know the session any more; if so, handles it.
   virtual bool check_lost(const MessagesEnd& end) = 0;
-  // What the server says. `call` is null: on no call's stream.
+  // A message of the server. `call` is null: outside all calls' streams.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
   virtual void on_stream_news(StreamNews news) = 0;
@@ -57,12 +57,12 @@ class ServerStream final : public MessagesOwner {
   ServerStream(const ServerStream&) = delete;
   ServerStream& operator=(const ServerStream&) = delete;
 
-  // The server has accepted that the session is initialised. Opens it, that of a shared session if it is
-  // wanted.
+  // The server has accepted that the session is initialised: opens the stream; for a shared session only if
+  // it is wanted.
   void start();
-  // It was asked for and is not there yet: what the server tells meanwhile would be lost.
+  // It was requested and is not open yet: notifications of the server would be lost meanwhile.
   bool is_pending() const { return pending_; }
-  // The server has one for us, though it may just be opened again.
+  // The server offers one, even if it is being reopened.
   bool is_offered() const { return was_open_ && (messages_ != nullptr || timer_.running()); }
   // The session is over.
   void close();
@@ -71,7 +71,7 @@ class ServerStream final : public MessagesOwner {
   void share() { shared_ = true; }
   void unshare() { shared_ = false; }
   bool is_shared() const { return shared_; }
-  // Of a shared session: its client has a stream here; or has none any more.
+  // For a shared session: its client opened a stream here; or closed it.
   void want();
   void let_go();
 
@@ -103,19 +103,19 @@ class ServerStream final : public MessagesOwner {
   bool pending_ = false;
   bool was_open_ = false;
   bool shared_ = false;
-  bool wanted_ = false;  // that of a shared one
+  bool wanted_ = false;  // for a shared session
   std::string last_event_id_;
   std::chrono::milliseconds retry_{1000};
   Backoff backoff_;
-  net::Timer timer_;  // until it is not waited for any more, or is opened again
+  net::Timer timer_;  // until it is not awaited any more, or is reopened
   bool stands_ = false;
   std::chrono::milliseconds stands_since_{0};
-  bool missed_ = false;       // not told yet
-  bool same_loss_ = false;    // one was lost, and none that followed was good
-  bool missed_more_ = false;  // one of these stood, and was lost as well: told when one is good
+  bool missed_ = false;       // not reported yet
+  bool same_loss_ = false;    // a stream was lost, and none since was good
+  bool missed_more_ = false;  // another stream was lost since: reported when one is good
   net::Timer good_timer_;
   std::chrono::milliseconds gap_pause_{0};
-  std::chrono::milliseconds next_gap_{0};  // is not told before
+  std::chrono::milliseconds next_gap_{0};  // not reported before
   net::Timer gap_timer_;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// So long the ping may take; calls wait for it.
+// Limit for the ping; calls wait for it.
 constexpr milliseconds kPingPatience{5000};
 constexpr milliseconds kFirstPingPause{1000};
 constexpr milliseconds kMaxPingPause{10000};
@@ -26,7 +26,7 @@ SessionCheck::Verdict verdict_of_ping(const std::optional<mcp::Message>& answer,
   if (end.no_such_method || (answer && !refused)) return Verdict::knows;
   if (end.status == 404 || end.status == 410) return Verdict::lost;
   if (end.kind != MessagesEnd::Kind::refused) return Verdict::unsure;
-  // A balancer without a server behind it says nothing about one's sessions.
+  // A load balancer without a working server says nothing about sessions.
   const bool of_balancer = end.status >= 502 && end.status <= 504;
   return SessionCheck::is_sign(end.status) && !of_balancer ? Verdict::refuses : Verdict::unsure;
 }

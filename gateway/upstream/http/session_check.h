@@ -1,9 +1,8 @@
-// Whether the server still knows a session that it gave: an answer that makes it doubtful is followed by one
-// `ping` in the session, for all who doubt at the same time (behaviour.md 11). After each ping there is a
-// pause, which grows as long as no call is answered: a server that refuses everything is not asked for each
-// call.
+// Checks whether the server still knows a session: after a doubtful answer it sends one `ping` in the
+// session, for all simultaneous doubts (behaviour.md 11). After each ping there is a pause, which grows while
+// no call is answered: a server that refuses everything does not get a ping per call.
 //
-// Owned by an HttpSession, which hears the verdict; nothing is called back from inside doubt().
+// Owned by an HttpSession, which receives the verdict; never calls back from within doubt().
 #pragma once
 
 #include <chrono>
@@ -20,8 +19,8 @@ class SessionCheck {
  public:
   enum class Verdict : uint8_t {
     knows,    // it has answered the ping
-    unsure,   // it gave no answer, or one that says nothing about the session
-    refuses,  // it refuses the ping as it refuses what it does not know, or whom
+    unsure,   // no answer, or one that says nothing about the session
+    refuses,  // it refuses the ping as an unknown or unauthorised one
     lost      // it says that there is no such session
   };
   using Told = std::function<void(Verdict)>;
@@ -33,12 +32,12 @@ class SessionCheck {
 
   // Whether the refusal of a request with this status may mean that the session is lost.
   static bool is_sign(int status);
-  // Whether a server's words name a session.
+  // Whether a server's text mentions a session.
   static bool names_session(std::string_view words);
 
-  // True: the server is being asked, and the owner hears what came of it. False: it was asked just now.
+  // True: a ping is in progress, and the owner will get the verdict. False: one was sent just before.
   bool doubt();
-  // The server has answered a call in the session, or has spoken by itself.
+  // The server has answered a call in the session, or has sent a message by itself.
   void answered();
   // It has done so since the session was opened.
   bool was_of_use() const { return was_of_use_; }

@@ -1,8 +1,8 @@
-// What shows a legacy HTTP server that a request belongs to one session: the id that the server gave, the
-// headers that the session's client forwards, and the cookies of a balancer. Calls nobody.
+// The credentials of a session with a legacy HTTP server: its session id, the headers that the session's
+// client forwards, and the cookies of a load balancer. No callbacks.
 //
-// Owned by an HttpSession. A request with other credentials may carry the session's id: what the server says
-// to it says nothing about the session (behaviour.md 11).
+// Owned by an HttpSession. A request with other credentials may carry the session's id: the server's reply to
+// it says nothing about the session (behaviour.md 11).
 #pragma once
 
 #include <optional>
@@ -25,15 +25,15 @@ class SessionCredentials {
   // The lasting headers of the newest request that the server did not refuse.
   const Headers& forwarded() const { return forwarded_; }
   void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
-  // The session is opened by a request with these headers.
+  // A request with these headers opens the session.
   void opened_with(const Headers& forwarded) { opened_as_ = identity_of(forwarded); }
-  // Whether these are the credentials that the session was opened with, or that its server took last.
+  // Whether these are the credentials that opened the session, or those that its server accepted last.
   bool are_of(const Headers& forwarded) const;
-  // The head of a response in the session.
+  // Takes the cookies of a response in the session.
   void take_cookies(const http::ResponseInfo& info);
-  // Several callers share the session object, and each is a stranger to its server.
+  // Several callers share the session object, each with its own state at the server.
   void keep_no_cookies() { keeps_cookies_ = false; }
-  // Of a request in the session. `forwarded`: what goes along with it.
+  // Headers of a request in the session. `forwarded`: the client's headers.
   Headers headers(HttpVerb verb, const Headers& forwarded, const std::string& revision) const;
 
  private:
@@ -41,7 +41,7 @@ class SessionCredentials {
   const HttpUrl& url_;
   std::string id_;
   Headers forwarded_;
-  std::optional<std::string> opened_as_;  // nothing: another replica has opened it
+  std::optional<std::string> opened_as_;  // nullopt: opened by another replica
   CookieJar cookies_;
   bool keeps_cookies_ = true;
 };

@@ -32,7 +32,7 @@ SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const 
       last_used_(loop.now()),
       reopening_(loop, server) {
   facade.keep_handshake(plan.initialize_params);
-  key_bytes_.set(3 * key.size());  // its name is in two tables too
+  key_bytes_.set(3 * key.size());  // the key is stored in two tables too
 }
 
 bool SessionGroup::translates(const HttpCall& call) const {
@@ -76,8 +76,8 @@ void SessionGroup::replay() {
   facade.tell_state_is_gone(session_->legacy_server(), scope_);
 }
 
-// For a legacy client its session ends with the server's (behaviour.md 11). A session of Lineward's own is no
-// client's business.
+// A legacy client's session ends with the server's (behaviour.md 11). Lineward's own sessions do not concern
+// clients.
 core::Failure SessionGroup::session_over() const {
   if (replays()) {
     return {EndReason::upstream_protocol,
@@ -92,9 +92,9 @@ core::Failure SessionGroup::session_over() const {
   return failure;
 }
 
-// ---- whose a message is ----
+// ---- owners of messages ----
 
-// A server may have more to say about a call than its answer, and say it afterwards (behaviour.md 13).
+// A server may send messages about a call after its answer (behaviour.md 13).
 bool SessionGroup::note_over(const HttpCall& call) {
   if (call.is_listen() || call.request.of_gateway) return false;
   const milliseconds now = loop_.now();
@@ -121,7 +121,7 @@ void SessionGroup::settle_turn() {
     session_->waits().settle_turn();
 }
 
-// What is asked beside another client's request is nobody's: it must not be put to the wrong client.
+// A request beside another client's call has no owner: it must not reach the wrong client.
 HttpCall* SessionGroup::asking_call() const {
   const bool others = loop_.now() < others_until_ || calls_.any([](const HttpCall& call) {
     return !call.is_listen() && !call.request.of_gateway && !mcp::may_ask(call.request.method);

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kReapInterval{5000};
 
-// Its session may end for another's: nobody calls, and who listens there needs none.
+// Its session may be closed for another: it has no calls, and no listens that need it.
 bool may_make_room(const SessionGroup& group) {
   const bool is_needed = group.listens_here && group.listens.need_server();
   return !group.has_calls() && !is_needed && group.scope() == nullptr;
 }
 
-// It was for a single call, which is over. A session whose id has not come yet could not be ended.
+// It was for a single call, which is over. A session without its id yet could not be ended.
 bool is_served(const SessionGroup& group) {
   const HttpSession* session = group.session();
   const bool opening = session != nullptr && session->state() == HttpSession::State::opening;
@@ -64,13 +64,13 @@ SessionGroup& SessionGroups::get(const SessionPlan& plan) {
     made->session()->adopt({}, {});
   }
   SessionGroup& group = *(groups_[plan.key] = std::move(made));
-  if (group.wants_pump()) want(group);  // its family's listens were there before it
+  if (group.wants_pump()) want(group);  // its family's listens already exist
   return group;
 }
 
-// Sessions of Lineward's own are bounded, and so is what stands for them where a server keeps none, which
-// there is for each credentials of clients; the idle one that was used longest ago makes room. Those of
-// clients are bounded by `listen.maxSessions`.
+// Lineward's own sessions are limited, and so are the session objects for a server without sessions, one per
+// credentials. The least recently used idle one makes room. Clients' sessions are limited by
+// `listen.maxSessions`.
 bool SessionGroups::has_room(const SessionPlan& plan) {
   const bool of_session = plan.bridged || (plan.initialize_params.empty() && !plan.plain);
   if (of_session) return true;
@@ -85,7 +85,7 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
   }
   if (sessions < server_.limits.max_own_sessions) return true;
   if (oldest == nullptr) return false;
-  // Where there is no session nothing is lost.
+  // If the server keeps no sessions, no state is lost.
   log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
              {{"upstream", server_.name}, {"group", log::Excerpt(oldest->key, 64)}});
   close(*oldest, "made room for another");
@@ -148,7 +148,7 @@ void SessionGroups::let_go(std::unique_ptr<SessionGroup> taken) {
   loop_.retire(std::move(taken));
 }
 
-// Nobody calls and nobody listens there any more.
+// It has no groups and no listens any more.
 void SessionGroups::let_go_family(const std::string& name) {
   auto found = families_.find(name);
   if (found == families_.end() || found->second->groups > 0 || !found->second->listens.empty()) return;
@@ -188,7 +188,7 @@ void SessionGroups::note_answer_of(const HttpSession& session) {
              {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
 }
 
-// ---- who wants something ----
+// ---- groups with work ----
 
 void SessionGroups::join(SessionGroup& group, HttpCall& call) {
   group.join(call);
@@ -210,7 +210,7 @@ void SessionGroups::prune_line() {
     if (is_served(group)) served.push_back(group.key);
     return group.wants_pump();
   });
-  // What ends with one may start calls, and so end another.
+  // The end of a group may start calls, and so end another one.
   for (const auto& key : served) {
     SessionGroup* group = find(key);
     if (group != nullptr && is_served(*group)) close(*group, "served its one call");

@@ -1,8 +1,8 @@
-// The groups of callers of an HTTP server: finds and makes them, opens and closes the session of each within
-// `limits.maxSessions`, knows which of them want something, and closes those that nobody uses.
+// The caller groups of an HTTP server: finds and creates them, opens and closes their sessions within
+// `limits.maxSessions`, tracks those with work, and closes unused ones.
 //
-// Owned by an HttpUpstream, which is its owner and outlives it. A group that ends is taken out first and
-// retired last, because functions of it may be on the stack. What a session tells goes to the SessionOwner.
+// Owned by an HttpUpstream, which is its owner and outlives it. A group that ends is removed first and
+// retired last, because its functions may be on the stack. Session events go to the SessionOwner.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace lineward::upstream {
 
 class SessionGroupsOwner {
  public:
-  // Ends what the group has under way, then takes it out and lets go of it.
+  // Ends the group's calls, then removes and retires it.
   virtual void close_group(SessionGroup& group, std::string_view why) = 0;
 
  protected:
@@ -30,73 +30,73 @@ class SessionGroupsOwner {
 
 class SessionGroups {
  public:
-  // `pump` is scheduled when a group wants something.
+  // `pump` is scheduled when a group has work.
   SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
                 net::Deferred& pump, SessionGroupsOwner& owner);
   SessionGroups(const SessionGroups&) = delete;
   SessionGroups& operator=(const SessionGroups&) = delete;
 
-  // Who hears their sessions; said once, before the first is opened.
+  // Receives the events of all sessions; set once, before the first is opened.
   void use(SessionOwner& sessions) { session_owner_ = &sessions; }
 
   SessionGroup* find(const std::string& key);
-  // Made if it is not there.
+  // Creates the group if it does not exist.
   SessionGroup& get(const SessionPlan& plan);
-  // A legacy client's own.
+  // The group of a legacy client's session.
   SessionGroup* of_client(const core::Scope& scope) { return find(CallerGrouping::key_of_session(scope)); }
-  // Whether the group of this plan is there or may be made; closes the one that was idle longest when that
-  // makes room.
+  // Whether the group of this plan exists or may be created; closes the longest idle group if that makes
+  // room.
   bool has_room(const SessionPlan& plan);
   std::vector<std::string> keys() const;
-  // The end of the first of their cancelled calls that may still ask; nothing when there is none.
+  // The earliest end of a pause after a cancelled call; nullopt: none.
   std::optional<std::chrono::milliseconds> next_apart() const;
   // As SessionGroupsOwner.
   void close(SessionGroup& group, std::string_view why) { owner_.close_group(group, why); }
-  // Nobody finds it any more, and it wants nothing. Null: it is not here.
+  // Removes a group without retiring it; it has no work any more. Null: unknown.
   std::unique_ptr<SessionGroup> take(SessionGroup& group);
   void let_go(std::unique_ptr<SessionGroup> taken);
-  // All of them go, with their sessions, and nobody is told.
+  // Drops all groups and sessions without notification.
   void clear();
-  // No group is closed for being idle any more.
+  // Stops closing idle groups.
   void stop() { reaper_.stop(); }
 
-  // A session for the group, in the place of the one it may have.
+  // Opens a session for the group, replacing any old one.
   void open_session(SessionGroup& group, HttpSession::Transport transport);
-  // It is freed at the end of the turn. Who listens, or must be told something, wants another one.
+  // The session is freed at the end of the turn. A group with listens or a pending replay gets another one.
   void close_session(SessionGroup& group);
-  // Every session that the server may have is there.
+  // limits.maxSessions is reached.
   bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
-  // The client's session that was idle longest, and long enough to give its place to another; null: none.
+  // The longest idle client session, if idle long enough to be closed for another; null: none.
   SessionGroup* unused_for_long() const;
 
-  // Whether the server keeps sessions, as its last answer to `initialize` showed; nothing: it has not shown
-  // it.
+  // Whether the server keeps sessions, by its last answer to `initialize`; nullopt: unknown.
   std::optional<bool> keeps_sessions() const { return keeps_sessions_; }
   // The server has answered the `initialize` of this session.
   void note_answer_of(const HttpSession& session);
-  // It gave an id to a client that came without a session: from now on it keeps them.
+  // The server gave an id to a client without a session: from now on it keeps sessions.
   void note_id_given() { keeps_sessions_ = true; }
-  // It behaves like another server than it was.
+  // The server behaves differently: it may have been replaced.
   void forget_id_given() { keeps_sessions_.reset(); }
 
-  // Into the queue of the group.
+  // Adds the call to the queue of the group.
   void join(SessionGroup& group, HttpCall& call);
-  // The group may want a session, or a place for a call.
+  // The group may need a session, or a place for a call.
   void want(SessionGroup& group);
-  // Something of it is over, or is there now. One that was for a single call is closed by the next
-  // prune_line() if nothing is left to do; sooner, functions of it would be on the stack.
+  // A call or listen of the group is over, or a session is ready. If a group for a single call has nothing
+  // left to do, the next prune_line() closes it; doing so here would destroy functions on the stack.
   void note_served(SessionGroup& group);
-  // Those that do, and some that no longer do; prune_line() leaves those out.
+  // Groups with work, and some without; prune_line() removes the latter.
   const WaitLine<SessionGroup>& wanting() const { return wanting_; }
   void prune_line();
-  // Calls in their queues.
+  // Calls in all queues.
   size_t queued() const;
 
   // A modern client's listen on a legacy server is over.
   void close_listen(HttpCall& call);
 
  private:
-  // Groups of the same callers, each with a session of its own: what their clients listen to is told by all.
+  // Groups of the same callers, each with its own session: notifications of any of them go to the clients'
+  // listens.
   struct Family {
     LegacyListens listens;
     size_t groups = 0;
@@ -115,8 +115,8 @@ class SessionGroups {
   std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
   WaitLine<SessionGroup> wanting_;
   std::optional<bool> keeps_sessions_;
-  size_t sessions_ = 0;                 // so many groups have a session
-  SessionGroup* found_last_ = nullptr;  // mostly it is the one that is wanted again
+  size_t sessions_ = 0;                 // number of groups with a session
+  SessionGroup* found_last_ = nullptr;  // cache: usually it is wanted again
   net::Timer reaper_;
 };
 

@@ -62,8 +62,8 @@ bool SessionKeeper::open(SessionGroup& group) {
   return true;
 }
 
-// A client's session that was idle for long gives its place to another (sessions.reclaimAfter). Lineward
-// opens a new one for the next request of a client that cannot see a 404; any other initialises anew.
+// Closes a client's session that was idle for sessions.reclaimAfter. If the client cannot see a 404, Lineward
+// opens a new one for its next request; otherwise the client initialises anew.
 bool SessionKeeper::reclaim() {
   SessionGroup* group = groups_.unused_for_long();
   if (group == nullptr) return false;
@@ -80,7 +80,7 @@ bool SessionKeeper::reclaim() {
   return true;
 }
 
-// Over HTTP+SSE a session is its stream, and has none without a place for it.
+// An HTTP+SSE session is its stream, and needs a place for it.
 std::optional<core::Failure> SessionKeeper::refusal_of_another() {
   if (groups_.is_full() && !reclaim()) {
     core::limit_reached(core::Limit::server_sessions);
@@ -116,7 +116,7 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
     calls_.fail_queue(group, group.session_over());
     return false;
   }
-  // It is `opening` when its request is sent: until then it may have to wait for a place, and be asked again.
+  // It is `opening` once its request is sent: until then the call may wait for a place and get here again.
   if (first && session.state() == HttpSession::State::fresh) return true;
   if (session.state() == HttpSession::State::ready && session.stream_stands() &&
       call.request.method != Method::logging_set_level) {
@@ -142,12 +142,12 @@ bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
   return true;
 }
 
-// ---- what sessions tell ----
+// ---- events of sessions ----
 
 void SessionKeeper::on_session_ready(HttpSession& session) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
-  // One that keeps no session for old clients gives them less than translation does.
+  // A session without an id gives legacy clients less than translation does.
   const bool is_less = group->bridged && parts_.era.is_modern() && !session.has_id();
   if (is_less) return calls_.serve_as_modern(*group);
   groups_.note_answer_of(session);
@@ -155,7 +155,7 @@ void SessionKeeper::on_session_ready(HttpSession& session) {
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
   if (!group->own_handshake) group->replay();
   if (group->bridged && group->session_number() > 1) group->facade.tell_restarted(group->scope());
-  groups_.note_served(*group);  // whoever it was opened for may have left
+  groups_.note_served(*group);  // the call it was opened for may have ended
   parts_.pump.schedule();
 }
 
@@ -172,8 +172,8 @@ void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure&
   if (is_refused && group->bridged && parts_.era.is_modern()) return calls_.serve_as_modern(*group);
   groups_.close_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
-  // A modern server that refuses a handshake is what the verdict says: forgotten, nobody would translate for
-  // those who wait.
+  // A modern server that refuses a handshake confirms the verdict. Forgetting it would leave waiting calls
+  // untranslated.
   const bool as_known = parts_.era.is_modern() && failure.reason == mcp::EndReason::upstream_protocol;
   if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic &&
       !as_known) {
@@ -188,8 +188,7 @@ void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure&
   parts_.pump.schedule();
 }
 
-// Every answer would have come on that stream: what is in flight fails now, what comes later gets a new
-// session.
+// All answers would have come on that stream: sent calls fail now, later ones get a new session.
 void SessionKeeper::sse_lost(HttpSession& session, SessionGroup& group) {
   std::string key = group.key;
   bool listeners_too = !group.reopening().lost(ReopenPause::First::after_a_pause);
@@ -232,8 +231,7 @@ void SessionKeeper::on_session_lost(HttpSession& session) {
   }
 }
 
-// A client that can be told by 404 opens its sessions itself: whether it is let in is between it and its
-// server.
+// A client that sees a 404 opens its sessions itself: a refusal is between it and its server.
 void SessionKeeper::on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
@@ -243,7 +241,7 @@ void SessionKeeper::on_session_checked(HttpSession& session, SessionCheck::Verdi
   calls_.lost_calls().kept(*group);
 }
 
-// With its stream, where it has one: what its server tells before that is lost.
+// Only with its stream, if it has one: the server's notifications before that are lost.
 void SessionKeeper::on_session_free(HttpSession& session) {
   SessionGroup* group = group_of(session);
   const bool its = group != nullptr && group->own_handshake;
@@ -251,7 +249,7 @@ void SessionKeeper::on_session_free(HttpSession& session) {
   parts_.pump.schedule();
 }
 
-// As where a session was lost and another took its place: whoever listens reads again what may have changed.
+// As after a lost session: listening clients reload everything that may have changed.
 void SessionKeeper::on_session_missed(HttpSession& session) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
@@ -275,7 +273,7 @@ void SessionKeeper::on_session_message(HttpSession& session, mcp::Message messag
   notification(session, *group, std::move(message), call);
 }
 
-// Lists and URIs are listened to; the rest is the session's.
+// List changes and URI updates go to listens; the rest goes to the session.
 void SessionKeeper::to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message,
                                HttpCall* call) {
   const Method method = mcp::method_of(message.method());

@@ -1,9 +1,8 @@
-// The sessions of the groups of an HTTP server: opens one where a group needs it, hears what each of them
-// tells, gives that to the client or the call that is meant, and sees to another one when it was lost
-// (behaviour.md 5, 11 and 13).
+// Manages the sessions of an HTTP server's groups. Opens one when a group needs it, routes its messages to
+// the client or call, and replaces it after a loss (behaviour.md 5, 11 and 13).
 //
-// Owned by an HttpUpstream, beside its groups, which own the sessions. A session that is not its group's any
-// more may still tell something: it is heard only where that names a call.
+// Owned by an HttpUpstream, beside its groups, which own the sessions. A session that has left its group may
+// still deliver messages: only those that name a call are used.
 #pragma once
 
 #include "upstream/http/http_call_table.h"
@@ -20,13 +19,13 @@ class SessionKeeper final : public SessionOwner {
   SessionKeeper(const SessionKeeper&) = delete;
   SessionKeeper& operator=(const SessionKeeper&) = delete;
 
-  // A session for the first call that waits, or for those who listen: initialised by us, or by the client's
-  // own request. False: one was lost so lately that the next has to wait.
+  // Opens a session for the first waiting call, or for listens; Lineward or the client's own request
+  // initialises it. False: one was lost just before, and the next has to wait.
   bool open(SessionGroup& group);
-  // Whether the session is there and may be given the first call that waits; sees to it that it will be.
+  // Whether the session is ready for the first waiting call; if not, prepares it.
   bool takes(SessionGroup& group, HttpCall& call);
-  // What a session need not be asked is answered here, and the call leaves the queue: who its server is, and
-  // the listens it does not know.
+  // Answers a call here that the server need not see, and removes it from the queue: server information, and
+  // listens that the server does not know.
   bool answers(SessionGroup& group, HttpCall& call);
 
  private:
@@ -49,10 +48,10 @@ class SessionKeeper final : public SessionOwner {
     calls_.broken(session, fault);
   }
 
-  // Why there may be no other session now.
+  // Why no other session may be opened now.
   std::optional<core::Failure> refusal_of_another();
   bool reclaim();
-  // Null: it is not its group's any more.
+  // Null: the session has left its group.
   SessionGroup* group_of(const HttpSession& session) const;
   void sse_lost(HttpSession& session, SessionGroup& group);
   void to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);

@@ -1,6 +1,6 @@
-// Whose calls share a session with an HTTP server: the groups of callers that every transport has
-// (caller_group.h), apart by the credentials they come with, several of them side by side where calls take
-// turns; and the one group of calls that need no session at all.
+// Assigns calls to sessions with an HTTP server. The caller groups are those of every transport
+// (caller_group.h), split by credentials. If calls take turns, there are several groups side by side. Calls
+// without a session share one group.
 //
 // Owned by an HttpUpstream.
 #pragma once
@@ -15,11 +15,11 @@ struct SessionPlan : CallerGroup {
   SessionPlan() = default;
   explicit SessionPlan(CallerGroup group) : CallerGroup(std::move(group)) {}
 
-  std::string family;        // where several groups take turns; empty: it is alone
+  std::string family;        // if several groups take turns; empty: a single group
   bool listens_here = true;  // the first of them
   bool plain = false;
-  // So many groups take turns with calls that may ask, each under a key of its own; 0: there is one, and its
-  // first caller has decided whether such calls take turns there.
+  // The number of groups that take turns with calls that allow server requests, each with its own key. 0: a
+  // single group; its first caller has decided whether such calls take turns.
   uint32_t slots() const { return exclusive && most > 1 ? most : 0; }
 };
 
@@ -29,11 +29,11 @@ class SessionPlanner {
     stateless_.key = "modern";
   }
 
-  // Of a legacy client.
+  // For a legacy client.
   SessionPlan plan(const core::Scope& scope) { return SessionPlan(grouping_.of_legacy(scope)); }
-  // Of a call to a server of this era. Fails where the server would have to be told more than is allowed.
+  // For a call to a server of this era. Fails if the client declares more capabilities than allowed.
   Result<SessionPlan, core::Failure> plan(const core::CallRequest& request, mcp::Era era);
-  // No state anywhere: all such calls share one queue, and one plan that need not be made.
+  // No state anywhere: all such calls share one queue and one constant plan.
   static bool is_stateless(const core::CallRequest& request, mcp::Era era) {
     return !request.of_session() && era == mcp::Era::modern;
   }

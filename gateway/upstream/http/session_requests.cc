@@ -122,7 +122,7 @@ SubRequestPlan SessionRequests::plan_of(int64_t id, std::string body, millisecon
   return plan;
 }
 
-// ---- over HTTP+SSE ----
+// ---- HTTP+SSE ----
 
 void SessionRequests::ask_over_sse(int64_t id, std::string body, milliseconds limit, Answered answered,
                                    std::function<void()> tell_late) {

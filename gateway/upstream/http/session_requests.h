@@ -1,6 +1,6 @@
-// What Lineward itself sends in a session with a legacy HTTP server: requests of its own, whose answers it
-// waits for within a limit, and messages that have none. Over HTTP+SSE the answers come on the session's one
-// stream; else each is in the response to its POST.
+// Lineward's own messages in a session with a legacy HTTP server: requests with a time limit for the answer,
+// and messages without an answer. Over HTTP+SSE answers come on the session's single stream; otherwise in the
+// response to the POST.
 //
 // Owned by an HttpSession, which is its owner.
 #pragma once
@@ -30,11 +30,11 @@ class SessionRequestsOwner {
   virtual bool is_ready() const = 0;
   virtual bool over_sse() const = 0;
   virtual SessionCredentials& credentials() = 0;
-  // A POST of this session, to where it wants them. `as`: what is forwarded with it; null: what it remembers.
+  // A POST of this session, to its endpoint. `as`: the forwarded headers; null: the stored ones.
   virtual HttpRequest request(std::string body, const Headers* as = nullptr) const = 0;
-  // Whether this end says that the server knows the session no more; sees to it then.
+  // Whether this end means that the server does not know the session any more; if so, handles it.
   virtual bool check_lost(const MessagesEnd& end) = 0;
-  // What came in such a response, and is no answer to it. `call` is null.
+  // A message in such a response that does not answer it. `call` is null.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
 
  protected:
@@ -53,37 +53,37 @@ class SessionRequests {
   SessionRequests(const SessionRequests&) = delete;
   SessionRequests& operator=(const SessionRequests&) = delete;
 
-  // Answers may come on this stream of the session, not on their request's.
+  // Answers may arrive on this stream of the session instead of in their response.
   void answers_come_on(const ServerStream& stream) { stream_ = &stream; }
 
-  // None of these calls back from inside.
-  // The handshake, within timeouts.startup. `opened`: the response to it has begun; not over HTTP+SSE.
+  // The following functions never call back before they return.
+
+  // The handshake, within timeouts.startup. `opened`: its response has begun; not over HTTP+SSE.
   void initialize(std::string_view params, Opened opened, Answered answered);
-  // Another request, with the limit of own_limits.h; it is cancelled like any client's when it takes too
-  // long.
+  // Any other request, with the limit of own_limits.h. It is cancelled like a client's when the limit
+  // expires.
   void ask(std::string_view method, std::string_view params, Answered answered);
-  // A POST of a message that has no answer. `its_own`: with the credentials of the session, so that a refusal
-  // tells of it. `drained` (may be empty): it is on its way, or never will be.
+  // A POST of a message without an answer. `its_own`: with the session's credentials, so that a refusal
+  // concerns the session. `drained` (may be empty): it is written, or never will be.
   void post(HttpRequest request, bool its_own, std::function<void()> drained);
-  // Such a message, for whom it matters how its POST ended.
+  // The same for a message with a handler for the end of its POST.
   void post(std::string message, std::chrono::milliseconds limit, Posted posted);
 
-  // A response on the session's stream: true, and it is taken, when it answers one of these.
+  // A response on the session's stream. True, and it is taken, if it answers one of these.
   bool take_answer(mcp::Message& message);
-  // What came there and is no message: what it was to be the answer to ends.
+  // An invalid message on that stream: ends the request that it was meant to answer.
   void broken_answer(const mcp::MessageFault& fault);
-  // The last of all: it goes out when what was posted has arrived and what was asked has been answered, or a
-  // moment later.
+  // The last message: sent when earlier posts have arrived and requests are answered, or after a short wait.
   void goodbye(HttpRequest request, std::chrono::milliseconds limit);
-  // What is under way over HTTP+SSE is answered by nobody any more.
+  // Drops the requests in progress over HTTP+SSE.
   void forget() { asked_.clear(); }
-  // And nobody hears of anything else that is.
+  // Drops the handlers of all other requests too.
   void stop();
 
  private:
   Opened takes_cookies();
   SubRequestPlan plan_of(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
-  // `late` (may be empty): the limit has run out, and the server may know of it.
+  // `late` (may be empty): the limit has expired, and the server may have received the request.
   void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
                     std::function<void()> late);
   void end(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
@@ -98,7 +98,7 @@ class SessionRequests {
   SessionRequestsOwner& owner_;
   const uint64_t session_;
   const ServerStream* stream_ = nullptr;
-  std::map<int64_t, Asked> asked_;  // whose answers come on the one stream
+  std::map<int64_t, Asked> asked_;  // answered on the session's stream
   net::Lifetime lifetime_;
 };
 

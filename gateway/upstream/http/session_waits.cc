@@ -12,13 +12,13 @@ namespace {
 using mcp::Field;
 using mcp::Method;
 
-// A server that has not answered by then is not waited for any more: its calls go on.
+// Limit for each of these answers; after it calls are sent anyway.
 constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
 }  // namespace
 
 bool SessionWaits::takes(const core::CallRequest& request) const {
-  // Its first lines would be lost.
+  // Its first log messages would be lost.
   const bool wants_lines = request.message.has(Field::meta_log_level) || !request.log_wish.level.empty();
   if (level_pending_ && wants_lines) return false;
   return !pinged_ || !mcp::may_ask(request.method);
@@ -31,7 +31,7 @@ void SessionWaits::stop() {
 
 // ---- the log level ----
 
-// Calls that want this level wait a moment for it; it has longer.
+// Calls with this level wait for it for kAnswerPatience; the request itself has longer.
 void SessionWaits::want_level(const core::CallRequest& request) {
   const std::string params = level_.lower_for(request, owner_.legacy_server());
   if (params.empty()) return;
@@ -39,7 +39,7 @@ void SessionWaits::want_level(const core::CallRequest& request) {
   level_timer_.start(kAnswerPatience, [this] { level_set(); });
   requests_.ask("logging/setLevel", params,
                 [this, level = level_.value()](std::optional<mcp::Message>, const MessagesEnd& end) {
-                  if (owner_.check_lost(end) || level != level_.value()) return;  // a lower one is on its way
+                  if (owner_.check_lost(end) || level != level_.value()) return;  // a lower one is being set
                   level_timer_.stop();
                   level_set();
                 });
@@ -55,13 +55,13 @@ void SessionWaits::stream_settled() {
   if (std::exchange(settles_first_, false)) settle_turn();
 }
 
-// The session takes no call that may ask before the ping is answered, and what was subscribed meanwhile, or a
-// moment has passed.
+// Calls that allow server requests wait until the ping and the subscriptions sent meanwhile are answered, or
+// kAnswerPatience has passed.
 void SessionWaits::settle_turn() {
   if (!owner_.is_ready() || pinged_ || !answers_pings_) return;
   pinged_ = true;
   awaited_ = 1;
-  answers_pings_ = false;  // as long as it has not
+  answers_pings_ = false;  // until it has answered this one
   ++turn_;
   ping_timer_.start(kAnswerPatience, [this] { turn_settled(); });
   requests_.ask("ping", "{}",
@@ -72,7 +72,7 @@ void SessionWaits::settle_turn() {
                 });
 }
 
-// What a call changes would not be told before a subscription is answered.
+// Changes made by a call are not notified before the subscription is answered.
 uint32_t SessionWaits::join(std::string_view method) {
   if (!pinged_ || mcp::method_of(method) != Method::resources_subscribe) return 0;
   ++awaited_;

@@ -1,6 +1,6 @@
-// What calls of a session with a legacy HTTP server wait for, each a moment at most: that the server has
-// confirmed the log level they want, and that it has answered a ping between two calls that it may ask
-// about. What it asked on its own stream before that belongs to the earlier one (behaviour.md 13).
+// The short waits of calls in a session with a legacy HTTP server. Calls wait for the confirmation of their
+// log level, and for the answer to a ping between two calls that allow server requests. Requests outside
+// calls' streams before that answer belong to the earlier call (behaviour.md 13).
 //
 // Owned by an HttpSession, which is its owner.
 #pragma once
@@ -21,7 +21,7 @@ class SessionWaitsOwner {
   virtual const mcp::LegacyServer& legacy_server() const = 0;
   // As SessionRequestsOwner's.
   virtual bool check_lost(const MessagesEnd& end) = 0;
-  // Calls that waited may be sent.
+  // Waiting calls may be sent.
   virtual void on_wait_over() = 0;
 
  protected:
@@ -35,26 +35,27 @@ class SessionWaits {
   SessionWaits(const SessionWaits&) = delete;
   SessionWaits& operator=(const SessionWaits&) = delete;
 
-  // Whether a request may be sent now, as far as this is concerned.
+  // Whether these waits allow the request to be sent now.
   bool takes(const core::CallRequest& request) const;
-  // The log level of a call whose client is not the only one here: a legacy server has one for all, the
-  // lowest that anyone wanted.
+  // Sets the log level of a call in a shared session: a legacy server has one level for all, the lowest
+  // requested.
   void want_level(const core::CallRequest& request);
-  // A legacy client's own was sent.
+  // A legacy client's own logging/setLevel was sent.
   void level_is_set(const mcp::Message& set_level) { level_.is_set(set_level); }
   const LowestLogLevel& level() const { return level_; }
 
-  // What the server asks as soon as it is initialised belongs to no call: it gets none that it may ask about
-  // before it has answered a ping, once its stream stands.
+  // Requests that the server sends right after `initialize` belong to no call. So calls that allow requests
+  // wait until the stream is open and a ping is answered.
   void settle_first() { settles_first_ = true; }
   void stream_settled();
-  // The same between two calls that it may ask about, where all it says comes on one stream.
+  // The same between two such calls, if all messages come on one stream.
   void settle_turn();
-  // A request of Lineward's own: the turn it has to be answered in, which is given to left(); 0: no matter.
+  // Adds one of Lineward's own requests: returns the turn in which it must be answered, to be passed to
+  // left(); 0: it need not be.
   uint32_t join(std::string_view method);
   void left(uint32_t turn);
 
-  // The session is over: nobody waits.
+  // The session is over: the waits end.
   void stop();
 
  private:
@@ -65,12 +66,12 @@ class SessionWaits {
   SessionWaitsOwner& owner_;
   LowestLogLevel level_;
   bool settles_first_ = false;
-  bool level_pending_ = false;  // set and not confirmed yet
-  bool pinged_ = false;         // and has not answered yet
+  bool level_pending_ = false;  // sent and not confirmed yet
+  bool pinged_ = false;         // sent and not answered yet
   bool answers_pings_ = true;
-  uint32_t awaited_ = 0;  // answers that a call waits for with the ping's, and that itself
+  uint32_t awaited_ = 0;  // pending answers that end the turn, the ping's included
   uint32_t turn_ = 0;
-  net::Timer level_timer_, ping_timer_;  // until those who wait for these go on without
+  net::Timer level_timer_, ping_timer_;  // when waiting calls are sent anyway
 };
 
 }  // namespace lineward::upstream

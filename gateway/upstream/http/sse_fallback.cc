@@ -14,9 +14,9 @@ void SseFallback::found() {
   log::write(log::Level::info, "upstream.transport", {{"upstream", server_.name}, {"transport", "HTTP+SSE"}});
 }
 
-// behaviour.md 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
+// behaviour.md 8: an `initialize` that got 400, 404 or 405 may be at a server of 2024-11-05.
 bool SseFallback::may_try(const HttpCall& call, const SessionGroup* group, int status) const {
-  // One that has told that it is modern is none.
+  // A known modern server does not speak HTTP+SSE.
   return !era_.is_modern() && (status == 400 || status == 404 || status == 405) &&
          call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
          group != nullptr && !group->plain && !group->own_handshake && group->session() &&
@@ -51,7 +51,7 @@ void SseFallback::try_again(HttpCall& call, SessionGroup& group, core::Failure r
   groups_.want(group);
 }
 
-// No HTTP+SSE either: the client gets what Streamable HTTP said, unless this says more.
+// HTTP+SSE failed too: the client gets the answer of Streamable HTTP, unless this failure is more specific.
 void SseFallback::failed(SessionGroup& group, const core::Failure& failure) {
   HttpCall* call = group.queue().first();
   if (call == nullptr || !call->refused) return;

@@ -1,8 +1,8 @@
-// Whether an HTTP server speaks HTTP+SSE (2024-11-05 transports), and how that is found out: a client's own
-// `initialize` that Streamable HTTP refused is tried over it once (behaviour.md 8).
+// Detects whether an HTTP server speaks HTTP+SSE (2024-11-05 transports): a client's own `initialize` that
+// Streamable HTTP refused is tried over it once (behaviour.md 8).
 //
-// Owned by an HttpUpstream, beside its groups and its era. When HTTP+SSE fails as well, the client gets what
-// Streamable HTTP said.
+// Owned by an HttpUpstream, beside its groups and its era. If HTTP+SSE fails as well, the client gets the
+// answer of Streamable HTTP.
 #pragma once
 
 #include "upstream/http/http_era_prober.h"
@@ -17,26 +17,26 @@ class SseFallback {
   SseFallback(const SseFallback&) = delete;
   SseFallback& operator=(const SseFallback&) = delete;
 
-  // As far as is known: the configuration says so, or a session found it out.
+  // By configuration, or because a session detected it.
   bool speaks_sse() const { return speaks_sse_; }
   HttpSession::Transport transport() const {
     return speaks_sse_ ? HttpSession::Transport::http_sse : HttpSession::Transport::streamable_http;
   }
   void found();
-  // It behaves like another server than it was.
+  // The server behaves differently: it may have been replaced.
   void forget() { speaks_sse_ = false; }
 
-  // A call that Streamable HTTP refused with this status may have met such a server. `group`: the call's, or
-  // null.
+  // A call that Streamable HTTP refused with this status may be at an HTTP+SSE server. `group`: the call's,
+  // or null.
   bool may_try(const HttpCall& call, const SessionGroup* group, int status) const;
-  // A client's own `initialize` whose refusal names another revision is to be tried with that, once.
+  // A client's own `initialize` was refused with another revision named: it is tried with that, once.
   bool finds_revision(HttpCall& call, const SessionGroup* group, const mcp::Message* answer,
                       const MessagesEnd& end) const;
-  // Makes that call again. It is not under way any more.
+  // Repeats that call, which is no longer in progress.
   void try_revision(HttpCall& call, SessionGroup& group);
-  // Makes the call again over HTTP+SSE. It is not under way any more; `refused`: what Streamable HTTP said.
+  // Repeats the call over HTTP+SSE. It is no longer in progress; `refused`: the failure over Streamable HTTP.
   void try_again(HttpCall& call, SessionGroup& group, core::Failure refused);
-  // No session came of it: ends the call that was to be tried, if that is why there was to be one.
+  // The session could not be opened: ends the call that was tried over HTTP+SSE, if any.
   void failed(SessionGroup& group, const core::Failure& failure);
 
  private:

@@ -24,7 +24,7 @@ SseTransport::~SseTransport() {
 
 void SseTransport::connect() {
   connecting_ = true;
-  place_.take_anyway();  // SessionKeeper asks for room before there is another session
+  place_.take_anyway();  // SessionKeeper checks for room before it opens a session
   messages_ =
       std::make_unique<HttpMessages>(pool_, HttpRequest{"GET", owner_.headers(HttpVerb::get), {}, {}, false},
                                      server_.limits.max_message_bytes, *this);
@@ -55,7 +55,7 @@ void SseTransport::fail(const MessagesEnd& end) {
   owner_.on_sse_failed(end);
 }
 
-// ---- what comes ----
+// ---- messages ----
 
 void SseTransport::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
   owner_.credentials().take_cookies(info);

@@ -1,7 +1,7 @@
-// The stream of a session over HTTP+SSE (2024-11-05 transports, "HTTP with SSE"): it comes first and names
-// the endpoint for POSTs, all that the server says comes on it, and its end is the session's.
+// The stream of a session over HTTP+SSE (2024-11-05 transports, "HTTP with SSE"). It opens first, names the
+// endpoint for POSTs and carries all messages of the server. The session ends with it.
 //
-// Owned by an HttpSession, which is its owner; does nothing where the server speaks Streamable HTTP.
+// Owned by an HttpSession, which is its owner; unused for Streamable HTTP.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,11 @@ class SseTransportOwner {
   // As ServerStreamOwner's.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
-  // There is an endpoint.
+  // The endpoint is known.
   virtual void on_sse_connected() = 0;
-  // There will be none: its `fault` says why.
+  // There will be no endpoint: see `fault`.
   virtual void on_sse_failed(const MessagesEnd& end) = 0;
-  // The stream that was there has ended.
+  // The open stream has ended.
   virtual void on_sse_ended() = 0;
 
  protected:
@@ -41,9 +41,9 @@ class SseTransport final : public MessagesOwner {
   SseTransport(const SseTransport&) = delete;
   SseTransport& operator=(const SseTransport&) = delete;
 
-  // Opens the stream, within timeouts.startup. Never calls back from inside.
+  // Opens the stream, within timeouts.startup. Never calls back before it returns.
   void connect();
-  // The target of POSTs; empty while there is none.
+  // The target of POSTs; empty until known.
   const std::string& endpoint() const { return endpoint_; }
   // The session is over.
   void close();
@@ -68,7 +68,7 @@ class SseTransport final : public MessagesOwner {
   std::unique_ptr<HttpMessages> messages_;
   std::string endpoint_;
   bool connecting_ = false;
-  net::Timer timer_;  // until it has to be connected
+  net::Timer timer_;  // limit for connecting
 };
 
 }  // namespace lineward::upstream

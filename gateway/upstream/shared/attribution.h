@@ -1,10 +1,9 @@
-// Which caller a legacy server means by a message that names no call (behaviour.md 13). The calls that may be
-// meant are those in flight, those that were cancelled, and those that ended within `timeouts.cancelGrace`.
-// Callers are one where they have one session, one principal with credentials, or else one connection of
-// their own.
+// Finds the caller that a legacy server means by a message that names no call (behaviour.md 13). Possible
+// calls are those in flight, cancelled ones, and those that ended within `timeouts.cancelGrace`. Two calls
+// have the same caller if they share a session, an authenticated principal, or a connection of one client.
 //
-// One for each process of a stdio server, and for each session with an HTTP server. Keeps the last caller
-// whose call ended, and how long others before it may be meant.
+// There is one for each process of a stdio server, and for each session with an HTTP server. It stores the
+// last caller with an ended call, and how long earlier callers are possible.
 #pragma once
 
 #include <chrono>
@@ -16,13 +15,13 @@
 
 namespace lineward::upstream {
 
-// Who made a call, as far as that tells callers apart.
+// The identity of a caller, as far as callers can be told apart.
 class CallerId {
  public:
   explicit CallerId(const core::CallRequest& request);
   CallerId() = default;
 
-  // Two calls of a caller that nothing tells apart from others are two callers' calls.
+  // Two calls of unknown callers never have the same caller.
   bool is_same(const CallerId& other) const {
     return kind_ != Kind::unknown && kind_ == other.kind_ && name_ == other.name_;
   }
@@ -31,10 +30,10 @@ class CallerId {
   friend class KeptCallerId;
   enum class Kind : uint8_t { unknown, session, principal, client_on_stdin, connection };
   Kind kind_ = Kind::unknown;
-  std::string_view name_;  // of the request, which it does not outlive
+  std::string_view name_;  // refers into the request, and must not outlive it
 };
 
-// The same, for longer than the request.
+// A copy that outlives the request.
 class KeptCallerId {
  public:
   void keep(const CallerId& id) {
@@ -53,11 +52,11 @@ class KeptCallerId {
   KeptText name_{Held::servers};
 };
 
-// Callers whose calls have ended: how long they may be meant.
+// Callers with ended calls, and how long a message may be meant for them.
 class LateCallers {
  public:
   using Time = std::chrono::milliseconds;
-  // A call of this caller ended; it may be meant until then.
+  // A call of this caller ended; until `until` a message may be meant for it.
   void ended(const CallerId& who, Time until, Time now) {
     if (now < until_ && !last_.id().is_same(who) && others_until_ < until_) others_until_ = until_;
     if (!last_.id().is_same(who)) last_.keep(who);
@@ -65,7 +64,7 @@ class LateCallers {
   }
   bool any(Time now) const { return now < until_; }
   Time until() const { return until_; }
-  // None of them, or this one alone.
+  // No caller is possible, or this one only.
   bool none_but(const CallerId& who, Time now) const {
     return now >= others_until_ && (now >= until_ || last_.id().is_same(who));
   }
@@ -76,12 +75,12 @@ class LateCallers {
   Time others_until_{0};
 };
 
-// The call that a log line is for: the newest in flight, where all calls that may be meant are its caller's.
-// It is shown all of those that were not answered, the oldest first.
+// Finds the call for a log message: the newest in flight, if all possible calls have the same caller. saw()
+// is called for each unanswered call, oldest first.
 template <class Call>
 class LineOwner {
  public:
-  // `call` is null where nothing can be delivered to it any more, or it is Lineward's own.
+  // `call`: null if nothing can be delivered to it, or for Lineward's own.
   void saw(Call* call, const CallerId& who) {
     several_ = several_ || (any_ && !who_.is_same(who));
     any_ = true;

@@ -1,5 +1,5 @@
-// How many calls one server has and may have (limits.maxInFlight and limits.maxQueue together), and each
-// caller's share of these. Both transports ask here, before a call begins.
+// Counts the calls of one server against limits.maxInFlight plus limits.maxQueue, and each caller's share.
+// Both transports check it before a call begins.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class CallPlaces {
   CallPlaces(const CallPlaces&) = delete;
   CallPlaces& operator=(const CallPlaces&) = delete;
 
-  // Why one more call gets no place beside `calls` that the transport has; nothing: it does.
+  // Why one more call is refused when the transport has `calls`; nullopt: it is accepted.
   std::optional<core::Failure> refusal(const core::CallRequest& request, uint64_t calls) const;
   // For a call that waits in front of the transport (core::Upstream::wait_in_front).
   Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(const core::CallRequest& request,
@@ -29,7 +29,7 @@ class CallPlaces {
   class Held;
   const config::Server& server_;
   CallerShares shares_;
-  uint64_t in_front_ = 0;  // of them, those that wait in front
+  uint64_t in_front_ = 0;  // calls that wait in front of the transport
 };
 
 }  // namespace lineward::upstream

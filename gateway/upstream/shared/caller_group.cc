@@ -17,8 +17,8 @@ std::string CallerGrouping::key_of_next_call() {
   return fmt::format("call:{}", next_call_++);
 }
 
-// `isolation: shared` on a legacy server: one for all, whatever their era. It is told of no capabilities, so
-// that nobody can be asked there.
+// `isolation: shared` on a legacy server: one group for both eras. It declares no capabilities, so the server
+// cannot send requests to clients.
 CallerGroup CallerGrouping::of_all() {
   CallerGroup group;
   group.key = "shared";
@@ -41,7 +41,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
   return group;
 }
 
-// The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
+// The key contains the era: after a new verdict, a group made for the old era must not be used.
 Result<CallerGroup, core::Failure> CallerGrouping::of(const core::CallRequest& request, mcp::Era era) {
   if (request.of_session()) return of_legacy(request.scope);
   if (era == mcp::Era::modern) return of_modern(request.scope);
@@ -69,8 +69,8 @@ std::optional<core::Failure> CallerGrouping::too_large(size_t declared) {
                                    mcp::kMaxCapabilityBytes)};
 }
 
-// All its calls are one client's, so that none of them waits for another, and a question that names no call
-// is that client's whichever call it belongs to.
+// All its calls are from one client, so none waits for another. A server request that names no call is for
+// that client anyway.
 Result<CallerGroup, core::Failure> CallerGrouping::of_bridged(const core::CallRequest& request) {
   CallerGroup group;
   group.key = key_of_session(request.scope);
@@ -83,10 +83,10 @@ Result<CallerGroup, core::Failure> CallerGrouping::of_bridged(const core::CallRe
   return group;
 }
 
-// A modern client's on a legacy server.
+// A modern client's call on a legacy server.
 Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRequest& request) {
   using Refused = Unexpected<core::Failure>;
-  // A retry that found no parked call: the tool must not run a second time.
+  // A retry without its parked call: the tool must not run a second time.
   if (mcp::may_ask(request.method) && request.message.has(Field::params_request_state)) {
     return Refused{{EndReason::invalid_request, "the call of this requestState is gone"}};
   }
@@ -103,8 +103,8 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRe
     group.key = key_of_next_call();
     return group;
   }
-  // State that is kept for somebody is in one place, whatever each request declares: the first one decides
-  // what its server is told, and whether calls take turns.
+  // Kept state must be in one place, whatever each request declares. The first request decides which
+  // capabilities the server gets, and whether calls take turns.
   const bool keeps_state =
       server_.isolation == Isolation::principal || server_.isolation == Isolation::session;
   if (group.exclusive && !keeps_state) group.most = server_.instances;

@@ -1,9 +1,9 @@
-// Whose calls share a process, or a session, of a server (behaviour.md 5): a legacy client has its own, or
-// one is for all of them or for all of a principal; modern callers share one by what they declare where the
-// server is a legacy one and keeps nothing for them, and else by what the configuration says.
+// Assigns calls to groups that share a process, or a session, of a server (behaviour.md 5). A legacy client
+// has its own, or shares one with all clients or with those of its principal. Modern callers of a legacy
+// server without kept state share one by declared capabilities. In all other cases the configuration decides.
 //
-// Depends on what is asked and on the configuration alone, over whatever transport; keeps no more than the
-// number of the last call that got a group for itself.
+// Depends only on the request and the configuration, for every transport. Its only state is the number of the
+// last single-call group.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@
 
 namespace lineward::upstream {
 
-// Which group a call belongs to, and how it is made when it is the first one there.
+// The group of a call, and how to create it.
 struct CallerGroup {
   std::string key;
   mcp::Era era = mcp::Era::modern;
-  // Of a legacy server: what Lineward initialises it with. Empty: the client's own `initialize` comes.
+  // For a legacy server: the parameters of Lineward's `initialize`. Empty: the client sends `initialize`.
   std::string initialize_params = {};
   bool per_call = false;
-  // The callers can be asked: one call that may ask at a time, so that every question has an owner.
+  // The callers accept server requests: calls that allow them run one at a time, so that every request has an
+  // owner.
   bool exclusive = false;
-  uint32_t most = 1;  // processes or sessions
-  // Of one legacy session that is kept in front of several servers (core::Scope::bridged_session): Lineward
-  // initialises it with what that session's client declares, and its scope's owner gets the questions.
+  uint32_t most = 1;  // maximum number of processes or sessions
+  // For one legacy session in front of several servers (core::Scope::bridged_session): Lineward initialises
+  // it with that client's capabilities, and its scope's owner gets the server's requests.
   bool bridged = false;
 };
 
@@ -35,19 +36,19 @@ class CallerGrouping {
  public:
   explicit CallerGrouping(const config::Server& server) : server_(server) {}
 
-  // Of a legacy client, and of what is listened to for it.
+  // For a legacy client, and for its listens.
   CallerGroup of_legacy(const core::Scope& scope);
-  // Of a call to a server of this era. Fails where the server would have to be told more than is allowed.
+  // For a call to a server of this era. Fails if the client declares more capabilities than allowed.
   Result<CallerGroup, core::Failure> of(const core::CallRequest& request, mcp::Era era);
-  // The key of a session's own group, whether its client initialises it or Lineward.
+  // The key of a session's own group, whether its client or Lineward initialises it.
   static std::string key_of_session(const core::Scope& scope) {
     return "session:" + (scope.bridged_session.empty() ? scope.session : scope.bridged_session);
   }
-  // Has this request's session a process, or a session, of its own before a legacy server?
+  // Whether this request's session has a process, or a session, of its own at a legacy server.
   bool is_bridged(const core::CallRequest& request) const {
     return !request.scope.bridged_session.empty() && config::is_of_one_session(server_.isolation);
   }
-  // The key of a modern client's group on a modern server, where it is not made for each call.
+  // The key of a modern client's group on a modern server, unless each call has its own.
   std::string key_of_modern(const core::Scope& scope) const;
 
  private:

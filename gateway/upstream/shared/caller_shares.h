@@ -1,11 +1,9 @@
-// How many calls each caller has at one server (docs/limits.md, "Shares"): its queue is for all, and one
-// caller must not have it whole. A call holds its place for as long as it is there, but for the time in which
-// it is parked.
+// Counts the calls of each caller at one server (docs/limits.md, "Shares"): the queue is shared, and one
+// caller must not fill it. A call holds its place until it is over, except while it is parked.
 //
-// It also says whose turn it is where calls wait: callers take turns, and the calls of one caller go in the
-// order in which they came. A call's turn is a number that it gets when it comes, one more than the turn of
-// its caller's last call, or of the call that was served last where that is later (start-time fair queueing).
-// Queues in the order of these numbers are fair between callers, across all groups of a server.
+// Also orders waiting calls: callers take turns, and the calls of one caller keep their order. A call's turn
+// is a number. It is one more than its caller's last turn, or than the last served turn if that is later
+// (start-time fair queueing). Queues in this order are fair between callers, across all groups of a server.
 #pragma once
 
 #include <fmt/format.h>
@@ -37,7 +35,7 @@ class CallerShares {
     Place& operator=(const Place&) = delete;
     void take(CallerShares& shares, const AccountPtr& account) {
       leave();
-      if (!account) return;  // nobody's share: one who has the gateway alone
+      if (!account) return;  // no share: the gateway's only caller
       account_ = Account::caller_of(account);
       shares_ = &shares;
       count(true);
@@ -46,7 +44,7 @@ class CallerShares {
       count(false);
       shares_ = nullptr;
     }
-    // While it waits for its client a call takes no place, and the same one then.
+    // A parked call takes no place, and gets the same one back after it.
     void parked(bool now) { count(!now); }
 
    private:
@@ -65,7 +63,7 @@ class CallerShares {
     bool counted_ = false;
   };
 
-  // Why this request's caller gets no further place; nothing: it has not its share.
+  // Why this request's caller gets no further place; nullopt: it is below its share.
   std::optional<core::Failure> refusal(const core::CallRequest& request, const config::Server& server) const {
     if (!request.account() || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
     const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
@@ -87,7 +85,7 @@ class CallerShares {
     if (found == calls_.end()) return served_ + 1;
     return found->second.last_turn = std::max(found->second.last_turn, served_) + 1;
   }
-  // A call of this turn is on its way to the server.
+  // A call of this turn is being sent to the server.
   void served(uint64_t turn) { served_ = std::max(served_, turn); }
 
  private:
@@ -96,14 +94,14 @@ class CallerShares {
     uint64_t last_turn = 0;
   };
   using Nodes = SlabAllocator<std::pair<const Account* const, Caller>>;
-  NodeSlabs nodes_;  // a caller with one call at a time comes and goes with each
+  NodeSlabs nodes_;  // a caller with one call at a time is added and removed with each
   std::unordered_map<const Account*, Caller, std::hash<const Account*>, std::equal_to<const Account*>, Nodes>
       calls_{Nodes(nodes_)};
   uint64_t last_of_nobody_ = 0;
   uint64_t served_ = 0;
 };
 
-// Of one call. It is taken once, and served when the call is on its way to the server.
+// The turn of one call. Taken once; served() is called when the call is sent to the server.
 class CallTurn {
  public:
   void take(CallerShares& shares, const AccountPtr& account) {
@@ -121,7 +119,7 @@ class CallTurn {
   uint64_t number_ = 0;
 };
 
-// Into a queue, behind the calls whose turn comes before.
+// Inserts the call into a queue, behind calls with an earlier turn.
 template <class Call>
 void join_by_turn(std::deque<Call*>& queue, Call& call) {
   auto later = [](const auto& turn, const Call* other) { return turn < other->turn; };

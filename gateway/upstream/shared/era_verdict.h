@@ -1,5 +1,5 @@
-// What is known of the era that a server speaks, and how its answers to `server/discover` are read
-// (behaviour.md 8). Whoever asks it, over whatever transport, judges the answer here.
+// The known era of a server, and how to read its answers to `server/discover` (behaviour.md 8), for every
+// transport.
 #pragma once
 
 #include <optional>
@@ -16,28 +16,27 @@ namespace lineward::upstream {
 struct EraVerdict {
   bool known = false;
   mcp::Era era = mcp::Era::legacy;
-  std::vector<std::string> versions;  // of a modern one: that both it and Lineward speak
-  std::string server;                 // "name version", for people
-  core::Tells tells;                  // of a modern one
-  bool knows_no_discover = false;     // it refused that as a method that it does not know: modern it is not
-  ProcessEnd failure;                 // when not known: why; when it is weak: of what it was taken
+  std::vector<std::string> versions;  // for a modern server: those that Lineward speaks too
+  std::string server;                 // "name version", for display
+  core::Tells tells;                  // for a modern server
+  bool knows_no_discover = false;     // it refused `server/discover` as an unknown method: it is not modern
+  ProcessEnd failure;                 // if not known: why; if weak: the exit it is based on
 
-  // It rests on the silent exit of a process alone, which another process may contradict.
+  // It is based only on the silent exit of a process; another process may contradict it.
   bool is_weak() const { return known && !failure.text.empty(); }
 };
 
-// The era that the configuration fixes, so that nobody has to ask; HTTP+SSE ended with the legacy revisions.
-// Nothing: the server is asked.
+// The era set by the configuration; HTTP+SSE means legacy. Nullopt: the server is probed.
 std::optional<EraVerdict> configured_verdict(const config::Server& server);
 
-// Modern is a result whose supportedVersions names a modern version that Lineward speaks, and −32022 whose
-// data.supported does. Any other answer is legacy.
+// Modern: a result with a version that Lineward speaks in supportedVersions, or −32022 with one in
+// data.supported. Any other answer means legacy.
 EraVerdict verdict_of_discover(const mcp::Message& answer);
 
-// Of which lists its answer to server/discover says that it tells of changes.
+// The list_changed notifications that its answer to server/discover declares.
 core::Tells tells_of(const mcp::Message& discovered);
 
-// An Implementation object, raw JSON: name and version are what people want to see.
+// Name and version of an Implementation object (raw JSON), for display.
 std::string describe_implementation(std::string_view implementation);
 
 }  // namespace lineward::upstream

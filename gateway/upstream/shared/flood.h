@@ -1,5 +1,5 @@
-// When a server sends so much that is of no use to any client that it is ended: more than a burst, and then
-// more than a rate. Pure.
+// Detects a server that floods Lineward with output that is useless to all clients: more than a burst, and
+// then more than a rate. Pure.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +27,9 @@ class Flood {
   std::chrono::milliseconds at_{0};
 };
 
-// Lines that are no messages, or belong to nothing.
+// Lines that are not messages, or belong to no call.
 using LineFlood = Flood<10'000, 1'000>;
-// Bytes of stderr beyond those that are logged.
+// Bytes of stderr beyond the logged ones.
 using StderrFlood = Flood<64ull << 20, 8ull << 20>;
 
 }  // namespace lineward::upstream

@@ -111,7 +111,7 @@ void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeOwne
 
 std::string LowestLogLevel::lower_for(const core::CallRequest& request, const mcp::LegacyServer& server) {
   const bool modern = request.client_era == mcp::Era::modern;
-  // What nobody has said is no reason to tell the server anything that nobody has told it before.
+  // A default level does not lower the server's level if no level was requested before.
   if (!modern && !request.log_wish.is_said && level_ == kNobodys) return {};
   const std::string name = modern ? request.message.text(Field::meta_log_level) : request.log_wish.level;
   auto wanted = mcp::log_level(name);

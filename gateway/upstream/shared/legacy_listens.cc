@@ -17,18 +17,18 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr size_t kMaxInAll = 100000;  // subscriptions, those not answered yet among them
-// Requests that one server has to answer at a time; the next ones wait here.
+constexpr size_t kMaxInAll = 100000;  // subscriptions, pending ones included
+// Maximum requests in progress per server; later ones are queued.
 constexpr size_t kMaxUnderWay = 32;
-// What several servers tell alike within this time was one change.
+// Identical notifications of several servers within this time are one change.
 constexpr milliseconds kAlike{1000};
 
-// What stands in a listen's filter: a list type asked for, or the URIs.
+// Reads a listen's filter: whether a list type is requested.
 bool asked_for(std::string_view filter, std::string_view name) {
   return json::member(filter, name) == "true";
 }
 
-// The subscription id is put in by the exchange, which knows the client's.
+// The exchange adds the subscription id, since it knows the client's id.
 std::string listen_notification(std::string_view method, std::string_view members) {
   return fmt::format(R"({{"jsonrpc":"2.0","method":"{}","params":{{{}}}}})", method, members);
 }
@@ -89,7 +89,7 @@ void LegacyListens::lost(const ListenServer* server) {
   const bool changes_untold = !(*found)->restoring.empty();
   servers_.erase(found);
   if (!servers_.empty()) {
-    look_again();  // it may have been what was waited for
+    look_again();  // its answer may have been awaited
     if (changes_untold) tell_changes();
     return;
   }
@@ -108,7 +108,8 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   listen.tools = asked_for(filter, "toolsListChanged") && told.tools_list_changed;
   listen.prompts = asked_for(filter, "promptsListChanged") && told.prompts_list_changed;
   listen.resources = asked_for(filter, "resourcesListChanged") && told.resources_list_changed;
-  // Whatever the server declares: the SDK for Python always says no, and serves subscriptions.
+  // Independent of the declared capability: the SDK for Python always declares none, and serves
+  // subscriptions.
   if (auto uris = json::member(filter, "resourceSubscriptions")) {
     for (auto& uri : mcp::string_array(*uris)) {
       bool room = wishes_.size() + listen.wanted.size() < kMaxInAll;
@@ -123,7 +124,7 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   for (const SharedText& uri : wanted) {
     if (++wishes_[uri] > 1) continue;
     for (auto& one : servers_) {
-      // Else its answer decides, or it is there still.
+      // Otherwise a pending answer decides, or it is subscribed still.
       auto known = one->uris.find(uri->text());
       if (known == one->uris.end() || known->second == State::refused) subscribe(*one, uri);
     }
@@ -168,12 +169,12 @@ void LegacyListens::ask_more(Server& server) {
     if (state->second == State::asked && wanted) {
       ask(server, uri, "resources/subscribe", &LegacyListens::answered);
     } else if (state->second == State::asked) {
-      server.uris.erase(state);  // nobody wants it any more, and the server has not heard of it
+      server.uris.erase(state);  // not wanted any more, and not sent yet
       restored = (server.restoring.erase(uri->text()) && server.restoring.empty()) || restored;
     } else if (state->second == State::leaving && !wanted) {
       ask(server, uri, "resources/unsubscribe", &LegacyListens::unsubscribed);
     } else if (state->second == State::leaving) {
-      state->second = State::granted;  // somebody came before the server was told
+      state->second = State::granted;  // wanted again before the unsubscribe was sent
       there_still.push_back(uri);
     }
   }
@@ -205,12 +206,12 @@ void LegacyListens::answered(Server& server, const SharedText& uri, bool granted
 
 void LegacyListens::settle(Server& server, const SharedText& uri, bool granted) {
   if (wishes_.contains(uri->text())) return is_open(uri) ? void() : decided(uri);
-  if (granted) return unsubscribe(server, uri);  // all who wanted it have left meanwhile
+  if (granted) return unsubscribe(server, uri);  // no listen wants it any more
   server.uris.erase(uri->text());
 }
 
 void LegacyListens::unsubscribed(Server& server, const SharedText& uri, bool) {
-  if (wishes_.contains(uri->text())) return subscribe(server, uri);  // somebody came meanwhile
+  if (wishes_.contains(uri->text())) return subscribe(server, uri);  // wanted again meanwhile
   server.uris.erase(uri->text());
 }
 
@@ -221,8 +222,8 @@ bool LegacyListens::is_granted(const SharedText& uri) const {
   });
 }
 
-// Is some answer to come that could grant it? One that is at work and does not answer holds nobody up where
-// another has granted it.
+// Whether a pending answer could still grant it. If one server has granted it, a server that does not answer
+// delays nothing.
 bool LegacyListens::is_open(const SharedText& uri) const {
   if (is_granted(uri)) return false;
   return std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
@@ -251,7 +252,7 @@ void LegacyListens::decided(const SharedText& uri) {
   if (ready) acknowledge_ready();
 }
 
-// Acknowledges every listen whose subscriptions are all decided.
+// Acknowledges every listen without pending subscriptions.
 void LegacyListens::acknowledge_ready() {
   if (servers_.empty()) return;
   std::vector<ToldTo> ready;
@@ -280,11 +281,11 @@ std::string LegacyListens::acknowledge(Listen& listen) const {
                              fmt::format(R"("notifications":{{{}}})", honoured));
 }
 
-// ---- what they tell ----
+// ---- notifications ----
 
-// Several that see one change say so one after the other. What one says that another said just before is no
-// news, unless somebody has asked something since: the answer may be of before the second change. Saying it
-// once more than every other has is news.
+// Several servers report one change one after another. A notification that another server sent just before is
+// dropped, unless a request was sent since: it may then report a second change. A server's notification that
+// exceeds the count of all others is news.
 bool LegacyListens::is_known(const Server& from, const mcp::Message& notification, const std::string& uri,
                              milliseconds now) {
   if (servers_.size() < 2) return false;

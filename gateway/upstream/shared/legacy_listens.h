@@ -1,17 +1,16 @@
-// Listens on a legacy server, which knows none, of modern clients and of legacy sessions that share it: made
-// from resources/subscribe, counted per URI, and from its list_changed notifications (behaviour.md 6 and 9).
-// Knows no transport: what it needs of calls and of the server stands in two small interfaces.
+// Emulates listens on a legacy server, for modern clients and for legacy sessions that share it. It uses
+// resources/subscribe, counted per URI, and the server's list_changed notifications (behaviour.md 6 and 9).
+// Independent of the transport: two small interfaces stand for calls and servers.
 //
-// One for each group of callers of a legacy server that Lineward has initialised, whatever number of
-// processes, or sessions, works for them: each of these is subscribed, also one that comes later, since any
-// of them may be the one that learns of a change. A wish is granted as soon as one grants it; what several
-// tell alike comes once. Holds its listens as plain calls, which leave through close(). A client may end its
-// listen whenever it is sent something: listens are found again by their call after each delivery.
+// There is one for each group of callers of a legacy server that Lineward has initialised. Every process or
+// session of the group is subscribed, including later ones, since any of them may report a change. A
+// subscription is granted as soon as one of them grants it; identical notifications are sent once. Listens
+// are plain pointers, which leave through close(). A client may end its listen during any delivery, so
+// listens are looked up again after each one.
 //
-// Each of them has a bounded number of requests under way, however many URIs a client names, and for one URI
-// one at a time: over HTTP a subscribe and an
-// unsubscribe sent side by side could arrive in either order. What was decided meanwhile is done when the
-// answer is there.
+// The number of requests in progress per server is limited, whatever the number of URIs. There is one at a
+// time per URI: over HTTP a concurrent subscribe and unsubscribe could arrive in either order. Decisions made
+// meanwhile are executed when the answer has arrived.
 #pragma once
 
 #include <chrono>
@@ -35,7 +34,7 @@ namespace lineward::upstream {
 class ListenCall {
  public:
   virtual const mcp::Message& listen_request() const = 0;
-  // Kept for a legacy session, which may live long without its client.
+  // Kept for a legacy session, which may exist long without its client.
   virtual bool is_of_session() const { return false; }
   virtual void phase(core::CallPhase phase) = 0;
   virtual void message(mcp::Message message) = 0;
@@ -45,14 +44,14 @@ class ListenCall {
   ~ListenCall() = default;
 };
 
-// The legacy server behind, or one of several: one process, or one session.
+// The legacy server, or one of several: one process, or one session.
 class ListenServer {
  public:
   using OwnAnswer = std::function<void(const mcp::Message& answer)>;
   virtual const mcp::LegacyServer& legacy_server() const = 0;
   // Requests may be sent to it now.
   virtual bool is_ready() const = 0;
-  // A request of Lineward's own; `answered` may be empty. Never calls back from inside.
+  // Sends one of Lineward's own requests; `answered` may be empty. Never calls back before it returns.
   virtual void send_own(std::string_view method, std::string_view params, OwnAnswer answered) = 0;
 
  protected:
@@ -67,37 +66,37 @@ class LegacyListens {
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
-  // Does somebody listen for whom a server is needed even while nobody calls? A session that hears of lists
-  // alone needs none: one that comes later tells it that they may have changed.
+  // Whether a listen needs a server even without calls. A session that only wants list changes does not: a
+  // later server reports that they may have changed.
   bool need_server() const { return needing_ > 0; }
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
-  // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they
-  // are told that things may have changed meanwhile: once it has answered all of that, since what changes
-  // before is told to nobody.
+  // A server is ready: subscribes it to all wanted URIs. If there was none before, listening clients are
+  // notified that everything may have changed. That is sent after the server has answered the subscriptions,
+  // since earlier changes are not notified.
   void join(ListenServer& server);
   // This server is gone.
   void lost(const ListenServer* server);
-  // A listen, on a ready server: subscribes what is not subscribed yet, acknowledges what was granted.
+  // A listen, on a ready server: subscribes missing URIs, and acknowledges the granted ones.
   void open(ListenCall& call, ListenServer& server);
-  // The call is over, whoever ended it.
+  // The call is over, for any reason.
   void close(ListenCall& call);
   // Ends every listen with this failure.
   void fail_all(const core::Failure& failure);
-  // A server's notification to everyone who asked for it; true when that was somebody.
+  // Delivers a server's notification to the listens that want it; true if there was one.
   bool notify(const ListenServer& from, const mcp::Message& notification, std::chrono::milliseconds now);
-  // Something is asked of the servers: what they tell from here on is news to who asked.
+  // A request is sent to the servers: their notifications from here on are news.
   void asked() { ++asked_; }
-  // Tells that things may have changed.
+  // Notifies that everything may have changed.
   void tell_changes();
 
  private:
   struct Listen {
-    uint64_t number = 0;  // they hear things in the order in which they came
+    uint64_t number = 0;  // deliveries are in this order
     bool tools = false, prompts = false, resources = false;
     KeptRefs wanted;   // URIs
-    KeptRefs open;     // of these, what some answer may still grant
-    KeptRefs granted;  // of these, what was acknowledged
+    KeptRefs open;     // of these, those that an answer may still grant
+    KeptRefs granted;  // of these, the acknowledged ones
     bool acknowledged = false;
     bool needs_server = false;
   };
@@ -106,13 +105,13 @@ class LegacyListens {
     ListenServer* server;
     uint64_t number;
     KeptMap<State> uris;
-    // Those that are to be asked or left and have not been, since enough requests are under way.
+    // URIs to be subscribed or unsubscribed when enough requests have been answered.
     std::deque<SharedText> to_ask;
     size_t under_way = 0;
-    KeptRefs restoring;  // after nobody was there: to be answered before changes are told
+    KeptRefs restoring;  // after a gap: must be answered before changes are notified
     net::Lifetime lifetime;
   };
-  // What was told last of one thing, and who has said it how often.
+  // The last notification of a kind, and how often each server has sent it.
   struct Told {
     size_t digest = 0;
     uint64_t asked = 0;
@@ -132,9 +131,9 @@ class LegacyListens {
   void settle(Server& server, const SharedText& uri, bool granted);
   bool is_granted(const SharedText& uri) const;
   bool is_open(const SharedText& uri) const;
-  // The text of a URI: the one that is there already, if somebody has it.
+  // The stored text of a URI, if it is in use already.
   SharedText text_of(std::string uri) const;
-  // Looks again at what listens wait for.
+  // Recomputes the subscriptions that listens wait for.
   void look_again();
   void decided(const SharedText& uri);
   void acknowledge_ready();
@@ -149,15 +148,15 @@ class LegacyListens {
   };
   void deliver_all(std::vector<ToldTo> all);
 
-  std::vector<std::unique_ptr<Server>> servers_;  // that are ready
+  std::vector<std::unique_ptr<Server>> servers_;  // the ready ones
   uint64_t next_server_ = 1;
   uint64_t last_listen_ = 0;
   std::map<ListenCall*, Listen> listens_;
   size_t needing_ = 0;      // listens that need a server
-  KeptMap<size_t> wishes_;  // listens that want a URI
-  KeptMap<Told> told_;      // by method and URI, while several servers are there
+  KeptMap<size_t> wishes_;  // number of listens that want a URI
+  KeptMap<Told> told_;      // by method and URI, while there are several servers
   uint64_t asked_ = 0;
-  bool gap_ = false;  // somebody listened while no server was there
+  bool gap_ = false;  // there were listens while there was no server
 };
 
 }  // namespace lineward::upstream

@@ -1,6 +1,5 @@
-// What a legacy server has asked during a call and nobody has answered yet. When the call is over, or
-// cancelled, the server is told that no answer will come: most would wait for a minute, and keep their
-// process busy.
+// The open requests of a legacy server during a call. When the call is over, or cancelled, they are refused:
+// most servers would wait for a minute, and keep their process busy.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ class OpenQuestions {
     const std::string_view raw = question.raw(mcp::Field::id);
     ids_.push_back({std::string(raw), mcp::canonical_id(raw)});
   }
-  // Is the request that this names one of them?
+  // Whether this notification names one of them.
   bool names_one(const mcp::Message& cancelled) const {
     const std::string_view raw_id = cancelled.raw(mcp::Field::params_request_id);
     return !raw_id.empty() && find(raw_id) != ids_.end();
@@ -31,7 +30,7 @@ class OpenQuestions {
     auto message = mcp::Message::parse(answer);
     if (message) forget(message->raw(mcp::Field::id));
   }
-  // The refusals of all that are left.
+  // Returns refusals of all open requests, and forgets these.
   std::vector<std::string> refuse() {
     std::vector<std::string> out;
     for (const Id& id : ids_)

@@ -13,11 +13,11 @@ constexpr size_t kMaxRaw = 128;  // a number in quotes, each digit escaped
 }  // namespace
 
 std::optional<int64_t> own_id(std::string_view raw) {
-  // Nearly always as we wrote it.
+  // Fast path: nearly always as Lineward wrote it.
   int64_t plain = 0;
   auto [behind, wrong] = std::from_chars(raw.data(), raw.data() + raw.size(), plain);
   if (wrong == std::errc() && behind == raw.data() + raw.size()) return plain;
-  // Some servers give numbers back as text. Digits that we did not write that way are not ours.
+  // Some servers return numbers as strings. Digits in another form are foreign.
   if (raw.size() > kMaxRaw) return std::nullopt;
   if (raw.size() >= 2 && raw.front() == '"') {
     const std::string text = json::unescape(raw.substr(1, raw.size() - 2));

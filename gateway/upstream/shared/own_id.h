@@ -1,4 +1,4 @@
-// Ids that Lineward gave: what a server's answer, progress or subscription names.
+// Lineward's own ids in a server's answers, progress and subscriptions.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace lineward::upstream {
 
-// Our ids are positive integers. 1.0 means 1, and so does "1": a peer of ours has no other use for it. Any
-// other text is not ours.
+// Own ids are positive integers. 1.0 means 1, and so does "1", which has no other meaning here. Any other
+// text is foreign.
 std::optional<int64_t> own_id(std::string_view raw);
 
 }  // namespace lineward::upstream

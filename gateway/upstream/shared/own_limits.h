@@ -1,5 +1,5 @@
-// How long a request that Lineward itself sends to a server may take (behaviour.md 13): as long as a
-// client's, and no longer than those who wait for it can.
+// The time limit of Lineward's own requests to a server (behaviour.md 13): that of a client's request, but no
+// longer than the waiting calls can wait.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace lineward::upstream {
 
-// A listen is acknowledged without the URIs whose subscription takes longer, within timeouts.acknowledge:
-// also one that came while an earlier subscription was being ended, which has to be over first.
+// A listen is acknowledged within timeouts.acknowledge, without URIs that take longer to subscribe. The
+// limits allow for an earlier unsubscribe of the same URI, which must end first.
 inline std::chrono::milliseconds own_limit(const config::Server& server, std::string_view method) {
   const config::Timeouts limits = config::timeouts_for(server, method);
   const std::chrono::milliseconds request = std::min(limits.request, limits.max_duration);

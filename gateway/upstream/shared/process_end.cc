@@ -56,7 +56,7 @@ ProcessEnd describe_failure(const net::SpawnFailure& failure, const config::Serv
   const std::string why = errno_text(failure.error);
   std::string_view hint = hint_for(failure);
   if (failure.step == "find" && failure.error == ENOENT) {
-    // Its name stands before it in most texts; the errno says no more than the words.
+    // Most texts start with the server's name; the errno adds nothing to "was not found".
     end.text =
         server.command == server.name ? "was not found" : fmt::format("'{}' was not found", server.command);
   } else if (failure.step == "chdir") {

@@ -1,4 +1,4 @@
-// How a process ended, or why it could not be started, and how that is put into words.
+// How a process ended, or why it could not be started, and the text for it.
 #pragma once
 
 #include <string>
@@ -16,20 +16,20 @@ namespace lineward::upstream {
 
 struct ProcessEnd {
   mcp::EndReason reason = mcp::EndReason::upstream_exited;
-  std::string text;         // "exited with code 1"
-  std::string last_stderr;  // for the log only
-  std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
-  int64_t limit_ms = -1;    // the limit that was broken, where there was one; HTTP servers only
-  bool counts = true;       // says something about the server's health
-  bool knows_no_initialize = false;  // it refused that as a method that it does not know: legacy it is not
+  std::string text;                  // "exited with code 1"
+  std::string last_stderr;           // for the log only
+  std::string detail;                // likewise: details not for clients, such as the searched PATH
+  int64_t limit_ms = -1;             // the exceeded limit, if any; HTTP servers only
+  bool counts = true;                // affects the server's health
+  bool knows_no_initialize = false;  // it refused `initialize` as an unknown method: it is not legacy
 };
 
-// Why a command could not be started: the errno by its name, and what to do about it. What a client need not
-// know (PATH, directories) is in `detail`.
+// Why a command could not be started: the errno by its name, and how to fix it. Details not for clients
+// (PATH, directories) are in `detail`.
 ProcessEnd describe_failure(const net::SpawnFailure& failure, const config::Server& server);
 
-// What a client is told of a process that ended before it had answered anything: `end.text` and, unless the
-// server is configured otherwise, its last line on stderr without the values of its `env`.
+// The text for clients when a process ended before its first answer: `end.text` and, unless configured
+// otherwise, its last line on stderr without the values of its `env`.
 std::string start_failure_text(const ProcessEnd& end, const config::Server& server);
 
 }  // namespace lineward::upstream

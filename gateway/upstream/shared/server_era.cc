@@ -26,7 +26,7 @@ ServerEra::ServerEra(net::Loop& loop, const config::Server& server, EraProber& p
 std::optional<std::vector<std::string>> ServerEra::versions() const {
   if (!verdict_.known) return std::nullopt;
   if (verdict_.era == mcp::Era::modern) return verdict_.versions;
-  // In front of a legacy server Lineward speaks the modern era itself, and passes the others.
+  // For a legacy server Lineward translates the modern era, and forwards the legacy ones.
   std::vector<std::string> all;
   for (const auto& revision : mcp::kRevisions)
     all.emplace_back(revision.name);
@@ -48,7 +48,7 @@ void ServerEra::warm_up(std::function<void(const EraVerdict&)> ready) {
   });
 }
 
-// ---- asking ----
+// ---- probing ----
 
 void ServerEra::ask() {
   if (stopping_) return;
@@ -76,10 +76,10 @@ void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
   }
   verdict_ = std::move(verdict);
   expires_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
-  // What is told from here on may come back: work on copies.
+  // The callbacks below may re-enter: work on copies.
   const EraVerdict told = verdict_;
   owner_.on_era_verdict(told);
-  // That nothing was found out because everything ends is no news.
+  // A missing verdict during the shutdown is expected.
   const bool expected = told.known || stopping_;
   log::write(expected ? log::Level::info : log::Level::warn, "upstream.era",
              {{"upstream", server_.name},
@@ -97,7 +97,7 @@ void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
     owner_.on_era_known(*call);
 }
 
-// For those to whom the refusal says nothing the server is asked again.
+// Calls that the refusal does not concern cause another probe.
 void ServerEra::fail(std::deque<TransportCall*> waited, const core::Failure& failure) {
   std::deque<TransportCall*> meant;
   for (TransportCall* call : waited)
@@ -108,7 +108,7 @@ void ServerEra::fail(std::deque<TransportCall*> waited, const core::Failure& fai
   if (again && !waiting_.empty()) ask();
 }
 
-// ---- calls that wait ----
+// ---- waiting calls ----
 
 void ServerEra::wait(TransportCall& call) {
   waiting_.push_back(&call);

@@ -1,9 +1,9 @@
-// Which era a server speaks (behaviour.md 8): the verdict and its expiry, the calls that wait for it, and
-// when the server is asked. How it is asked is its transport's business.
+// The era of a server (behaviour.md 8): the verdict and its expiry, the calls that wait for it, and when the
+// server is probed. The transport implements the probe.
 //
-// Owned by an upstream, which is its ServerEraOwner and outlives it, as the prober does. Calls are plain
-// pointers: each is withdrawn before it is freed. A server that cannot be asked leaves no verdict, and the
-// calls that waited fail with the reason; what it refuses to one caller alone fails the calls of that one.
+// Owned by an upstream, which is its ServerEraOwner; the upstream and the prober outlive it. Calls are plain
+// pointers: each is withdrawn before it is freed. If the server cannot be probed there is no verdict, and
+// waiting calls fail with the reason. A refusal of one caller fails only that caller's calls.
 #pragma once
 
 #include <chrono>
@@ -20,22 +20,22 @@
 
 namespace lineward::upstream {
 
-// Asks a server for its era.
+// Probes the era of a server.
 class EraProber {
  public:
-  // `failure`: of those who wait, where the verdict is not known.
+  // `failure`: for waiting calls, if the verdict is unknown.
   using Done = std::function<void(EraVerdict verdict, const core::Failure& failure)>;
-  // Asks now, or as soon as it may; never while it is busy. `first`: the call that has waited longest, in
-  // whose name a server may have to be asked; null where none waits. `done` is called once from the loop, or
-  // never where the upstream stops.
+  // Starts a probe now, or as soon as allowed; never called while it is busy. `first`: the longest waiting
+  // call, with credentials that the probe may need; null if none waits. `done` is called once from the loop,
+  // or never if the upstream stops.
   virtual void ask(const core::CallRequest* first, Done done) = 0;
-  // The server is being asked, or what it took is not over yet.
+  // A probe is in progress, or its process has not ended yet.
   virtual bool is_busy() const = 0;
-  // Somebody waits now: what is known is told, where only certainty was missing.
+  // A call waits now: report the verdict at once if it is only to be confirmed.
   virtual void hurry() {}
-  // Nobody does any more.
+  // No call waits any more.
   virtual void relax() {}
-  // Whether what the server refused to the one in whose name it was asked is refused to this one too.
+  // Whether the server's refusal of the probe applies to this request too.
   virtual bool concerns(const core::CallRequest& /*request*/, const core::Failure& /*failure*/) const {
     return true;
   }
@@ -46,7 +46,7 @@ class EraProber {
 
 class ServerEraOwner {
  public:
-  // The server was asked; those who wait are not told yet.
+  // The probe is over; waiting calls are not notified yet.
   virtual void on_era_verdict(const EraVerdict& /*verdict*/) {}
   // The era is known, and this call waited for it.
   virtual void on_era_known(TransportCall& call) = 0;
@@ -62,45 +62,45 @@ class ServerEra {
   ServerEra& operator=(const ServerEra&) = delete;
 
   const EraVerdict& verdict() const { return verdict_; }
-  // What the server is taken for; legacy as long as nobody knows.
+  // The assumed era: legacy while unknown.
   mcp::Era era() const { return verdict_.era; }
   bool is_known() const { return verdict_.known; }
   bool is_modern() const { return verdict_.known && verdict_.era == mcp::Era::modern; }
   std::optional<mcp::Era> known_era() const {
     return verdict_.known ? std::optional(verdict_.era) : std::nullopt;
   }
-  // Known, and not so long ago that it has to be asked again.
+  // Known and not expired.
   bool is_current() const { return verdict_.known && loop_.now() <= expires_; }
-  // Why a request is not for this server: it is for one of the other era alone.
+  // Why a request cannot go to this server: it is for the other era only.
   std::optional<core::Failure> refusal(const core::CallRequest& request) const;
-  // The revisions that clients may speak to it; nothing while its era is unknown.
+  // The revisions that clients may use with it; nullopt while unknown.
   std::optional<std::vector<std::string>> versions() const;
 
-  // Asks now rather than at the first call; `ready` (may be empty) hears the verdict once.
+  // Probes now rather than at the first call; `ready` (may be empty) is called once with the verdict.
   void warm_up(std::function<void(const EraVerdict&)> ready);
-  // Does nothing while it is being asked.
+  // Starts a probe, unless one is in progress.
   void ask();
-  // The prober is no longer busy: asks again where somebody waits in vain.
+  // The prober is no longer busy: probes again if calls still wait.
   void prober_free();
-  // It behaves like another server than it was: the next call asks again.
+  // The server behaves differently: it may have been replaced. The next call probes again.
   void forget() {
     verdict_.known = false;
     was_initialized_ = false;
     handshake_revision_.clear();
   }
-  // The server has answered somebody's `initialize` with a result: it is legacy unless it says otherwise.
+  // The server has answered an `initialize` with a result: it is legacy unless a probe shows otherwise.
   void note_initialized();
-  // With which revision it takes `initialize`, where it refused Lineward's own; empty: it has not.
+  // The revision with which it accepts `initialize`, if it refused Lineward's own; empty: none.
   const std::string& handshake_revision() const { return handshake_revision_; }
   void note_handshake_revision(std::string_view revision) { handshake_revision_ = revision; }
 
-  // Until the verdict is there; asks for it at the end of the turn.
+  // Waits for the verdict; starts a probe at the end of the turn.
   void wait(TransportCall& call);
   void withdraw(TransportCall& call) {
     if (std::erase(waiting_, &call) > 0 && waiting_.empty()) prober_.relax();
   }
   size_t waiting() const { return waiting_.size(); }
-  // Asks no more. Those that wait are for the caller to end.
+  // Stops probing. The caller must end the returned calls.
   std::deque<TransportCall*> stop();
 
  private:

@@ -6,7 +6,7 @@
 namespace lineward::upstream {
 namespace {
 
-// Of one call, those that come first.
+// The first ones of a call.
 constexpr size_t kMaxElicitations = 64;
 constexpr size_t kMaxElicitationId = 256;
 
@@ -29,8 +29,8 @@ void TransportCall::message(mcp::Message message) {
   owner_->on_call_message(std::move(message));
 }
 
-// The completion comes when the user is done, which is after the answer to the question: it names the id of
-// the elicitation and no request.
+// The completion is sent when the user is done, after the request was answered. It names the elicitation's
+// id, but no request.
 void TransportCall::note_elicitation(const mcp::Message& question) {
   if (!is_of_legacy_client() || elicitations_.size() >= kMaxElicitations) return;
   std::string name = json::string_value(json::member(question.raw(mcp::Field::params), "elicitationId"));

@@ -1,7 +1,6 @@
-// The groups of callers of one server that may want something: a session, a process, a place for a call. A
-// call puts its group in line and whoever gives out places asks only those, so that thousands of idle groups
-// cost a call nothing. Each group stands in it once, in the order in which they came; it must leave before it
-// is freed.
+// The caller groups of one server with possible work: a session, a process or a place is needed. A call adds
+// its group, and only these groups are visited, so that thousands of idle groups cost nothing. Each group is
+// in it once, in order of arrival; it must be removed before it is freed.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +23,7 @@ class WaitLine {
     groups_.erase(std::find(groups_.begin(), groups_.end(), &group));
   }
   static bool contains(const Group& group) { return group.in_line; }
-  // Who wants nothing any more leaves.
+  // Removes groups without work.
   template <class Wants>
   void keep_if(Wants&& wants) {
     std::erase_if(groups_, [&](Group* group) {

@@ -1,4 +1,4 @@
-// Lines for people out of a byte stream, split at any byte: what is longer than a line may be is cut, and its
+// Splits a byte stream into lines for display, at any chunk boundary. A line beyond the limit is cut, and its
 // rest skipped. Pure.
 #pragma once
 
@@ -17,12 +17,12 @@ class CutLines {
  public:
   explicit CutLines(size_t longest) : longest_(longest) {}
 
-  // Calls on_line(std::string) for each line, without its end. How many bytes were skipped.
+  // Calls on_line(std::string) for each line, without its end. Returns the number of skipped bytes.
   template <class F>
   size_t feed(std::string_view bytes, F&& on_line) {
     return feed_some(bytes, SIZE_MAX, std::forward<F>(on_line));
   }
-  // The same for at most so many lines: what is left of `bytes` comes again later.
+  // The same for at most `lines` lines; `bytes` is reduced to the unread rest.
   template <class F>
   size_t feed_some(std::string_view& bytes, size_t lines, F&& on_line) {
     size_t skipped = 0;
@@ -40,7 +40,7 @@ class CutLines {
     return skipped;
   }
   bool has_partial() const { return !partial_.empty(); }
-  // What is there of an unfinished line; it is forgotten.
+  // Removes and returns the start of an unfinished line.
   std::string take_partial() {
     held_.set(0);
     std::string line = std::exchange(partial_, {});
@@ -51,7 +51,7 @@ class CutLines {
  private:
   const size_t longest_;
   std::string partial_;
-  bool skips_ = false;  // to the end of a line that was told cut
+  bool skips_ = false;  // to the end of a line that was reported cut
   HeldBytes held_{Held::servers};
 };
 

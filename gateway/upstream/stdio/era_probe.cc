@@ -58,7 +58,7 @@ void EraProbe::on_process_line(json::Text line) {
   const std::optional<int64_t> id = message->has(Field::id) ? own_id(message->raw(Field::id)) : std::nullopt;
   if (id == kDiscoverId) return decide(verdict_of_discover(*message));
   if (id == kInitializeId && message->kind() == mcp::MessageKind::error && first_ == First::initialize) {
-    // It lives, and may be no legacy one.
+    // It runs, and may not be a legacy server.
     if (std::exchange(refused_initialize_, true)) return;
     knows_initialize_ = mcp::error_code(*message) != mcp::kMethodNotFound;
     process_.write_line(mcp::discover_request(kDiscoverId));
@@ -82,10 +82,10 @@ void EraProbe::failed(ProcessEnd end) {
   EraVerdict verdict;
   const bool ours = end.reason == mcp::EndReason::cancelled_drain;
   if (knows_initialize_ && !ours) {
-    verdict.known = true;  // and not the modern request
+    verdict.known = true;  // it knows `initialize`, but not the modern request
   } else {
-    // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
-    // started, or our own stop, tells nothing, and neither does an exit on `initialize`.
+    // An exit means legacy: some servers exit on anything before `initialize`. A failed start, Lineward's own
+    // stop, or an exit on `initialize` proves nothing.
     verdict.known = end.reason == mcp::EndReason::upstream_exited && first_ == First::discover;
     verdict.failure = std::move(end);
   }
@@ -98,7 +98,7 @@ void EraProbe::decide(EraVerdict verdict) {
   auto decided = std::exchange(decided_, nullptr);
   if (!decided) return;
   decided(verdict);
-  // Ends the probe process; what it reports from here on concerns nobody.
+  // Ends the probe process; its later reports are ignored.
   process_.stop({mcp::EndReason::cancelled_drain, "was only asked for its era", {}});
 }
 

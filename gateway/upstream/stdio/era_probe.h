@@ -1,10 +1,10 @@
-// Finds out which era a stdio server speaks by asking a process of its own, the probe process (behaviour.md
-// 8; 2026-07-28 stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence
-// `initialize` too. The first good answer decides; an exit or any other error means legacy. Never a client's
-// request: a legacy server might run it.
+// Detects the era of a stdio server with a process of its own, the probe process (behaviour.md 8; 2026-07-28
+// stdio, "Backward Compatibility"). It sends `server/discover`, and after two seconds without an answer
+// `initialize` too. The first valid answer decides; an exit or any other error means legacy. It never sends a
+// client's request: a legacy server might execute it.
 //
-// An exit may also mean that the server cannot run at all. Another process that is asked `initialize` first
-// tells: it answers, if with an error, or its server is not there.
+// An exit may also mean that the server cannot run at all. A second process that gets `initialize` first
+// decides: it answers, even with an error, or the server cannot run.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class EraProbe final : public ProcessOwner {
  public:
   enum class First : uint8_t { discover, initialize };
 
-  // `decided` is called once; `finished` once that process has ended (then the probe may be freed, at the end
+  // `decided` is called once; `finished` once the process has ended (then the probe may be freed, at the end
   // of the turn). Both from the loop.
   EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server, First first,
            std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
@@ -37,7 +37,7 @@ class EraProbe final : public ProcessOwner {
   const config::Server& server_;
   const First first_;
   bool refused_initialize_ = false;
-  bool knows_initialize_ = false;  // it refused that with another error than that there is no such method
+  bool knows_initialize_ = false;  // it refused `initialize` with an error other than "no such method"
   std::function<void(const EraVerdict&)> decided_;
   std::function<void()> finished_;
   StdioProcess process_;

@@ -9,8 +9,8 @@ namespace lineward::upstream {
 
 using mcp::Method;
 
-// In front of a server that asks after its answers one ping between two calls is not enough to tell whose
-// question it is: its processes are kept apart after each call from here on, as after a cancelled one.
+// If a server sends requests after its answers, one ping between two calls cannot tell their owners apart.
+// From here on its processes are kept apart after each call, as after a cancelled one.
 void GroupQuestions::note_late(Method method) {
   if (asks_late_ || method == Method::roots_list) return;
   asks_late_ = true;
@@ -28,7 +28,8 @@ void GroupQuestions::take(mcp::Message question, const InstanceCalls& calls, Ins
   const Method method = mcp::method_of(question.method());
   const bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
                      method == Method::roots_list;
-  // Without capabilities nothing but the only call in flight can have asked: it is told what was missing.
+  // Without capabilities only the single call in flight can own the request: its client gets an error that
+  // names the missing capability.
   const bool may_own = known && (group_.exclusive || method != Method::roots_list);
   const bool answered_lately = loop_.now() < calls.asked_until();
   StdioCall* owner = may_own ? calls.asking_call() : nullptr;
@@ -36,11 +37,11 @@ void GroupQuestions::take(mcp::Message question, const InstanceCalls& calls, Ins
     if (answered_lately && calls.asking() == 0) note_late(method);
     if (owner != nullptr && !calls.asked_by_none_but(*owner)) owner = nullptr;
   } else if (answered_lately) {
-    owner = nullptr;  // that one may be meant
+    owner = nullptr;  // the request may belong to the answered call
   }
   if (owner != nullptr && owner->request.client_era == mcp::Era::modern)
     return owner->message(std::move(question));
-  // While a cancelled call may still be at work, its late questions find nobody.
+  // While a cancelled call may still be running, its late requests have no owner.
   const bool late = group_.exclusive && calls.asking() > 0;
   const bool is_answered = method == Method::roots_list && !late;
   wire.answer_server(is_answered ? facade_.roots(question)

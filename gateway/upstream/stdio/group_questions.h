@@ -1,5 +1,5 @@
-// Questions of a legacy stdio server to a group of callers behind which no single client stands: whose each
-// is, and how those are answered that are nobody's (behaviour.md 5 and 13).
+// Requests of a legacy stdio server to a group of callers that share a process. Finds the owner of each
+// request, and answers requests without an owner (behaviour.md 5 and 13).
 //
 // Belongs to an InstanceGroup.
 #pragma once
@@ -16,7 +16,7 @@ namespace lineward::upstream {
 
 class GroupQuestions {
  public:
-  // `apart_over`: a process that was kept apart may be taken again.
+  // `apart_over`: a process that was kept apart may be used again.
   GroupQuestions(net::Loop& loop, const config::Server& server, const CallerGroup& group,
                  const LegacyFacade& facade, std::function<void()> apart_over)
       : loop_(loop),
@@ -28,10 +28,10 @@ class GroupQuestions {
   GroupQuestions(const GroupQuestions&) = delete;
   GroupQuestions& operator=(const GroupQuestions&) = delete;
 
-  // A question of the process that has these calls. The one call that may ask owns it.
+  // Takes a request of the process with these calls. The only call that allows requests owns it.
   void take(mcp::Message question, const InstanceCalls& calls, InstanceWire& wire);
-  // Its server is known to ask after it has answered: for a while after a call nobody else may be taken for
-  // whom it means.
+  // The server is known to send requests after its answers. So for a while after a call no other caller may
+  // use the process: it could get the first caller's request.
   bool keeps_apart(const InstanceCalls& calls);
 
  private:
@@ -42,7 +42,7 @@ class GroupQuestions {
   const CallerGroup& group_;
   const LegacyFacade& facade_;
   const std::function<void()> apart_over_;
-  bool asks_late_ = false;  // a process asked something after it had answered the call
+  bool asks_late_ = false;  // the process sent a request after it had answered the call
   net::Timer apart_timer_;
 };
 

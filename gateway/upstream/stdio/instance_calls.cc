@@ -82,8 +82,8 @@ size_t InstanceCalls::asking() const {
   return count;
 }
 
-// A server may ask during any request, and does not say during which. What it asks beside another client's
-// is nobody's, whatever that one is for: it must not be put to the wrong client.
+// A server may send requests during any call, and does not name the call. A request beside another client's
+// call has no owner, whatever that call is: it must not reach the wrong client.
 StdioCall* InstanceCalls::asking_call() const {
   StdioCall* only = nullptr;
   for (const auto& [id, entry] : pending_) {

@@ -1,9 +1,9 @@
-// The requests that one process of a stdio server has and has not answered, by the ids it knows: clients'
-// calls, Lineward's own requests, and cancelled ones that may be answered yet. Says whose a message can be
-// that names none (behaviour.md 13). Ids are its own integers, never the clients'.
+// The pending requests of one process of a stdio server, by their upstream ids: clients' calls, Lineward's
+// own requests, and cancelled calls that may still be answered. Finds the possible owner of a message that
+// names no call (behaviour.md 13). Upstream ids are its own integers, never the clients' ids.
 //
-// Belongs to a StdioInstance. Calls are plain pointers: each leaves the table before it is freed. Calls
-// nobody back but the one that counts what is in flight.
+// Belongs to a StdioInstance. Calls are plain pointers: each is removed before it is freed. The only callback
+// is InFlightOwner.
 #pragma once
 
 #include <chrono>
@@ -25,17 +25,17 @@ namespace lineward::upstream {
 struct PendingCall {
   int64_t id = 0;
   StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
-  bool counts = false;        // takes a place in flight
+  bool counts = false;        // counts as in flight
   bool listen = false;
   bool acknowledged = false;  // a listen
   bool asks = false;
   bool own = false;         // Lineward's own request
-  bool of_gateway = false;  // a call, and no client's
+  bool of_gateway = false;  // a call of Lineward's, not of a client
   bool own_initialize = false;
-  bool own_discover = false;  // with which a modern process shows that it is there
+  bool own_discover = false;  // the probe that shows that a modern process runs
   ListenServer::OwnAnswer own_answer;
-  std::chrono::milliseconds due{0};  // of Lineward's own; 0: another limit runs, or it is over
-  // Of a cancelled one.
+  std::chrono::milliseconds due{0};  // of Lineward's own requests; 0: another limit runs, or it is over
+  // For a cancelled call.
   uint64_t tag = 0;
   std::chrono::milliseconds cancelled_at{0};
   core::CancelTold told = core::CancelTold::nothing;
@@ -45,7 +45,7 @@ struct PendingCall {
 
 class InFlightOwner {
  public:
-  // So many more calls, or fewer, are in flight. Must not call back.
+  // The number of calls in flight changed by `change`. Must not call back.
   virtual void on_in_flight(int64_t change) = 0;
 
  protected:
@@ -62,63 +62,64 @@ class InstanceCalls {
   InstanceCalls(const InstanceCalls&) = delete;
   InstanceCalls& operator=(const InstanceCalls&) = delete;
 
-  // Of a spare that gets its purpose.
+  // For a spare that gets its group.
   void set_owner(InFlightOwner& owner) { owner_ = &owner; }
 
-  // A request that is written next; it gets its id here.
+  // Adds a request that is written next; returns its new id.
   int64_t add(PendingCall entry);
-  // Null: it is not there.
+  // Null: not found.
   PendingCall* find(int64_t id);
-  // As a server names it.
+  // The same by the raw id of a server's message.
   PendingCall* named(std::string_view raw_id);
-  // It is over, and its place free.
+  // Removes an entry and frees its place.
   PendingCall take(PendingCall& entry);
   void forget(PendingCall& entry) { take(entry); }
-  // All of them: their process is down.
+  // Removes all: the process is down.
   Table take_all();
   const Table& all() const { return pending_; }
-  // Of a cancelled one: only its id is remembered.
+  // For a cancelled call: only its id is remembered.
   void free_place(PendingCall& entry);
-  // A parked call takes no place.
+  // A parked call does not count as in flight.
   void handed_over(StdioCall& call, core::Handover how);
 
-  // Lines of the server that were of no use to any client, since they were taken last.
+  // Lines of the server that were useless to all clients, since the last take_useless().
   void note_useless() { ++useless_; }
   uint64_t take_useless() { return std::exchange(useless_, 0); }
 
   size_t in_flight() const { return in_flight_; }
-  // Nothing that a caller waits for; Lineward's own listens keep no process.
+  // No caller waits for anything; Lineward's own listens do not keep a process.
   bool is_idle() const;
   bool has_listens() const;
   bool has_calls() const;  // parked and cancelled ones too
-  // Calls during which the server may ask its client something: cancelled ones count until they are answered
-  // or their grace is over, so that a late question finds no wrong owner.
+  // The number of calls during which the server may send requests. Cancelled ones count until they are
+  // answered or their grace is over, so that a late request gets no wrong owner.
   size_t asking() const;
-  // The call that a question belongs to: the one such call there is; null when there are several, it was
-  // cancelled, or some client's other request is there beside it.
+  // The call that a server request belongs to: the only call that allows requests. Null if there are several,
+  // if it was cancelled, or if another client's request is pending too.
   StdioCall* asking_call() const;
-  // The call that has this process for itself, cancelled ones aside; null: none, or several.
+  // The call that has this process for itself, ignoring cancelled ones; null: none, or several.
   StdioCall* exclusive_call() const;
-  // That call, where it is parked and nothing else is here.
+  // That call, if it is parked and no other request is pending.
   StdioCall* only_parked() const;
-  // The call whose client was asked what this notification names (TransportCall::asked_what_is_named).
+  // The call that sent its client the request named by this notification
+  // (TransportCall::asked_what_is_named).
   StdioCall* asked_by(const mcp::Message& notification) const;
-  // The one call there is; null when a cancelled one may still be worked on.
+  // The only pending call; null if a cancelled one may still be running.
   StdioCall* only_call() const;
-  // The call that a message without a name belongs to: only one that no other can be meant beside.
+  // The call that a message without an id belongs to; null if more than one is possible.
   StdioCall* owner_of_unnamed() const;
-  // The call that a log line without a name is for: all that may be meant are its caller's.
+  // The call that a log message without an id is for: all possible calls must have the same caller.
   StdioCall* owner_of_line() const;
 
-  // It was answered: for a while the server may have more to say about it.
+  // The call was answered; the server may still send messages about it for a while.
   void note_over(const PendingCall& entry);
-  // Until when a call that may ask and was answered may be meant by a question all the same.
+  // Until then a request of the server may belong to an answered call that allowed requests.
   std::chrono::milliseconds asked_until() const { return late_askers_.until(); }
-  // All of those were this call's caller's.
+  // All such calls had the same caller as this one.
   bool asked_by_none_but(const StdioCall& call) const {
     return late_askers_.none_but(CallerId(call.request), loop_.now());
   }
-  // Such a one was answered, and the server was not heard to be done with it.
+  // Such a call was answered, and no ping has confirmed yet that the server is done with it.
   bool is_unsettled() const { return unsettled_ && late_askers_.any(loop_.now()); }
   void settled() { unsettled_ = false; }
 
@@ -133,7 +134,7 @@ class InstanceCalls {
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
-  // Whose calls were answered, and whose of those that may ask.
+  // The callers of answered calls, and of those that allowed requests.
   LateCallers late_;
   LateCallers late_askers_;
   uint64_t useless_ = 0;

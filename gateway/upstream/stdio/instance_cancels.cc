@@ -12,9 +12,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Of a client's words to the server about its cancel.
+// Maximum bytes of a client's cancel reason that is forwarded.
 constexpr size_t kMaxReason = 1024;
-// How often one that is behind with reading gets the time of its grace again.
+// How often a slow reader gets another grace.
 constexpr int kMostLooks = 10;
 
 }  // namespace
@@ -36,7 +36,7 @@ void InstanceCancels::cancel(StdioCall& call, std::string_view why) {
   entry->call = nullptr;
   entry->caller = std::make_unique<KeptCallerId>();
   entry->caller->keep(CallerId(call.request));
-  // Its place in flight is free; only the id is remembered, to swallow a late answer.
+  // Its place in flight is free; only the id is remembered, to drop a late answer.
   calls_.free_place(*entry);
   entry->cancelled = true;
   entry->cancelled_at = loop_.now();
@@ -68,7 +68,7 @@ void InstanceCancels::look_at(milliseconds due) {
   timer_.start(std::max(due - loop_.now(), milliseconds(0)), [this] { sweep(); });
 }
 
-// What is over is not cancelled: an answer that came in the same turn was read by now.
+// A finished call is not cancelled: an answer that arrived in the same turn has been read by now.
 void InstanceCancels::write_now() {
   std::vector<Cancel> cancels;
   cancels.swap(cancels_);
@@ -104,8 +104,8 @@ void InstanceCancels::sweep() {
                {{"upstream", server_.name}, {"upstream_id", entry->id}});
     settle(*entry, core::CancelOutcome::ignored);
     entry->cancelled = false;
-    // Clients' calls do not end for one of Lineward's own, nor for a listen, in which nothing goes on
-    // working.
+    // Clients' calls must not end for one of Lineward's own requests, nor for a listen, which leaves no work
+    // running.
     if (server_.cancel == config::CancelMode::kill && !entry->own && !entry->listen) {
       ProcessEnd why{mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}};
       why.counts = false;
@@ -128,7 +128,7 @@ void InstanceCancels::settle(const PendingCall& entry, core::CancelOutcome outco
   stats_.cancel_settled(entry.tag, {outcome, entry.told, loop_.now() - entry.cancelled_at});
 }
 
-// An error, a result that says so, and the result of a listen are how servers say that they stopped.
+// An error, an error result and the result of a listen mean that the server stopped the work.
 void InstanceCancels::late_answer(const PendingCall& entry, const mcp::Message& message) {
   const bool stopped = entry.listen || message.kind() == mcp::MessageKind::error ||
                        message.raw(mcp::Field::result_is_error) == "true";

@@ -1,9 +1,9 @@
-// The cancelled calls of one process of a stdio server: when the server is told, and how long a late answer
-// is waited for (behaviour.md 3).
+// The cancelled calls of one process of a stdio server: when the server is notified, and how long a late
+// answer is awaited (behaviour.md 3).
 //
-// A cancel is written at the end of the turn: what was answered in the same turn is over, and not cancelled.
+// A cancel is written at the end of the turn: a call answered in the same turn is over, and not cancelled.
 // After `timeouts.cancelGrace` without an answer the id is forgotten, or the process ended (`cancel: kill`).
-// A server that is behind with reading, and reads, has a few graces. Belongs to a StdioInstance.
+// A slow server that still reads its stdin gets several graces. Belongs to a StdioInstance.
 #pragma once
 
 #include <chrono>
@@ -23,21 +23,21 @@ class InstanceCancels {
   InstanceCancels(const InstanceCancels&) = delete;
   InstanceCancels& operator=(const InstanceCancels&) = delete;
 
-  // A client's call, which is over for its client.
+  // Cancels a client's call, which is over for its client.
   void cancel(StdioCall& call, std::string_view why);
-  // One of Lineward's own requests: the server is told now.
+  // Cancels one of Lineward's own requests: the server is notified now.
   void cancel_own(int64_t id);
-  // Those of this turn are written now.
+  // Writes the cancels of this turn now.
   void write_now();
-  // Some are not written yet.
+  // Some cancels are not written yet.
   bool is_owed() const { return !cancels_.empty(); }
-  // What the server has asked during a call that is over.
+  // Answers the server's open requests of a call that is over with errors.
   void refuse(std::vector<std::string> refusals);
-  // The answer to one that was not waited for any more.
+  // The answer to a cancelled call.
   void late_answer(const PendingCall& entry, const mcp::Message& message);
-  // What became of a cancel; nothing where the entry is no cancelled one's.
+  // Reports the outcome of a cancel; does nothing for an entry that is not cancelled.
   void settle(const PendingCall& entry, core::CancelOutcome outcome);
-  // The process is down, and nothing more is told.
+  // The process is down; nothing more is reported.
   void clear();
 
  private:
@@ -46,16 +46,16 @@ class InstanceCancels {
     std::string why;
     std::vector<std::string> refusals;  // of its open questions
   };
-  // One that may still be answered.
+  // A cancelled call that may still be answered.
   struct Remembered {
     int64_t id = 0;
-    uint64_t taken = 0;  // by the server, of all that was written to it, when this was looked at last
+    uint64_t taken = 0;  // bytes that the server had read from its stdin at the last look
     int looks = 0;
   };
   void remember(int64_t id);
   void look_at(std::chrono::milliseconds due);
   void sweep();
-  // What the server has not read yet may be the cancel, and it reads.
+  // The cancel may be among the unread bytes, and the server still reads.
   bool still_reads(Remembered& one) const;
 
   net::Loop& loop_;
@@ -65,7 +65,7 @@ class InstanceCancels {
   InstanceWire& wire_;
   std::vector<Cancel> cancels_;
   net::Deferred write_later_;
-  // By when they are forgotten; a reload changes how long that is.
+  // By the time at which they are forgotten; a reload changes that time.
   std::multimap<std::chrono::milliseconds, Remembered> remembered_;
   std::chrono::milliseconds looks_at_{0};
   net::Timer timer_;

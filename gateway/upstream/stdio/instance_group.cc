@@ -19,11 +19,11 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// So many starts in a row may come to nothing before those who listen are told that it is over.
+// Failed starts in a row before open listens are ended.
 constexpr uint32_t kListenRestarts = 6;
 
-// From which call on the state of a group is somebody's. A name has to come back: one that was given to a
-// client that does not keep it is nobody's.
+// The number of calls from which on a group holds a client's state. A state name must be used twice: a name
+// that the client does not send back holds no state.
 uint32_t kept_from(const config::Server& server) {
   switch (server.isolation) {
     case config::Isolation::principal: return 1;
@@ -41,7 +41,7 @@ StdioInstance* newest_ready(const Instances& instances) {
   return nullptr;
 }
 
-// Processes that take calls, or will.
+// Processes that take calls now or after their start.
 size_t active_of(const Instances& instances) {
   size_t sum = 0;
   for (const auto& instance : instances)
@@ -49,7 +49,7 @@ size_t active_of(const Instances& instances) {
   return sum;
 }
 
-// Of a client's own session: what the next process is told again.
+// For a client's own session: stores what the next process must be told.
 void remember_own(LegacyFacade& facade, const StdioCall& call) {
   if (call.request.method != Method::initialize) return facade.remember(call.request);
   facade.keep_handshake(std::string(call.request.message.raw(Field::params)), call.request.account());
@@ -68,7 +68,7 @@ InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const confi
       kept_from_(session_ ? 0 : kept_from(server)),
       backoff_(loop) {
   facade_.keep_handshake(std::exchange(plan_.initialize_params, {}));
-  key_bytes_.set(2 * plan_.key.size());  // its name is in the upstream's table too
+  key_bytes_.set(2 * plan_.key.size());  // the key is stored in the upstream's table too
 }
 
 InstanceGroup::~InstanceGroup() = default;
@@ -77,7 +77,7 @@ InstanceGroup::~InstanceGroup() = default;
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
-  // What Lineward asks by itself brings nobody back.
+  // Lineward's own requests do not bind state to a client.
   if (call.request.from && calls_ < kept_from_) ++calls_;
   const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
@@ -89,7 +89,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
 void InstanceGroup::withdraw(StdioCall& call) {
   std::erase(queue_, &call);
   listens_.close(call);
-  // One that had its process for itself leaves it, unless something has to be said there yet.
+  // A listen with a process of its own frees it, after any message that is still owed to the server.
   if (!plan_.per_call || !call.is_listen()) return;
   loop_.defer(lifetime_, [this] {
     if (!instances_.empty()) on_instance_free(*instances_.front());
@@ -103,7 +103,7 @@ bool InstanceGroup::wants_pump() const {
 bool InstanceGroup::pump(size_t most) {
   const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
   if (replacing_) replace_expired();
-  // Somebody listens: a process is needed even while nobody calls.
+  // Listens or subscriptions need a process even without calls.
   if (queue_.empty() && instances_.empty() && (revive_ || listens_.need_server())) {
     if (start_instance(caller_.get()) != nullptr) revive_ = false;
   }
@@ -127,8 +127,8 @@ bool InstanceGroup::pump(size_t most) {
     if (instance == nullptr) {
       full = full || (waits_for_place && !plan_.exclusive);
       if (waits_for_place) without_place.push_back({&call, share_met_});
-      // Behind a call that waits for a process of its own, others may go on; behind one that waits for the
-      // only process they cannot.
+      // Calls behind one that waits for a process of its own may still be sent; behind one that waits for the
+      // only process they may not.
       if (!plan_.exclusive || queue_.empty()) break;
       ++at;
       continue;
@@ -146,7 +146,7 @@ bool InstanceGroup::pump(size_t most) {
   }
   const bool no_room = without_room_since_ != milliseconds::max();
   if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
-  if (queue_.empty()) return false;  // the copy costs
+  if (queue_.empty()) return false;  // avoids the copy below
   std::sort(without_place.begin(), without_place.end(),
             [](const Without& a, const Without& b) { return a.call < b.call; });
   const bool of_share = !without_place.empty() && without_place.front().share_met;
@@ -165,7 +165,7 @@ bool InstanceGroup::pump(size_t most) {
   return wants_more;
 }
 
-// The newest: an older one may be about to be replaced.
+// The newest one: an older one may be about to be replaced.
 bool InstanceGroup::has_ready() const {
   return newest_ready(instances_) != nullptr;
 }
@@ -180,17 +180,17 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
       full = true;
       continue;
     }
-    // What is asked there may be meant for another caller: rather where nobody else was lately.
+    // Requests on this process may be meant for another recent caller: prefer one without such a caller.
     if (asks(call) && instance->takes(call) && !instance->calls().asked_by_none_but(call)) {
       if (anothers == nullptr) anothers = instance.get();
       continue;
     }
     if (asks(call) && !instance->settle_turn()) {
-      ++coming_up;  // for a moment
+      ++coming_up;  // briefly
       continue;
     }
     if (instance->takes(call)) {
-      // Beside another's request a question has no owner: rather where there is none, if that is up.
+      // Beside another call a server request has no owner: prefer a ready process without other calls.
       const InstanceCalls& there = instance->calls();
       const bool may_meet = plan_.exclusive && !call.is_listen();
       if (!may_meet || !(asks(call) ? there.has_calls() : there.asking() > 0)) return instance.get();
@@ -204,13 +204,12 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
     }
   }
   if (shared != nullptr) return shared;
-  // A call that needs a process for itself has one started for it, also while others come up.
+  // A call that needs a process for itself gets a new one, even while others are starting.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
   if (more) {
-    // A process that several callers share is nobody's, but for the time of a call that needs it for itself.
+    // A shared process has no owner, except during a call that needs it for itself.
     const Account* whose = caller_ || !asks(call) ? caller_.get() : call.caller();
-    // How many there may be for calls that take turns is a matter of room, which somebody else may have to
-    // make.
+    // For calls that take turns the limit is ProcessRoom's, which may have to end another caller's process.
     more = (plan_.most > 1 || active_of(instances_) < plan_.most) && start_instance(whose) != nullptr;
     full = full || (!more && without_room_since_ != milliseconds::max());
   }
@@ -224,11 +223,11 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
     return anothers->settle_turn() ? anothers : nullptr;
   }
   if (more) full = false;
-  return nullptr;  // not before it is up
+  return nullptr;  // wait until it is up
 }
 
-// What the server must be told again by a process that takes over.
-// What a ready legacy process need not be asked: who it is, and the listens it does not know.
+// Requests that Lineward answers for a ready legacy process: server information, and listens that it does not
+// know.
 bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
   if (!own_handshake()) return false;
   if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
@@ -245,8 +244,8 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
 void InstanceGroup::forward(const mcp::Message& message) {
   StdioInstance* instance = newest_ready(instances_);
   if (instance == nullptr) return;
-  // A shared process hears no single client: legacy ones would take its session's state apart, and modern
-  // ones have no notification that an old server knows.
+  // A shared process gets no client notifications. A legacy client's would change the state of all, and a
+  // modern client's are unknown to a legacy server.
   if (own_handshake() && !plan_.bridged) {
     log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
     return;
@@ -270,8 +269,8 @@ StdioInstance* InstanceGroup::start_instance(const Account* whose) {
   }
   InstancePlan plan;
   plan.era = plan_.era;
-  // A new session's own `initialize` is the handshake; later processes of the session get the same one from
-  // us.
+  // A new session's own `initialize` is the handshake; Lineward repeats it for later processes of the
+  // session.
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
@@ -354,7 +353,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   if (refused_it && owner_.serves_as_modern(*this, end)) return;
   if (end.reason != mcp::EndReason::cancelled_drain) {
     last_end_ = end.text;
-    // Several that fail together failed once.
+    // Several failures within one pause count as one.
     bool well = was_ready && (lived > SpawnBudget::kStable || instance.record().has_served);
     if (loop_.now() >= not_before_) failures_ = well ? 1 : failures_ + 1;
     not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
@@ -365,8 +364,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
                 {"stderr", end.last_stderr},
                 {"detail", end.detail},
                 {"next_start_ms", (not_before_ - loop_.now()).count()}});
-    // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens
-    // stay: they are opened again, until the budget for that is used up.
+    // A failed start fails all calls that waited for it; the next call tries again. Listens stay: they are
+    // reopened until kListenRestarts is reached.
     std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
     if (!was_ready) {
@@ -390,18 +389,18 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     if (!call->live()) continue;
     if (owner_.stopping()) {
       call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
-    } else if (call->request.of_gateway) {  // no reason to start another
+    } else if (call->request.of_gateway) {  // it is no reason to start another process
       call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
     } else {
       join_by_turn(queue_, *call);
     }
   }
   owner_.schedule_pump(*this);
-  // Last, and not from here: it may end the whole gateway.
+  // Deferred and last: it may stop the whole gateway.
   if (lost) loop_.defer(lifetime_, [this] { owner_.instance_lost(); });
 }
 
-// ---- one process in the place of another ----
+// ---- replacing a process ----
 
 void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_view why) {
   if (instance.expiry().is_expired()) return;
@@ -410,14 +409,14 @@ void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_vie
               {"pid", static_cast<int64_t>(instance.pid())},
               {"group", log::Excerpt(plan_.key, 64)},
               {"why", why}});
-  // A session's answers to its server's questions name no process: it has one at a time, which goes in a
-  // moment when it has nothing to do.
+  // A session's answers to server requests name no process, so it has only one at a time. That one is ended
+  // as soon as it is idle.
   instance.expiry() = {std::string(why), !of_one_session()};
   replacing_ = true;
   owner_.schedule_pump(*this);
 }
 
-// The new one comes first where somebody listens; the old one goes when its calls are answered.
+// If there are listens, the new process starts first; the old one ends when its calls are answered.
 void InstanceGroup::replace_expired() {
   std::vector<StdioInstance*> expired;
   for (const auto& instance : instances_) {
@@ -429,7 +428,7 @@ void InstanceGroup::replace_expired() {
     if (next != nullptr && next->expiry().is_expired()) next = nullptr;
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
     if (listened && next == nullptr && !of_one_session()) {
-      // Where no second one may run the old one has to make room.
+      // If no second process may run, the old one makes room.
       if (active_of(instances_) > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
       if (start_instance(caller_.get()) != nullptr) {
         moves_.moved();
@@ -446,8 +445,8 @@ void InstanceGroup::replace_expired() {
   }
 }
 
-// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
-// the one knew that it takes over from.
+// Restores clients' state in a new process: the listens on a shared one, the state of its predecessor for a
+// session.
 void InstanceGroup::restore(StdioInstance& instance) {
   if (own_handshake()) listens_.join(instance);
   if (plan_.bridged && std::exchange(has_served_, true)) facade_.tell_restarted(scope_);
@@ -457,7 +456,7 @@ void InstanceGroup::restore(StdioInstance& instance) {
   facade_.tell_state_is_gone(instance.legacy_server(), scope_);
 }
 
-// ---- what a server says that belongs to no single call by its id ----
+// ---- server messages that name no single call ----
 
 void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
   if (plan_.bridged) return to_bridged(instance, std::move(message), only);
@@ -484,7 +483,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   instance.calls().note_useless();
 }
 
-// Lists and URIs are listened to; the rest is the session's.
+// List changes and URI updates go to listens; the rest goes to the session.
 void InstanceGroup::to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only) {
   const Method method = mcp::method_of(message.method());
   const bool asks = message.kind() == mcp::MessageKind::request;

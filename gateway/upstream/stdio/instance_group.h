@@ -1,5 +1,5 @@
-// Callers of a stdio server that may share processes, and those processes: the queue before them, starts with
-// backoff, what a new process must be told that an old one knew (behaviour.md 5).
+// Callers of a stdio server that may share processes, and those processes: their queue, starts with backoff,
+// and the state that a replacement process must be told (behaviour.md 5).
 //
 // Owned by a StdioUpstream, retired at the end of a loop turn.
 #pragma once
@@ -24,41 +24,40 @@ namespace lineward::upstream {
 
 class InstanceGroup;
 
-// What came of asking for one more process.
+// The outcome of a request for one more process.
 enum class Room : uint8_t {
   there,
-  none,      // as many run as may
-  no_share,  // what is left is another caller's
+  none,      // the limit is reached
+  no_share,  // the free places are reserved for other callers
 };
 
-// What a group needs from its upstream.
+// The interface of a group to its upstream.
 class GroupOwner {
  public:
-  // When processes may be started, and what they have shown.
+  // Start pauses and the circuit.
   virtual StdioHealth& health() = 0;
-  // May one more process be started now? Where it may not, room is made when somebody's process is to be had
-  // that is idle and nobody's: one process for each that asks. `whose`: the caller for whom it asks, where
-  // that is known.
+  // May one more process be started now? If not, an idle process that is not in use may be ended to make
+  // room: one per request. `whose`: the requesting caller, if known.
   virtual Room room_for_instance(const InstanceGroup& asking, const Account* whose) = 0;
-  // A process is ending and makes room.
+  // A process is ending, which makes room.
   virtual bool room_soon() const = 0;
-  // One that was started ahead; null where there is none, or its caller has all that it may have.
+  // A spare process; null if there is none, or if the caller has reached its share.
   virtual std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) = 0;
-  // A process ended before it was ready, or refused a client's own `initialize`: perhaps the era is not what
-  // it was taken for. `refused`: the calls for which it refused Lineward's; those go out of there that wait
-  // for the true era, once each.
+  // A process ended before it was ready, or refused a client's own `initialize`: the era may be wrong.
+  // `refused`: calls that wait for Lineward's `initialize`, which was refused. Removes from it the calls that
+  // now wait for the correct era, once each.
   virtual void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) = 0;
-  // A modern server's process for a session that is kept in front of several servers did not take Lineward's
-  // `initialize`: true when that session's calls go on as those of modern clients, and its group is closed.
+  // A modern server's process for a session in front of several servers refused Lineward's `initialize`.
+  // True: the session's calls continue as modern calls, and its group is closed.
   virtual bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) = 0;
   virtual bool room_in_flight() const = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
-  virtual void schedule_pump(InstanceGroup& group) = 0;  // this one wants something
-  // A process is ending; free it when it is gone.
+  virtual void schedule_pump(InstanceGroup& group) = 0;  // this group has work
+  // A process is ending; free it when it has exited.
   virtual void take_leaving(std::unique_ptr<StdioInstance> instance) = 0;
   virtual void instance_gone(StdioInstance& instance) = 0;
-  virtual void instance_lost() = 0;                     // it was not told to go
+  virtual void instance_lost() = 0;                     // it ended without a stop()
   virtual void group_served(InstanceGroup& group) = 0;  // a group for one call is done
   virtual void count_in_flight(int64_t change) = 0;
 
@@ -73,20 +72,19 @@ class InstanceGroup final : public InstanceOwner {
   ~InstanceGroup();
 
   const std::string& key() const { return plan_.key; }
-  // Whose processes these are; null: of several, or of one who has the gateway alone.
+  // The caller that owns these processes; null: several callers, or the gateway's only one.
   const Account* caller() const { return caller_.get(); }
   void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
 
   void enqueue(StdioCall& call);
   void withdraw(StdioCall& call);
-  // Its calls that wait.
+  // Takes the queued calls.
   std::deque<StdioCall*> take_queue() { return std::exchange(queue_, {}); }
-  // Sends what can be sent, so many calls at most, and starts what must be started. True: it would send more.
+  // Sends calls, at most `most`, and starts processes as needed. True: it would send more.
   bool pump(size_t most = std::numeric_limits<size_t>::max());
   bool wants_pump() const;
   void forward(const mcp::Message& message);
-  // Ends the calls that wait, where no process is there for them. Listens that are open for their clients
-  // stay.
+  // Fails the queued calls if no process is ready. Listens that are open for their clients stay.
   void refuse_waiting(const core::Failure& failure);
   // Ends everything: calls, listens, processes.
   void close(std::string_view why);
@@ -95,29 +93,29 @@ class InstanceGroup final : public InstanceOwner {
 
   size_t instances() const { return instances_.size(); }
   bool has_ready() const;
-  // How long until it may be tried again, when its last processes came to nothing; 0: now.
+  // Time until the next attempt after failed processes; 0: now.
   std::chrono::milliseconds pause() const {
     return instances_.empty() && loop_.now() < not_before_ ? not_before_ - loop_.now()
                                                            : std::chrono::milliseconds(0);
   }
   const std::string& last_end() const {
     return last_end_;
-  }  // how the last process that was not told to go ended
+  }  // how the last process ended that was not stopped
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
   bool unused() const {
     return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr &&
            loop_.now() >= not_before_;
   }
-  // What its processes keep is somebody's: a session that lives, or state that is called by a name or a
-  // principal. They are never taken for a newcomer.
+  // Its processes hold state that a client may return for: a live session, or state under a name or a
+  // principal. They are never given to a new caller.
   bool is_lived_in() const {
     return (scope_ != nullptr && scope_->is_lived_in()) || (kept_from_ > 0 && calls_ >= kept_from_);
   }
-  // What has to be known of it where processes are given out (process_room.h).
+  // For ProcessRoom, which assigns processes (process_room.h).
   struct View {
     const Account* caller;  // as caller()
-    bool keeps_names;       // its processes have state that a name or a principal stands for
-    bool takes_turns;       // calls that may ask have a process for themselves, whoever makes them
+    bool keeps_names;       // its processes hold state under a name or a principal
+    bool takes_turns;       // a call that allows server requests gets a process for itself
     core::ScopeOwner* scope;
     const LegacyListens& listens;
     const std::deque<StdioCall*>& queue;
@@ -126,7 +124,7 @@ class InstanceGroup final : public InstanceOwner {
   View view() const {
     return {caller_.get(), kept_from_ > 0, plan_.exclusive, scope_, listens_, queue_, instances_};
   }
-  // Since when it has been waiting for room; max: it does not wait.
+  // Since when it has been waiting for room; max: it is not waiting.
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
   void end_idle(std::chrono::milliseconds longer_than);
 
@@ -144,13 +142,13 @@ class InstanceGroup final : public InstanceOwner {
 
  private:
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
-  // What a session's own server says that belongs to no single call by its id.
+  // Messages of a bridged session's server that name no single call.
   void to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only);
-  // One session's, whoever initialises its processes: it has one at a time.
+  // The group of a single session, whichever side sends `initialize`: it has one process at a time.
   bool of_one_session() const { return session_ || plan_.bridged; }
   bool own_handshake() const { return !session_ && plan_.era == mcp::Era::legacy; }
-  // A process for this call: one that may take it, else one that is coming up, else a new one.
-  // `claimed` counts the processes that come up for calls further ahead.
+  // Picks a process for this call: one that accepts it, else one that is starting, else a new one. `claimed`
+  // counts the starting processes that serve calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
   StdioInstance* start_instance(const Account* whose);
   void replace_expired();
@@ -163,8 +161,8 @@ class InstanceGroup final : public InstanceOwner {
   const config::Server& server_;
   GroupOwner& owner_;
   CallerGroup plan_;
-  const bool session_;  // the client's own `initialize` makes the first process
-  // What its process keeps is somebody's from so many calls on; 0: nobody's.
+  const bool session_;  // the client's own `initialize` opens the first process
+  // From this number of calls on its processes hold a client's state; 0: never.
   const uint32_t kept_from_;
   core::ScopeOwner* scope_ = nullptr;  // of a legacy session
   std::vector<std::unique_ptr<StdioInstance>> instances_;
@@ -177,12 +175,12 @@ class InstanceGroup final : public InstanceOwner {
   std::string last_end_;
   HeldBytes key_bytes_{Held::servers};
   AccountPtr caller_;
-  uint32_t calls_ = 0;  // so many came, as far as it matters
+  uint32_t calls_ = 0;  // number of calls, counted up to kept_from_
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();
-  bool share_met_ = false;  // what it waits for is another caller's
-  bool replacing_ = false;  // some process has expired
-  bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
-  uint32_t failures_ = 0;   // starts in a row that came to nothing
+  bool share_met_ = false;  // it waits for places reserved for other callers
+  bool replacing_ = false;  // a process has expired
+  bool revive_ = false;     // a session has subscriptions: it needs a process even without calls
+  uint32_t failures_ = 0;   // failed starts in a row
   std::chrono::milliseconds not_before_{0};
   MovePause moves_{loop_};
   net::Timer backoff_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kReapEvery{5000};
 
-// Of its first call.
+// The turn of its first call.
 uint64_t next_turn(const InstanceGroup& group) {
   const auto& queue = group.view().queue;
   return queue.empty() ? std::numeric_limits<uint64_t>::max() : queue.front()->turn.number();
@@ -26,7 +26,7 @@ InstanceGroups::InstanceGroups(net::Loop& loop, net::Spawner& spawner, const con
 }
 
 InstanceGroups::~InstanceGroups() {
-  leaving_.clear();  // before the groups they know
+  leaving_.clear();  // before the groups they refer to
 }
 
 InstanceGroup* InstanceGroups::find(const std::string& key) const {
@@ -67,8 +67,8 @@ void InstanceGroups::leave_line() {
   wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
 }
 
-// Who has lost a process comes before newcomers, these come in the order in which they began to wait, and
-// those that only wait for a place in flight in the order of their calls' turns.
+// Order: first groups that hold a client's state but lost their process. Then by the time since when they
+// wait for room, then by their calls' turns.
 std::vector<InstanceGroup*> InstanceGroups::line() const {
   std::vector<InstanceGroup*> line(wanting_.begin(), wanting_.end());
   std::stable_sort(line.begin(), line.end(), [](const InstanceGroup* a, const InstanceGroup* b) {

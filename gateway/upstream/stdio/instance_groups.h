@@ -1,9 +1,8 @@
-// The groups of callers of a stdio server, and the processes of those that are ending: finds and makes
-// groups, says which of them want something and in what order, lets go of those that nobody uses, and keeps
-// what is ending until it is gone.
+// The caller groups of a stdio server, and the processes that are ending. Finds and creates groups, orders
+// those with work, drops unused groups, and keeps ending processes until they have exited.
 //
-// Belongs to a StdioUpstream. A process that ends is here while its group may go on; a group that was dropped
-// stays until the last of its processes is gone.
+// Belongs to a StdioUpstream. An ending process is kept here while its group may continue; a dropped group
+// stays until the last of its processes has exited.
 #pragma once
 
 #include <algorithm>
@@ -29,26 +28,25 @@ class InstanceGroups {
   using Table = std::unordered_map<std::string, std::unique_ptr<InstanceGroup>>;
   const Table& all() const { return groups_; }
   InstanceGroup* find(const std::string& key) const;
-  // Made if it is not there.
+  // Creates the group if it does not exist.
   InstanceGroup& get(CallerGroup plan);
-  // A legacy client's own.
+  // The group of a legacy client's session.
   InstanceGroup* of_session(const core::Scope& scope) const {
     return find(CallerGrouping::key_of_session(scope));
   }
-  // Ends what the group has under way, and lets go of it.
+  // Ends the group's calls and processes, and drops it.
   void close(InstanceGroup& group, std::string_view why);
   void close_all(std::string_view why);
-  // Ends the calls in all of them that wait for a process.
+  // Fails the calls in all groups that wait for a process.
   void refuse_waiting(const core::Failure& refusal);
-  // No group is looked after for being idle any more.
+  // Stops the removal of idle groups.
   void stop() { reaper_.stop(); }
 
-  // This one wants something.
+  // Adds a group with work.
   void want(InstanceGroup& group) { wanting_.add(group); }
-  // Each of those that do, in the order in which they get it; who comes to want something meanwhile is not
-  // among them. `comes_last`: this one's caller has more than its share. `places()` calls may go on their
-  // way; several groups take turns with them: `pump(group, most)` sends so many at most, and says whether the
-  // group would send more.
+  // Pumps each group with work, in order; groups added meanwhile are not included. `comes_last`: the group's
+  // caller exceeds its share. `places()`: how many calls may be sent. Several groups take turns: `pump(group,
+  // most)` sends at most `most` calls, and returns whether the group would send more.
   template <class ComesLast, class Places, class Pump>
   void pump_wanting(ComesLast&& comes_last, Places&& places, Pump&& pump) {
     leave_line();
@@ -67,15 +65,15 @@ class InstanceGroups {
 
   // A process is ending.
   void take_leaving(std::unique_ptr<StdioInstance> instance) { leaving_.push_back(std::move(instance)); }
-  // It is gone; false: it is not here.
+  // Frees an exited process; false: unknown.
   bool free_gone(StdioInstance& instance);
   size_t leaving() const { return leaving_.size(); }
-  // Processes, without those that are ending.
+  // The number of processes, without ending ones.
   size_t running() const;
   void list_leaving(std::vector<core::UpstreamStatus::Process>& out) const;
 
  private:
-  // Those that want nothing any more leave.
+  // Removes groups without work.
   void leave_line();
   std::vector<InstanceGroup*> line() const;
   void drop(const std::string& key);
@@ -87,9 +85,9 @@ class InstanceGroups {
   const config::Server& server_;
   GroupOwner& owner_;
   Table groups_;
-  WaitLine<InstanceGroup> wanting_;  // each that wants_pump, and some that no longer do
+  WaitLine<InstanceGroup> wanting_;  // each group that wants_pump, and some that no longer do
   std::vector<std::unique_ptr<StdioInstance>> leaving_;
-  std::vector<std::unique_ptr<InstanceGroup>> closed_;  // until the last of their processes is gone
+  std::vector<std::unique_ptr<InstanceGroup>> closed_;  // until the last of their processes has exited
   net::Timer reaper_;
 };
 

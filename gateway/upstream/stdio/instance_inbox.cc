@@ -48,8 +48,7 @@ void InstanceInbox::drop(std::string_view kind) {
   calls_.note_useless();
 }
 
-// A line that is no message. Banners are skipped; what was meant as an answer must not leave its caller
-// waiting.
+// Handles a line that is not a message. Banners are skipped; a broken answer must fail its call.
 void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
   const std::string& line = fault.bytes;
   if (server_.stdout_mode == config::StdoutMode::strict) {
@@ -83,7 +82,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
   if (!owner_.is_down()) wire_.tell_free();
 }
 
-// It names a method, so it answers nobody.
+// The message has a method, so it is not an answer.
 void InstanceInbox::refuse_malformed(const mcp::MessageFault& fault) {
   drop("malformed");
   if (!fault.raw_id.empty())
@@ -108,7 +107,7 @@ void InstanceInbox::request(mcp::Message message) {
         fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
   }
   if (is_modern()) {
-    // 2026-07-28 stdio forbids it; an answer keeps the server from waiting for ever.
+    // 2026-07-28 stdio forbids requests of servers; an error keeps the server from waiting for ever.
     drop("server_request");
     return wire_.answer_server(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
                                                   "servers of this revision do not send requests"));
@@ -117,8 +116,8 @@ void InstanceInbox::request(mcp::Message message) {
   owner_.on_unclaimed(std::move(message), only);
 }
 
-// It says what has changed and not on which listen: on any that was granted it. An acknowledgement can only
-// be that of the one listen that waits for one.
+// The notification names no listen: it goes to all that were granted it. An acknowledgement can only be that
+// of the single listen that waits for one.
 void InstanceInbox::of_listens(const mcp::Message& message) {
   bool acknowledges = mcp::method_of(message.method()) == Method::subscriptions_acknowledged;
   std::vector<int64_t> to;
@@ -128,14 +127,14 @@ void InstanceInbox::of_listens(const mcp::Message& message) {
   if (to.empty() || (acknowledges && to.size() > 1)) return drop("unscoped");
   owner_.on_heard(Heard::work);
   for (int64_t id : to) {
-    PendingCall* entry = calls_.find(id);  // a client may leave whenever one is told something
+    PendingCall* entry = calls_.find(id);  // a client may disconnect during each delivery
     if (entry == nullptr || entry->call == nullptr) continue;
     entry->acknowledged = true;
     entry->call->message(message);
   }
 }
 
-// A server tears a listen down; it may name it in either form. For the server it is over: no cancel is owed.
+// The server ended a listen; it may name it in either form. No cancel is sent.
 void InstanceInbox::end_listen(mcp::Message message) {
   auto id = own_id(message.raw(Field::params_request_id));
   PendingCall* entry = id ? calls_.find(*id) : nullptr;
@@ -160,7 +159,7 @@ void InstanceInbox::notification(mcp::Message message) {
   if (method == Method::progress) {
     PendingCall* entry = calls_.named(message.raw(Field::params_progress_token));
     if (entry != nullptr && !entry->listen && deliver(entry, message)) return;
-    // In a session it may be that of a task, whose call was answered long ago.
+    // In a session it may belong to a task: the task's call was answered long ago.
     if (is_modern() || message.raw(Field::params_progress_token).empty()) return drop("unknown_token");
     return owner_.on_unclaimed(std::move(message), nullptr);
   }
@@ -174,8 +173,8 @@ void InstanceInbox::notification(mcp::Message message) {
     return;
   }
   if (is_modern()) {
-    // Unscoped: it can only belong to the one call there is, if that call asked for such messages at all.
-    // What a modern server says about a request it says before the answer (2026-07-28).
+    // Unscoped: it can only belong to the single pending call, if that call requested log messages. A modern
+    // server sends all messages about a request before its answer (2026-07-28).
     StdioCall* only = calls_.only_call();
     if (only != nullptr && method == Method::message && only->request.message.has(Field::meta_log_level))
       return only->message(std::move(message));

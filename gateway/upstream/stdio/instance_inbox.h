@@ -1,5 +1,5 @@
-// What one process of a stdio server says, line by line: which call each message belongs to, and what becomes
-// of those that belong to none (behaviour.md 5 and 13).
+// Reads the messages of one process of a stdio server, line by line. Finds the call of each message, and
+// handles messages that belong to no call (behaviour.md 5 and 13).
 //
 // Belongs to a StdioInstance, which is its owner.
 #pragma once
@@ -11,24 +11,24 @@
 
 namespace lineward::upstream {
 
-// What a process has shown by saying something.
+// Proof given by a message of a process.
 enum class Heard : uint8_t {
-  handshake,  // it is there
-  work        // it does what it was asked for a client
+  handshake,  // the process runs
+  work        // it does work for clients
 };
 
 class InboxOwner {
  public:
-  // A message came; it is looked at next.
+  // A message arrived; it is handled next.
   virtual void on_message() = 0;
-  // It said something on a listen.
+  // A message on a listen arrived.
   virtual void on_heard(Heard what) = 0;
   // The answer to `entry`, which is over.
   virtual void on_answer(PendingCall&& entry, mcp::Message&& message) = 0;
-  // Something that was to be the answer to `entry`, which is over.
+  // An unusable answer to `entry`, which is over.
   virtual void on_broken_answer(PendingCall entry, const std::string& why) = 0;
-  // A legacy server's request, or a notification that names no call. `only`: the one call it can belong to,
-  // where there is exactly one.
+  // A legacy server's request, or a notification that names no call. `only`: the only call it can belong to,
+  // if there is exactly one.
   virtual void on_unclaimed(mcp::Message message, StdioCall* only) = 0;
   virtual bool is_down() const = 0;
 
@@ -57,7 +57,7 @@ class InstanceInbox {
   void notification(mcp::Message message);
   void of_listens(const mcp::Message& message);
   void end_listen(mcp::Message message);
-  // To the call of this entry; false when it cannot be meant.
+  // Delivers to the call of this entry; false if it cannot be the addressee.
   bool deliver(PendingCall* entry, mcp::Message& message);
   void drop(std::string_view kind);
   bool is_modern() const { return wire_.era() == mcp::Era::modern; }

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What who waits for an answer to one of Lineward's own requests hears when there will be none.
+// The answer passed to the callback of one of Lineward's own requests that gets none.
 mcp::Message no_own_answer() {
   return std::move(*mcp::Message::parse(mcp::error_message("0", mcp::kInternalError, "no answer in time")));
 }
@@ -41,7 +41,7 @@ void OwnRequests::ring_in(milliseconds limit) {
   timer_.start(limit, [this] { cancel_late(); });
 }
 
-// Those that took too long are cancelled like any client's; their ids are remembered for a late answer.
+// Late requests are cancelled like a client's; their ids are remembered for a late answer.
 void OwnRequests::cancel_late() {
   std::vector<int64_t> late;
   milliseconds next{0};

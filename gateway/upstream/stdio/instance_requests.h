@@ -1,6 +1,6 @@
-// Requests of Lineward's own to one process of a stdio server: a log level, a subscription, a ping. Each has
-// the limit of own_limits.h; one that takes longer is cancelled as a client's would be, and whoever waits for
-// the answer hears an error.
+// Lineward's own requests to one process of a stdio server: a log level, a subscription, a ping. Each has the
+// limit of own_limits.h. A request that takes longer is cancelled like a client's, and its callback receives
+// an error.
 //
 // Belongs to a StdioInstance.
 #pragma once
@@ -22,7 +22,7 @@ class OwnRequests {
 
   // `answered` may be empty.
   void send(std::string_view method, std::string_view params, ListenServer::OwnAnswer answered);
-  // None is cancelled any more.
+  // Cancels no more of them.
   void stop() { timer_.stop(); }
 
  private:
@@ -34,7 +34,7 @@ class OwnRequests {
   InstanceCalls& calls_;
   InstanceCancels& cancels_;
   InstanceWire& wire_;
-  net::Timer timer_;  // rings when one may be due
+  net::Timer timer_;  // fires when one may be due
   std::chrono::milliseconds rings_at_{0};
 };
 

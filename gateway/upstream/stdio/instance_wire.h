@@ -1,4 +1,4 @@
-// The way to one process of a stdio server, for the parts of a StdioInstance that write to it.
+// The write interface to one process of a stdio server, for the parts of a StdioInstance.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ class InstanceWire {
  public:
   virtual mcp::Era era() const = 0;
   virtual void write(std::string message) = 0;  // flattened to one line
-  // The same for what may be dropped: false when the server is far behind with reading.
+  // The same for messages that may be dropped: false if the server's unread backlog is too large.
   virtual bool write_small(std::string message) = 0;
-  // The answer to a server's own request; one that does not read them is ended.
+  // The answer to a server's own request. A server that does not read its answers is ended.
   virtual void answer_server(std::string message) = 0;
-  // Of the bytes that were written to it: those that the server has not read yet, and those that it has.
+  // Bytes written to its stdin: those not read yet, and those read.
   struct StdinState {
     size_t owed = 0;
     uint64_t taken = 0;
   };
   virtual StdinState stdin_state() const = 0;
-  // A place became free: there may be something to send.
+  // A place became free: a queued call may be sent.
   virtual void tell_free() = 0;
   virtual void stop(const ProcessEnd& why) = 0;
 

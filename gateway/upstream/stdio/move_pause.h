@@ -1,5 +1,5 @@
-// How often worn processes are replaced where nobody but those who listen needs the next one: each is wanted
-// as soon as the one before it is worn, so that without a pause they would follow each other as fast as they
+// Limits how often expired processes are replaced when only listens need the next one. Each replacement is
+// needed as soon as its predecessor expires, so without a pause they would follow each other as fast as they
 // start.
 //
 // Owned by an InstanceGroup.
@@ -21,9 +21,9 @@ class MovePause {
   MovePause(const MovePause&) = delete;
   MovePause& operator=(const MovePause&) = delete;
 
-  // The next one was started.
+  // A replacement was started.
   void moved() { not_before_ = loop_.now() + kAtMostEvery; }
-  // None may be started yet; `over` is called when it may.
+  // True: none may be started yet; `over` is called when one may.
   bool must_wait(std::function<void()> over) {
     if (loop_.now() >= not_before_) return false;
     if (!wake_.running()) wake_.start(not_before_ - loop_.now(), std::move(over));

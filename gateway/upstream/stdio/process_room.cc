@@ -15,8 +15,8 @@ using View = InstanceGroup::View;
 
 namespace {
 
-// Whose call gets its next process: its own caller's, or that of the first call that needs one for itself;
-// null: it is not known.
+// The caller that gets the group's next process: the group's, or that of the first call that needs a process
+// for itself. Null: unknown.
 const Account* next_caller(const View& group) {
   if (group.caller != nullptr || !group.takes_turns) return group.caller;
   auto asks = [](const StdioCall* call) { return mcp::may_ask(call->request.method); };
@@ -24,7 +24,7 @@ const Account* next_caller(const View& group) {
   return first == group.queue.end() ? nullptr : (*first)->caller();
 }
 
-// The process without a call that was used longest ago; not one that comes up for a call that waits.
+// The least recently used process without a call; not one that is starting for a queued call.
 StdioInstance* oldest_without_call(const View& group) {
   StdioInstance* oldest = nullptr;
   for (const auto& instance : group.processes) {
@@ -35,7 +35,7 @@ StdioInstance* oldest_without_call(const View& group) {
   return oldest;
 }
 
-// The same where nobody waits, nor listens.
+// The same for a group without queued calls and listens.
 StdioInstance* oldest_idle(const View& group) {
   return group.queue.empty() && !group.listens.need_server() ? oldest_without_call(group) : nullptr;
 }
@@ -99,13 +99,14 @@ bool ProcessRoom::take_spare(const InstanceGroup& asking, const Account* whose) 
   if (spares_.size() == 0) return false;
   ProcessCount::OfCaller& its = count().of_caller[whose];
   if (has_share(whose, its) && (asking.view().keeps_names || another_waits(whose))) return false;
-  ++its.running;  // it runs already, as nobody's
+  ++its.running;  // it runs already, without an owner
   return true;
 }
 
 Room ProcessRoom::take(const InstanceGroup& asking, const Account* whose) {
   ProcessCount& all = count();
-  // Who has its share makes room with its own, and goes beyond it only where that can be taken back.
+  // A caller that has reached its share makes room with its own processes. It exceeds the share only with
+  // processes that can be taken back.
   ProcessCount::OfCaller& its = all.of_caller[whose];
   const bool full = has_share(whose, its);
   const bool may_borrow = !asking.view().keeps_names && !another_waits(whose);
@@ -116,7 +117,7 @@ Room ProcessRoom::take(const InstanceGroup& asking, const Account* whose) {
   }
   const Room met = full && all.running < server_.instances ? Room::no_share : Room::none;
   if (!full) waiting_.insert(whose);
-  // What is ending already makes room for as many as ask.
+  // Each ending process makes room for one request.
   if (!full) ++all.wanted;
   const bool comes =
       full ? groups_.leaving() > 0 : all.running - groups_.leaving() + all.wanted <= server_.instances;
@@ -128,7 +129,7 @@ Room ProcessRoom::take(const InstanceGroup& asking, const Account* whose) {
     if (goes == nullptr && !full) goes = lent_one(asking);
     if (goes != nullptr) {
       evict(*goes, "made room for another");
-      return met;  // not before it is gone
+      return met;  // wait until it has exited
     }
     exhausted = true;
   }
@@ -157,7 +158,7 @@ StdioInstance* ProcessRoom::idle_one(const InstanceGroup& asking, const Account*
   return nobodys != nullptr ? nobodys : unused;
 }
 
-// A caller that has more than its share gives one without a call, whatever waits for it.
+// A caller beyond its share gives up a process without a call, even if a call waits for it.
 StdioInstance* ProcessRoom::lent_one(const InstanceGroup& asking) {
   StdioInstance* oldest = nullptr;
   for (const auto& [key, group] : groups_.all()) {
@@ -171,7 +172,7 @@ StdioInstance* ProcessRoom::lent_one(const InstanceGroup& asking) {
   return oldest;
 }
 
-// The call that has been parked longest, of another caller that has more of these than it may keep.
+// Ends the longest parked call of another caller that has more parked calls than it may keep.
 bool ProcessRoom::end_parked_one(const Account* whose) {
   const size_t kept =
       std::min<size_t>(server_.limits.max_parked_per_caller, Account::share_of(server_.instances));
@@ -199,7 +200,7 @@ bool ProcessRoom::end_parked_one(const Account* whose) {
       "caller: limits.maxParkedPerCaller)",
       (loop_.now() - *oldest->parked_since).count(), kept);
   oldest->end_parked({mcp::EndReason::timeout_park, why});
-  // The cancelled call may be at work for a while, so that nobody else could be served there.
+  // The cancelled call may run on for a while, so the process cannot serve others.
   evict(*with, "its parked call made room for another");
   return true;
 }

@@ -1,12 +1,13 @@
-// Whether one more process of a stdio server may run (`instances`, `listen.principalShare`), and which one
-// goes for it where all places are taken (docs/isolation.md): an idle one that is nobody's, one of a session
-// that was idle for long (`sessions.reclaimAfter`), one that a caller has beyond its share, or one whose call
-// has been parked longest, of a caller that has many of these (`limits.maxParkedPerCaller`).
+// Decides whether one more process of a stdio server may run (`instances`, `listen.principalShare`), and
+// which one is ended if all places are taken (docs/isolation.md). Candidates: an idle process without a
+// client's state; one of a session that was idle for `sessions.reclaimAfter`; one beyond its caller's share.
+// The last resort is the longest parked call of a caller with more parked calls than
+// `limits.maxParkedPerCaller`: its process is ended.
 //
-// A caller may have more than its share while no other waits for a process. A process counts for the caller
-// whose it is, or, where callers share processes, for the caller whose call it has, parked or not.
+// A caller may exceed its share while no other caller waits for a process. A process counts for the caller
+// that owns it. A shared process counts for the caller of its call, parked or not.
 //
-// Belongs to a StdioUpstream; counts anew in each turn in which places are given out.
+// Belongs to a StdioUpstream; counts again in each turn in which places are assigned.
 #pragma once
 
 #include <chrono>
@@ -20,14 +21,14 @@
 
 namespace lineward::upstream {
 
-// So many processes run, those that are ending included; so many more are wanted than there may be; nothing
-// more can be taken.
+// Running processes, ending ones included; processes wanted beyond the limit; `exhausted`: none can be taken
+// any more.
 struct ProcessCount {
   size_t running = 0, wanted = 0;
   bool exhausted = false;
   struct OfCaller {
     size_t running = 0;
-    size_t parked = 0;  // of these, those that only a parked call has
+    size_t parked = 0;  // of these, those with only a parked call
     bool exhausted = false;
   };
   std::unordered_map<const Account*, OfCaller> of_caller;
@@ -41,27 +42,27 @@ class ProcessRoom {
   ProcessRoom(const ProcessRoom&) = delete;
   ProcessRoom& operator=(const ProcessRoom&) = delete;
 
-  // Places are given out anew.
+  // Begins a new round of assignments.
   void count_anew();
-  // May this group start one now, for that caller (null: it is not known for whom)? Where it may not, room is
-  // made: one process for each that asks.
+  // May this group start a process now, for that caller (null: unknown)? If not, one process is ended to make
+  // room, one per request.
   Room take(const InstanceGroup& asking, const Account* whose);
-  // May it take one that was started ahead, of which there is one? It becomes its caller's.
+  // May it take a spare? The spare then counts for its caller. False if there is none.
   bool take_spare(const InstanceGroup& asking, const Account* whose);
-  // So many may be started ahead.
+  // How many spares may be started.
   size_t for_spares() const;
-  // What it gets next is more than its caller's share.
+  // The next process of this group would exceed its caller's share.
   bool is_beyond_share(const InstanceGroup& group);
 
  private:
   ProcessCount& count();
-  // All that this caller may have while others want some.
+  // The caller has all it may have while others wait.
   bool has_share(const Account* whose, const ProcessCount::OfCaller& its) const;
-  // Has this caller a place beyond its share?
+  // The caller has a place beyond its share.
   bool is_lent(const Account* whose);
   bool another_waits(const Account* whose) const;
   enum class Whose : uint8_t { own, own_or_nobodys, anybody };
-  // One process that makes room; null: there is none.
+  // A process to end; null: none.
   StdioInstance* idle_one(const InstanceGroup& asking, const Account* whose, Whose from);
   StdioInstance* lent_one(const InstanceGroup& asking);
   bool end_parked_one(const Account* whose);
@@ -72,7 +73,7 @@ class ProcessRoom {
   const InstanceGroups& groups_;
   const SparePool& spares_;
   std::optional<ProcessCount> count_;
-  // Callers within their share that found no room when places were given out last, and those of now.
+  // Callers within their share that found no room in the last round, and those of this round.
   std::unordered_set<const Account*> waited_, waiting_;
 };
 

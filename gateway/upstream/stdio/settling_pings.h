@@ -1,5 +1,5 @@
-// Pings by which a server is heard to be done with what it says of its own accord: what it said before it
-// answered belongs to no later call. One that does not answer them is asked to work all the same.
+// Pings that separate a server's unsolicited messages: messages sent before the ping's answer belong to no
+// later call. A server that does not answer pings still gets calls.
 //
 // Belongs to a StdioInstance.
 #pragma once
@@ -19,8 +19,8 @@ class SettlingPings {
 
   // After the handshake. `settled` may be called twice.
   void settle_first(std::function<void()> settled);
-  // Between two calls that may ask: false while what the server says about the last one may be on its way.
-  // It is asked where it `is_ready` to be; tells that there is a place when it has answered.
+  // Between two calls that allow requests: false while messages about the last call may still arrive. Sends a
+  // ping if `is_ready`; its answer reports a free place.
   bool settle_turn(bool is_ready);
   void stop();
 

@@ -8,7 +8,8 @@ namespace lineward::upstream {
 
 namespace {
 
-// So many are started in one turn of the server's, which lasts so long: nothing tells when they are there.
+// Spares started in one turn of this server in the start line, and the length of that turn: a spare's start
+// has no end that could be observed.
 constexpr size_t kInATurn = 4;
 constexpr std::chrono::milliseconds kSpareTurn{500};
 
@@ -18,7 +19,7 @@ std::unique_ptr<StdioInstance> SparePool::take() {
   if (spares_.empty()) return nullptr;
   std::unique_ptr<StdioInstance> taken = std::move(spares_.front());
   spares_.erase(spares_.begin());
-  owner_.schedule_pump();  // which fills the gap
+  owner_.schedule_pump();  // starts the next spare
   return taken;
 }
 
@@ -57,7 +58,7 @@ void SparePool::retire() {
   retry_.stop();
   turn_timer_.stop();
   turn_.leave();
-  // Each leaves at once, whatever its process does.
+  // stop() removes each spare from the list at once.
   while (!spares_.empty())
     spares_.back()->stop({mcp::EndReason::cancelled_drain, "is not needed any more", {}});
 }

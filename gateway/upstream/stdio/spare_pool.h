@@ -1,8 +1,7 @@
-// Processes of a stdio server that were started ahead and asked nothing yet (pool.prewarm): whoever needs a
-// process next, of whatever group, takes one. What it is initialised with is its taker's business, so a
-// session loses nothing by it.
+// Processes of a stdio server that were started ahead and got no request yet (pool.prewarm). The next group
+// that needs a process takes one. The group that takes it sends `initialize`, so a session can use one too.
 //
-// Owned by a StdioUpstream. A spare leaves through take(), or like any process through its upstream.
+// Owned by a StdioUpstream. A spare leaves through take(), or ends like any process through its upstream.
 #pragma once
 
 #include <memory>
@@ -19,18 +18,18 @@ class SparePool final : public InstanceOwner {
       : loop_(loop), spawner_(spawner), server_(server), owner_(owner), retry_(loop), turn_timer_(loop) {}
 
   size_t size() const { return spares_.size(); }
-  // The one that was started first; null when there is none.
+  // The oldest one; null if there is none.
   std::unique_ptr<StdioInstance> take();
-  // Starts what is missing, while no more than `room` processes may be started.
+  // Starts missing spares, at most `room`.
   void fill(size_t room);
-  // Nobody new comes: ends all, and none is started any more.
+  // The upstream retires: ends all, and starts no more.
   void retire();
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
 
   // InstanceOwner
   void on_instance_ready(StdioInstance&) override {}
   void on_instance_free(StdioInstance&) override {}
-  void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // nobody asked for it
+  void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // belongs to no call
   void on_instance_initialized(StdioInstance&, const mcp::Message&) override {}
   void on_instance_answered(StdioInstance&, Heard) override {}
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
@@ -45,7 +44,7 @@ class SparePool final : public InstanceOwner {
   GroupOwner& owner_;
   std::vector<std::unique_ptr<StdioInstance>> spares_;
   net::Timer retry_;
-  net::StartLine::Turn turn_;  // among other servers' starts that nobody waits for
+  net::StartLine::Turn turn_;  // among other servers' starts that no call waits for
   net::Timer turn_timer_;
   size_t started_ = 0;  // in this turn
   bool retired_ = false;

@@ -1,7 +1,7 @@
-// How fast the processes of one server may be started, all its groups together, so that one that dies at once
-// does not eat the machine: a pause that doubles while nothing that is started ever answers, at most one
-// start a second while processes die young, and four while those die that had done their work: a crash in the
-// middle of a call should cost the next caller a start and little more. docs/limits.md has the rules.
+// Limits how fast the processes of one server may be started, over all its groups, so that a server that dies
+// at once does not overload the machine. Three rules: a doubling pause while no process answers, at most one
+// start a second while processes die young, and four a second while processes die after work. So a crash in
+// the middle of a call costs the next caller little more than a start. docs/limits.md has the rules.
 //
 // No clock of its own; one thread.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace lineward::upstream {
 
-// The pause after so many failures in a row, with jitter.
+// The pause after this number of failures in a row, with jitter.
 inline std::chrono::milliseconds backoff_after(const config::Restart& restart, uint32_t failures) {
   using std::chrono::milliseconds;
   if (failures == 0) return milliseconds(0);
@@ -25,17 +25,17 @@ inline std::chrono::milliseconds backoff_after(const config::Restart& restart, u
   return wait * std::uniform_int_distribution<int>(80, 120)(random) / 100;
 }
 
-// What a process had shown of itself when it ended.
+// Proof that a process had given when it ended.
 enum class Proof : uint8_t {
   none,
-  answered,  // something, its handshake for one
-  served,    // a call that is a server's work: not a handshake, a ping or a list
+  answered,  // any answer, such as its handshake
+  served,    // it answered a call that is real work: not a handshake, a ping or a list
 };
 
 class SpawnBudget {
  public:
   using milliseconds = std::chrono::milliseconds;
-  // A process that lived this long did start properly.
+  // A process that lived this long started properly.
   static constexpr milliseconds kStable{10000};
   static constexpr double kBurst = 10;  // deaths in a row before starts are rationed
   // Starts a second from then on.
@@ -44,39 +44,39 @@ class SpawnBudget {
 
   explicit SpawnBudget(const config::Restart& restart) : restart_(restart) {}
 
-  // Until one more may be started; 0: now.
+  // Time until the next start; 0: now.
   milliseconds wait(milliseconds now) {
     bool pauses = failures_ > 0 && now < not_before_;
     return std::max(ration(now), pauses ? not_before_ - now : milliseconds(0));
   }
-  // The same without the pause that doubles.
+  // The same without the doubling pause.
   milliseconds ration(milliseconds now) { return std::max(after_young_.wait(now), after_served_.wait(now)); }
 
   void started(milliseconds now) {
-    // While nothing that is started answers, one at a time is enough to find out.
+    // While no process answers, one start at a time is enough.
     if (failures_ > 0) not_before_ = now + backoff_after(restart_, failures_ + 1);
     after_young_.started(now);
     after_served_.started(now);
   }
 
-  // One ended that was not told to.
+  // A process ended that was not stopped.
   void died(milliseconds now, Proof proof, milliseconds lived) {
     if (proof != Proof::none && lived >= kStable) return;
     if (proof == Proof::served) return after_served_.take(now);
     after_young_.take(now);
     if (proof == Proof::answered) return;
-    // Several that fail together failed once.
+    // Several failures within half a backoff count as one.
     if (failures_ == 0 || now >= died_at_ + restart_.backoff / 2) ++failures_;
     died_at_ = now;
     not_before_ = std::max(not_before_, now + backoff_after(restart_, failures_));
   }
 
-  // One answered for the first time.
+  // A process answered for the first time.
   void answered() { failures_ = 0; }
   uint32_t failures() const { return failures_; }
 
  private:
-  // A token for each death; a start needs one, and takes it when deaths have left few.
+  // A token bucket: each death takes a token. A start needs one, and takes it if few are left.
   class Ration {
    public:
     explicit Ration(double a_second) : a_second_(a_second) {}

@@ -75,7 +75,7 @@ void StdioCall::message(mcp::Message message) {
 }
 
 void StdioCall::answer(mcp::Message&& message) {
-  // Not where it was answered in the server's place, nor by a handshake, whoever's it was.
+  // Not if Lineward answered in the server's place, nor for a handshake of either side.
   const bool work_done = id != 0 && request.method != mcp::Method::initialize;
   if (work_done)
     half_open_probe ? upstream_.health().probe_answered(sent_at) : upstream_.health().call_answered(sent_at);
@@ -85,7 +85,7 @@ void StdioCall::answer(mcp::Message&& message) {
 
 void StdioCall::fail(const core::Failure& failure) {
   if (std::exchange(half_open_probe, false))
-    upstream_.health().half_open_probe_withdrawn();  // what it failed of was counted
+    upstream_.health().half_open_probe_withdrawn();  // the failure itself was counted
   pass_failure(failure);
 }
 

@@ -1,5 +1,5 @@
-// One client request on its way to a stdio server. Owned by its caller (an exchange); the upstream's queue
-// and the instance's table hold plain pointers, which the call removes when it dies.
+// A client request to a stdio server. Owned by its caller (an exchange). The upstream's queue and the
+// instance's table hold plain pointers, which the call removes when it is destroyed.
 #pragma once
 
 #include <chrono>
@@ -23,22 +23,22 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   void retried(mcp::Message message) override;
   std::string server_info() const override;
 
-  // From here on for the upstream and its instances.
+  // The following is for the upstream and its instances.
   StdioInstance* instance = nullptr;     // once written
   std::chrono::milliseconds sent_at{0};  // likewise
   mcp::Era instance_era = mcp::Era::modern;
-  bool era_doubted = false;      // it has waited for its server's era a second time
-  bool half_open_probe = false;  // whether the server is back (circuit_breaker.h)
+  bool era_doubted = false;      // it has waited a second time for its server's era
+  bool half_open_probe = false;  // its answer shows whether the server is back (circuit_breaker.h)
   // A modern client's call on a legacy server.
   bool crosses_eras() const {
     return request.client_era == mcp::Era::modern && instance_era == mcp::Era::legacy;
   }
 
-  void message(mcp::Message message) override;  // not the last
-  // The last message, or the failure: the call is over.
+  void message(mcp::Message message) override;  // not the final one
+  // The final message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
-  // It is parked, and another caller needs its process: its server is told, and so is its owner.
+  // The call is parked, and another caller needs its process: the server and the owner are notified.
   void end_parked(const core::Failure& failure);
 
  private:
@@ -46,7 +46,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   void count(bool now);
 
   StdioUpstream& upstream_;
-  bool counted_ = false;  // among those of its upstream: neither parked nor over
+  bool counted_ = false;  // in the upstream's count: neither parked nor over
 };
 
 }  // namespace lineward::upstream

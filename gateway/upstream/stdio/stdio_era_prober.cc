@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A server that takes longer does not hold up the others' starts.
+// A slow server does not delay the others' starts.
 constexpr milliseconds kProbeTurn{5000};
 
 }  // namespace
@@ -32,7 +32,7 @@ void StdioEraProber::ask(const core::CallRequest* first, Done done) {
   done_ = std::move(done);
   awaited_ = first != nullptr;
   asked_ = true;
-  // In the pause before the second process: what the first one said stands until then.
+  // In the pause before the second probe the first verdict is valid.
   if (weak_ && awaited_) return decide(EraVerdict(*weak_));
   begin();
 }
@@ -59,7 +59,7 @@ void StdioEraProber::begin() {
 }
 
 void StdioEraProber::probed(const EraVerdict& verdict) {
-  if (!done_) return;  // it was hurried
+  if (!done_) return;  // hurry() decided already
   const bool first = !weak_;
   if (first && verdict.is_weak() && !awaited_ && !health_.is_proven()) {
     weak_ = verdict;

@@ -1,10 +1,10 @@
-// Asks a stdio server for its era with a process that is started for that alone (era_probe.h), in the pauses
-// that its starts have to keep. Probes that found nothing out are followed by pauses that grow.
+// Detects a stdio server's era with a process that is started only for that (era_probe.h), observing the
+// pauses between starts. Failed probes are followed by growing pauses.
 //
-// Where nobody calls the process waits its turn among those of other servers (net::StartLine).
+// If no call waits, the process takes its turn among those of other servers (net::StartLine).
 //
-// Where that process exits and nobody waits, a second one shows whether the server runs at all. Where
-// somebody waits, the process that is started for him shows that.
+// If that process exits and no call waits, a second one shows whether the server runs at all. If a call
+// waits, the process started for the call shows that.
 //
 // Owned by a StdioUpstream, which is its owner and outlives it.
 #pragma once
@@ -21,7 +21,7 @@ namespace lineward::upstream {
 
 class StdioEraProberOwner {
  public:
-  // The process that was asked is gone.
+  // The probe process has exited.
   virtual void on_prober_free() = 0;
 
  protected:
@@ -39,11 +39,11 @@ class StdioEraProber final : public EraProber {
   bool is_busy() const override { return probe_ != nullptr; }
   void hurry() override;
   void relax() override { awaited_ = false; }
-  // Somebody was asked, and nobody is now, or is to be.
+  // A probe was made, and none is running or planned.
   bool has_ended() const { return asked_ && probe_ == nullptr && !weak_ && !turn_.waits(); }
-  // How long after such a one no other begins; 0: one may.
+  // The pause before the next probe; 0: none.
   std::chrono::milliseconds pause() const;
-  // Ends the process that is being asked, and begins no other.
+  // Ends the probe process, and starts no other.
   void stop();
 
  private:
@@ -59,13 +59,13 @@ class StdioEraProber final : public EraProber {
   StdioEraProberOwner& owner_;
   Done done_;
   std::unique_ptr<EraProbe> probe_;
-  std::optional<EraVerdict> weak_;  // the first one's, while there is to be a second one
-  bool awaited_ = false;            // by some call
+  std::optional<EraVerdict> weak_;  // the first verdict, while a second probe is planned
+  bool awaited_ = false;            // a call waits
   bool asked_ = false;
   uint32_t failures_ = 0;  // in a row
   std::chrono::milliseconds not_before_{0};
   net::Timer pause_timer_;
-  net::StartLine::Turn turn_;  // where nobody calls
+  net::StartLine::Turn turn_;  // used if no call waits
   net::Timer turn_timer_;
   bool stopping_ = false;
 };

@@ -37,11 +37,11 @@ void StdioHandshake::adopted() {
   record_.last_used = record_.started_at = loop_.now();
   limit();
   if (!process_up_) return;
-  // Not from here: whoever takes it has not put it into its list yet.
+  // Deferred: the group that takes it has not added it to its list yet.
   adopted_timer_.start(std::chrono::milliseconds(0), [this] { begin(); });
 }
 
-// However its callers' clocks run: a process that never gets ready must make room for another.
+// Independent of its callers' limits: a process that never gets ready must make room for another.
 void StdioHandshake::limit() {
   limit_timer_.start(server_.timeouts.startup, [this] {
     wire_.stop({EndReason::timeout_startup,
@@ -60,7 +60,7 @@ void StdioHandshake::begin() {
   if (state_ == State::down || plan_.spare) return;
   state_ = State::handshake;
   if (awaits_client()) return wire_.tell_free();
-  // That a process runs does not mean that it reads: its first answer ends its start.
+  // A running process does not prove that it reads: its first answer ends the start.
   const bool modern = plan_.era == mcp::Era::modern;
   PendingCall entry;
   entry.own = true;
@@ -109,11 +109,11 @@ void StdioHandshake::take_answer(const mcp::Message& answer) {
 
 void StdioHandshake::became_ready() {
   note_ready();
-  plan_.initialize_params = {};  // the next process gets them from the group
+  plan_.initialize_params = {};  // the group keeps them for the next process
   owner_.on_handshake_done();
 }
 
-// Once for each process.
+// Once per process.
 void StdioHandshake::note_ready() {
   state_ = State::ready;
   record_.was_ready = true;

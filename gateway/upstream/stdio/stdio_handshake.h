@@ -1,8 +1,8 @@
-// How one process of a stdio server comes up: from its start, or from the moment in which a spare is wanted,
-// until it takes calls. Lineward's own `initialize` with what it told, or the client's own that passes; a
-// modern one, which has no handshake, is asked for what every one must answer.
+// The start of one process of a stdio server, until it takes calls; for a spare, from its adoption. A legacy
+// process gets Lineward's own `initialize`, or the client's. A modern process has no handshake, and gets a
+// request that every server must answer.
 //
-// Belongs to a StdioInstance, whose plan and record it works on.
+// Belongs to a StdioInstance, and works on its plan and record.
 #pragma once
 
 #include <chrono>
@@ -14,28 +14,28 @@
 
 namespace lineward::upstream {
 
-// How an instance comes to life.
+// How an instance starts.
 struct InstancePlan {
   mcp::Era era = mcp::Era::modern;
-  // Legacy: parameters of an `initialize` that Lineward sends itself. Empty: the client's own `initialize` is
+  // Legacy: the parameters of an `initialize` that Lineward sends. Empty: the client's own `initialize` is
   // the first call (legacy), or there is no handshake (modern).
   std::string initialize_params = {};
-  // What the server asks as soon as it is initialised belongs to no call: it gets none before it has answered
-  // a ping.
+  // The process gets no call before it has answered a ping: requests that the server sends right after
+  // `initialize` belong to no call.
   bool settles = false;
-  // Calls that may ask follow each other here: between two of them the server answers a ping as well.
+  // Calls that allow server requests run one after another, with a ping between two of them.
   bool takes_turns = false;
-  // Nobody wants it yet: it is started, and adopted later.
+  // Started without a group, to be adopted later.
   bool spare = false;
 };
 
-// What a process has shown of itself so far.
+// Proof that a process has given so far.
 struct InstanceRecord {
   std::chrono::milliseconds started_at{0};
   std::chrono::milliseconds last_used{0};
   bool was_ready = false;
-  bool has_answered = false;  // anything: of a modern one being ready says nothing
-  bool has_served = false;    // a call that is a server's work (spawn_budget.h)
+  bool has_answered = false;  // anything; being ready says nothing about a modern one
+  bool has_served = false;    // a call that is real work (spawn_budget.h)
 };
 
 class HandshakeOwner {
@@ -59,26 +59,26 @@ class StdioHandshake {
   State state() const { return state_; }
   // The process is started now.
   void starts();
-  // A spare is wanted now.
+  // A spare is adopted now.
   void adopted();
   void process_started();
   void process_down();
 
-  // Somebody waits for the process to be ready.
+  // A group waits for the process to be ready.
   bool is_under_way() const;
   // May the client's own `initialize` be written now?
   bool awaits_client() const;
-  // The answer to that. True when it is one.
+  // Takes the answer to that. True if it is one.
   bool take_client_answer(mcp::Method method, const mcp::Message& answer);
-  // The answer to Lineward's own.
+  // The answer to Lineward's own handshake.
   void take_answer(const mcp::Message& answer);
-  // A modern one has said something: it is there.
+  // A modern process has answered: it runs.
   void became_ready();
 
   // The result of Lineward's own `initialize`, as JSON text; empty before.
   const std::string& initialize_result() const { return initialize_result_.text(); }
   const mcp::LegacyServer& legacy_server() const { return legacy_server_; }
-  // Of a legacy one, once it is ready.
+  // The revision of a legacy process, once it is ready.
   const std::string& revision() const { return revision_; }
 
  private:

@@ -7,14 +7,14 @@ namespace lineward::upstream {
 
 using std::chrono::milliseconds;
 
-// An open circuit has its own time; a half-open probe does not wait for the pauses between starts as well.
+// An open circuit has its own time; a half-open probe does not wait for start pauses too.
 milliseconds StdioHealth::start_pause(milliseconds not_before) {
   const milliseconds now = loop_.now();
   if (!breaker_.closed()) return std::max(budget_.ration(now), breaker_.wait(now));
   return std::max({not_before - now, budget_.wait(now), milliseconds(0)});
 }
 
-// A handshake shows that the server is there, not that it lives through its work.
+// A handshake shows that the server runs, not that it survives its work.
 void StdioHealth::answered(Heard what) {
   proven_ = true;
   budget_.answered();
@@ -22,14 +22,14 @@ void StdioHealth::answered(Heard what) {
   if (was_open) breaker_.tell(server_.name);
 }
 
-// A process that was up serves on while the circuit is open. What it is sent when the time is over shows as
-// much as a handshake does, and nobody has to be refused because a half-open probe is under way.
+// A process that was up keeps serving while the circuit is open. A call sent after the open time proves as
+// much as a handshake, so no call is refused because a half-open probe is pending.
 void StdioHealth::call_answered(milliseconds sent_at) {
   breaker_.was_over(sent_at) ? answered(Heard::handshake) : breaker_.succeeded();
 }
 
-// Meanwhile a process that was up may have closed the circuit, and deaths have opened it again: of that time
-// this probe knows nothing.
+// A process that was up may have closed the circuit meanwhile, and deaths may have opened it again: this
+// probe was sent before that.
 void StdioHealth::probe_answered(milliseconds sent_at) {
   if (!breaker_.closed() && !breaker_.was_over(sent_at)) return breaker_.succeeded();
   answered(Heard::work);
@@ -54,7 +54,7 @@ void StdioHealth::probe_died(const ProcessEnd& end) {
 void StdioHealth::failed(std::string why) {
   if (!breaker_.failed(loop_.now(), std::move(why))) return;
   breaker_.tell(server_.name);
-  // Not from here: a group may be on the stack.
+  // Deferred: a group may be on the stack.
   loop_.defer(lifetime_, [this] {
     if (!breaker_.closed()) owner_.on_circuit_open(refusal());
   });

@@ -1,6 +1,6 @@
-// Deaths of a stdio server's processes, proofs of their life and what follows from both: when the next one
-// may be started, and whether calls may wait for it. Keeps a server that dies at once from eating the
-// machine, and its callers from waiting for it (docs/limits.md).
+// The health of a stdio server: deaths of its processes and proofs of life. Decides when the next process may
+// be started, and whether calls may wait for it. Protects the machine and the callers from a server that dies
+// at once (docs/limits.md).
 //
 // Belongs to a StdioUpstream, which is its owner and outlives it.
 #pragma once
@@ -20,7 +20,7 @@ namespace lineward::upstream {
 
 class StdioHealthOwner {
  public:
-  // The circuit is open: who waits for a process waits for nothing. From the loop.
+  // The circuit is open: calls that wait for a process are refused. From the loop.
   virtual void on_circuit_open(const core::Failure& refusal) = 0;
 
  protected:
@@ -34,33 +34,33 @@ class StdioHealth {
   StdioHealth(const StdioHealth&) = delete;
   StdioHealth& operator=(const StdioHealth&) = delete;
 
-  // How long no process may be started by who wants none before this time; 0: now.
+  // Time until a process may be started, at or after `not_before`; 0: now.
   std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before);
   void start_begun() { budget_.started(loop_.now()); }
-  // A process said something for the first time.
+  // A process answered for the first time.
   void answered(Heard what);
-  // One ended that was not told to.
+  // A process ended that was not stopped.
   void died(const InstanceRecord& process, const ProcessEnd& end);
-  // One that was only started to be asked for its era said nothing.
+  // A probe process ended without an answer.
   void probe_died(const ProcessEnd& end);
 
-  // Whether a call may be made that needs a process to be started: true makes it the half-open probe, which
-  // shows whether the server is back.
+  // Whether a call may be made that needs a new process. True makes it the half-open probe, which shows
+  // whether the server is back.
   bool try_now() { return breaker_.try_now(loop_.now()); }
   core::Failure refusal() const { return breaker_.refusal(server_.name, loop_.now()); }
-  // What became of a call that is no half-open probe, and of one that is.
+  // Outcomes: of a normal call, and of the half-open probe.
   void call_answered(std::chrono::milliseconds sent_at);
   void probe_answered(std::chrono::milliseconds sent_at);
   void half_open_probe_withdrawn() { breaker_.withdrawn(); }
 
-  // The process that was heard of last had answered something.
+  // The last process that reported anything had answered.
   bool is_proven() const { return proven_; }
-  // The era was taken from the exit of a process, and none has answered since.
+  // The era was derived from the exit of a process, and none has answered since.
   bool doubts(const EraVerdict& verdict) const { return verdict.is_weak() && !proven_; }
   bool circuit_closed() const { return breaker_.closed(); }
   // How long the circuit stays open; 0: a half-open probe may be made.
   std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
-  // The last failure, in words for clients.
+  // The last failure, as a text for clients.
   const std::string& why() const { return breaker_.why(); }
 
  private:

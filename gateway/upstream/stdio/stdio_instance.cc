@@ -16,10 +16,9 @@ namespace {
 using mcp::Field;
 using mcp::Method;
 
-// A request is written only while the pipe is nearly empty: what is still ours can be taken back without a
-// word.
+// A request is written only while the pipe is nearly empty: an unwritten one can be withdrawn silently.
 constexpr size_t kPipeBacklog = 64 * 1024;
-// What a server that does not read makes us owe it: answers to its own requests and notifications of clients.
+// Maximum unread bytes in answers to its own requests and in clients' notifications.
 constexpr size_t kMaxOwed = 4 * 1024 * 1024;
 }  // namespace
 
@@ -43,11 +42,11 @@ void StdioInstance::start() {
 
 void StdioInstance::age() {
   if (server_.pool.max_lifetime.count() == 0) return;
-  // Those that were started together are not to end together.
+  // Processes that were started together should not expire together.
   thread_local std::minstd_rand random{std::random_device{}()};
   auto limit = server_.pool.max_lifetime * std::uniform_int_distribution<int>(90, 100)(random) / 100;
   lifetime_timer_.start(limit, [this] {
-    // What takes longer to start than it may live would be replaced for ever, and never serve.
+    // A server that takes longer to start than pool.maxLifetime would be replaced for ever, and never serve.
     if (handshake_.is_under_way()) return age();
     owner_->on_instance_expired(*this, "reached pool.maxLifetime");
   });
@@ -83,8 +82,8 @@ void StdioInstance::send(StdioCall& call) {
   call.instance_era = plan_.era;
   call.id = id;
   record_.last_used = loop_.now();
-  // A listen is moved from one process to the next: if it counted, those who listen would wear out each new
-  // process by their moving alone.
+  // A listen moves from one process to the next: if it counted, moving the listens alone would use up each
+  // new process.
   if (call.request.from && !call.is_listen()) ++sent_;
   if (call.request.method == mcp::Method::logging_set_level) {
     level_.is_set(call.request.message);
@@ -93,7 +92,7 @@ void StdioInstance::send(StdioCall& call) {
   }
   write(call.crosses_eras() ? mcp::modern_request_for_legacy(call.request.message, id)
                             : mcp::request_for_upstream(call.request.message, id));
-  // Until a process has answered its handshake it is being started, whoever's handshake it is.
+  // Until a process has answered its handshake, its own or a client's, it is starting.
   bool starts = state() == State::handshake;
   call.phase(starts ? core::CallPhase::starting : core::CallPhase::written);
   const uint64_t most = server_.pool.max_requests;
@@ -101,7 +100,8 @@ void StdioInstance::send(StdioCall& call) {
 }
 
 bool StdioInstance::write_small(std::string message) {
-  // The refusal of a question says less to a server that does not know yet that the call is over.
+  // The cancel goes first: otherwise the server gets the refusal of its request before it knows that the call
+  // is over.
   if (cancels_.is_owed()) cancels_.write_now();
   if (process_.backlog() + message.size() > kMaxOwed) return false;
   write(std::move(message));
@@ -128,7 +128,7 @@ void StdioInstance::stop(const ProcessEnd& why) {
   process_.stop(why);
 }
 
-// ---- what it says ----
+// ---- its messages ----
 
 void StdioInstance::on_answer(PendingCall&& entry, mcp::Message&& message) {
   const bool of_client = entry.call != nullptr && entry.call->request.method != Method::initialize;
@@ -136,12 +136,12 @@ void StdioInstance::on_answer(PendingCall&& entry, mcp::Message&& message) {
   calls_.note_over(entry);
   record_.has_served = record_.has_served || entry.asks;
   if (entry.own_initialize) return handshake_.take_answer(message);
-  if (entry.own_discover) return handshake_.became_ready();  // whatever it says: it is there
+  if (entry.own_discover) return handshake_.became_ready();  // any answer proves that it runs
   if (entry.call != nullptr) {
     pass_answer(*entry.call, std::move(message));
   } else if (entry.own_answer) {
     entry.own_answer(message);
-  } else if (entry.due.count() == 0) {  // else one of our own, whose answer nobody waits for
+  } else if (entry.due.count() == 0) {  // otherwise one of Lineward's own, with no callback
     cancels_.late_answer(entry, message);
     if (auto params = mcp::cancel_of_task(message); !params.empty() && plan_.era == mcp::Era::legacy)
       send_own("tasks/cancel", params);

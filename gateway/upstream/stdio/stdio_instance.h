@@ -1,8 +1,8 @@
-// One process of a stdio server that speaks one era for life: its handshake, and the calls that are sent to
-// it (behaviour.md 5). What it says is read by its InstanceInbox, its ids are those of its InstanceCalls.
+// A process of a stdio server. It has one era for life: its handshake, and the calls sent to it (behaviour.md
+// 5). InstanceInbox reads its messages, InstanceCalls assigns its ids.
 //
-// Owned by its InstanceGroup until it is down, then by InstanceGroups, which retires it when its process is
-// gone.
+// Owned by its InstanceGroup until it is down, then by InstanceGroups, which retires it when its process has
+// exited.
 #pragma once
 
 #include <memory>
@@ -22,16 +22,16 @@ class StdioInstance;
 class InstanceOwner : public InFlightOwner {
  public:
   virtual void on_instance_ready(StdioInstance& instance) = 0;
-  // A place became free, or the pipe took what was queued.
+  // A place became free, or the pipe has been drained.
   virtual void on_instance_free(StdioInstance& instance) = 0;
-  // A server's request, or a notification that names no call.
-  // `only`: the one call it can belong to, where there is exactly one.
+  // A server's request, or a notification that names no call. `only`: the only call it can belong to, if
+  // there is exactly one.
   virtual void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) = 0;
-  // The answer to the client's own `initialize`, about to be passed on.
+  // The answer to the client's own `initialize`, about to be forwarded.
   virtual void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) = 0;
-  // It answered something for the first time.
+  // It answered for the first time.
   virtual void on_instance_answered(StdioInstance& instance, Heard what) = 0;
-  // It is old, or has had all the calls it may have.
+  // It has reached its maximum age, or number of calls.
   virtual void on_instance_expired(StdioInstance& instance, std::string_view why) = 0;
   // Its calls have failed; `listens` have not, and may be sent to another process.
   virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
@@ -42,9 +42,9 @@ class InstanceOwner : public InFlightOwner {
   ~InstanceOwner() = default;
 };
 
-// Whether a process is to be replaced, and why.
+// Whether a process must be replaced, and why.
 struct InstanceExpiry {
-  std::string why;       // empty: it is not
+  std::string why;       // empty: no
   bool retires = false;  // it gets no more calls
   bool is_expired() const { return !why.empty(); }
 };
@@ -64,7 +64,7 @@ class StdioInstance final : public ProcessOwner,
   StdioInstance& operator=(const StdioInstance&) = delete;
 
   void start();
-  // A spare gets its purpose.
+  // A spare gets its group.
   void adopt(InstanceOwner& owner, std::string group, InstancePlan plan);
   void stop(const ProcessEnd& why) override;
 
@@ -74,23 +74,23 @@ class StdioInstance final : public ProcessOwner,
   const InstanceOwner& owner() const { return *owner_; }
   mcp::Era era() const override { return plan_.era; }
   pid_t pid() const { return process_.pid(); }
-  // Its process, where it runs, for people.
+  // Adds its process, if it runs, for operators.
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
   InstanceCalls& calls() { return calls_; }
   const InstanceRecord& record() const { return record_; }
   InstanceExpiry& expiry() { return expiry_; }
   // The result of Lineward's own `initialize`, as JSON text; empty before.
   const std::string& initialize_result() const { return handshake_.initialize_result(); }
-  // What it told of itself in `initialize`; legacy only.
+  // The server's own data from `initialize`; legacy only.
   const mcp::LegacyServer& legacy_server() const override { return handshake_.legacy_server(); }
 
   // May this call be written now?
   bool takes(const StdioCall& call) const;
-  // May another call that may ask follow now? Not while what the server says about the last one may be on its
-  // way.
+  // May another call that allows requests follow now? Not while messages about the last call may still
+  // arrive.
   bool settle_turn() { return !plan_.takes_turns || pings_.settle_turn(is_ready()); }
   void send(StdioCall& call);
-  // Takes the call out of the table and tells the server, once.
+  // Removes the call from the table and notifies the server, once.
   void cancel(StdioCall& call, std::string_view why);
   LowestLogLevel& level() { return level_; }
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr) override {
@@ -126,14 +126,14 @@ class StdioInstance final : public ProcessOwner,
   void on_handshake_done() override { owner_->on_instance_ready(*this); }
 
   void pass_answer(StdioCall& call, mcp::Message&& message);
-  // pool.maxLifetime, from now.
+  // Starts pool.maxLifetime.
   void age();
 
   net::Loop& loop_;
   const config::Server& server_;
   InstanceOwner* owner_;
   core::UpstreamStats& stats_;
-  const uint32_t number_;  // small, used again when it is free
+  const uint32_t number_;  // small, reused when free
   std::string group_;
   InstancePlan plan_;
   StdioProcess process_;
@@ -147,7 +147,7 @@ class StdioInstance final : public ProcessOwner,
   LowestLogLevel level_;
   InstanceExpiry expiry_;
   net::Timer lifetime_timer_;
-  uint64_t sent_ = 0;  // calls of clients, listens aside
+  uint64_t sent_ = 0;  // clients' calls, without listens
 };
 
 }  // namespace lineward::upstream

@@ -19,22 +19,22 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kMaxStderrLine = 4096;  // of what is told
-// More of it is read: a secret that begins at the end of what is told is known with what follows.
+constexpr size_t kMaxStderrLine = 4096;  // as logged
+// More is read: a secret that begins at the end of the logged part is recognised by what follows.
 constexpr size_t kMaxReadLine = kMaxStderrLine + log::Excerpt::kFurther;
 constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
-// What a line costs besides its text: it is written with a time, a name and a number.
+// Cost of a log line besides its text: time, name and number.
 constexpr uint64_t kStderrLine = 64;
-// Of one process in one turn of the loop; the rest comes in the next one.
+// Lines read from one process in one turn of the loop; the rest follows in the next one.
 constexpr size_t kLinesPerTurn = 256;
 // After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
 constexpr milliseconds kLastWords{100};
-// The same where its stdout has ended and only its stderr has not.
+// The same if only its stderr has not ended.
 constexpr milliseconds kLastStderr{20};
-// After its stdout has ended the exit status usually follows at once; it says more, and comes by another
-// process, which has to get its turn.
+// After its stdout has ended the exit status usually follows at once. It says more, but comes from another
+// process, which must be scheduled first.
 constexpr milliseconds kExitFollows{200};
-// A dead process has left no more than its pipes hold; somebody who holds its output may write for ever.
+// Limit for reading a dead process's pipes: another holder of its output may write for ever.
 constexpr milliseconds kLastLines{2000};
 
 }  // namespace
@@ -139,7 +139,7 @@ void StdioProcess::write_line(std::string message) {
   in_.stream->write(std::move(message));
 }
 
-// Nobody reads there any more: it usually exits next. One that stays is of no use.
+// The server has closed its stdin: it usually exits next. A process that stays is useless.
 void StdioProcess::stdin_end() {
   in_.close();
   if (down_ || exited_ || out_ended_) return;
@@ -152,9 +152,9 @@ void StdioProcess::stdout_data(std::string_view bytes) {
   std::string_view rest = bytes;
   bool fits = lines_.feed_some(rest, kLinesPerTurn, [&](json::Text&& line) {
     if (watch.gone() || down_) return;
-    if (line.bytes.starts_with(kByteOrderMark)) {  // before any line: it means nothing
+    if (line.bytes.starts_with(kByteOrderMark)) {  // at the start of a line it has no meaning
       line.bytes.erase(0, kByteOrderMark.size());
-      line.outline = nullptr;  // it was made of what stood there
+      line.outline = nullptr;  // it refers to the unshifted text
     }
     owner_.on_process_line(std::move(line));
   });
@@ -250,7 +250,7 @@ void StdioProcess::stderr_end() {
   if (exited_ && out_ended_) last_stderr_read();
 }
 
-// It has exited, and its stdout has ended: what it wrote to stderr at the end is worth a moment.
+// It has exited, and its stdout has ended: wait briefly for its last stderr lines.
 void StdioProcess::last_stderr_read() {
   if (down_) return check_gone();
   if (err_ended_) {
@@ -280,7 +280,7 @@ void StdioProcess::exited(net::ExitStatus status) {
   timer_.stop();
   if (down_) return check_gone();
   if (out_ended_) return last_stderr_read();
-  // Twice, so that the loop has read what was there even when it was held up for longer than this.
+  // Two timers, so that the loop has read the pipe even after a delay longer than kLastWords.
   timer_.start(kLastWords, [this] { read_last_lines(loop_.now() + kLastLines); });
 }
 
@@ -313,7 +313,7 @@ void StdioProcess::stop(const ProcessEnd& why) {
 void StdioProcess::begin_stop() {
   if (!child_) return;
   if (in_.stream) {
-    // What is queued (a cancel, for instance) still goes out before the end.
+    // Queued messages (a cancel, for instance) are still written before the end.
     net::ByteStream::close_after_writes(std::move(in_.stream), server_.stop.stdin_grace);
   }
   timer_.start(server_.stop.stdin_grace, [this] {

@@ -1,6 +1,6 @@
-// One process of a stdio server: its pipes, its lines, its end. Knows no protocol.
+// A process of a stdio server: its pipes, its lines, its end. Knows no protocol.
 //
-// Owned by an instance or a probe, which is its ProcessOwner; free it only after on_process_gone() or at the
+// Owned by an instance or a probe, which is its ProcessOwner. Free it only after on_process_gone() or at the
 // end of a loop turn. Destroying it earlier kills the whole process tree.
 #pragma once
 
@@ -24,9 +24,9 @@ class ProcessOwner {
  public:
   virtual void on_process_started() = 0;
   virtual void on_process_line(json::Text line) = 0;
-  // Nothing can be asked of it any more; comes once. The process may still be ending.
+  // No further requests are possible; called once. The process may still be exiting.
   virtual void on_process_down(const ProcessEnd& end) = 0;
-  // The process has ended (or never began); comes once, after down.
+  // The process has exited (or never began); called once, after down.
   virtual void on_process_gone() = 0;
   virtual void on_process_writable() {}
 
@@ -41,22 +41,22 @@ class StdioProcess {
   StdioProcess(const StdioProcess&) = delete;
   StdioProcess& operator=(const StdioProcess&) = delete;
 
-  // Never calls back from inside.
+  // Never calls back before it returns.
   void start();
   void write_line(std::string message);
   size_t backlog() const { return in_.stream ? in_.stream->backlog() : 0; }
-  // Of all that was written to it, what it has read.
+  // The bytes written to it that it has read.
   uint64_t taken() const { return written_ - backlog(); }
-  // Close stdin, wait, SIGTERM to the tree, wait, SIGKILL. `text` says why, for on_process_down.
+  // Closes stdin, waits, sends SIGTERM to the tree, waits, sends SIGKILL. `why` is passed to on_process_down.
   void stop(const ProcessEnd& why);
-  // The same without waiting for anything.
+  // The same without waiting.
   void kill(const ProcessEnd& why);
-  // So many lines of it were of no use to any client; one that floods is ended.
+  // Counts lines that were useless to all clients; a process that floods is ended.
   void count_useless(uint64_t lines);
   bool down() const { return down_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
   const std::string& last_stderr() const { return last_words_.text(); }
-  // How it ended; of use once it is gone.
+  // How it ended; valid once it is gone.
   core::ExitCause exit_cause() const { return exit_cause_; }
 
  private:

@@ -13,16 +13,16 @@ namespace {
 using std::chrono::milliseconds;
 using State = core::UpstreamStatus::State;
 
-// While somebody waits for room: a session may have lost its client meanwhile.
+// While a group waits for room: a session may have lost its client meanwhile.
 constexpr milliseconds kLookForRoom{250};
-// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+// A server that crashed on an `initialize` may have had another reason: it is tried again after this time.
 constexpr milliseconds kDoubt{10ll * 60 * 1000};
 
 core::Failure stopping_now() {
   return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
 }
 
-// `stopped` hears once that no process is left.
+// `stopped` is called once no process is left.
 void end_if_gone(const InstanceGroups& groups, const StdioEraProber& prober, std::function<void()>& stopped) {
   if (stopped && groups.leaving() == 0 && !prober.is_busy()) std::exchange(stopped, nullptr)();
 }
@@ -49,8 +49,8 @@ StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const confi
             auto& self = *static_cast<StdioUpstream*>(it);
             self.room_.count_anew();
             bool without_room = false;
-            // A call that fails may start others and so add groups: they are not in this line. A group that
-            // is closed meanwhile lives until the end of the turn, and has nothing left to pump.
+            // A failed call may start others and so add groups: they are not in this round. A group closed
+            // meanwhile lives until the end of the turn, and has nothing left to pump.
             auto places = [&self]() -> size_t {
               const size_t most = self.server_.limits.max_in_flight;
               return most > self.in_flight_ ? most - self.in_flight_ : 0;
@@ -75,21 +75,22 @@ StdioUpstream::~StdioUpstream() {
 // ---- the era ----
 
 void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
-  schedule_pump();  // for what is to be started ahead
+  schedule_pump();  // starts the spares
   era_.warm_up(std::move(ready));
 }
 
-// Where nobody calls, the era probe is the half-open probe of an open circuit.
+// If no call waits, the era probe is the half-open probe of an open circuit.
 void StdioUpstream::wake() {
   const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
   if (!era_.is_known() || back || health_.doubts(era_.verdict())) era_.ask();
 }
 
-// A process that never got ready contradicts a verdict that rests on an exit alone, and one that does not
-// know what every legacy server knows contradicts any that says legacy, such as that of a probe which a
-// modern server answered with an error of the moment: the next call asks anew. A legacy client that was
-// refused is served in the other era (ModernBridge). A modern one's call was not sent, and waits; but once
-// only, for a server may refuse both.
+// Two failures contradict the era verdict, so that the next call probes again. A process that never got ready
+// contradicts a verdict based on an exit alone. A process that does not know `initialize` contradicts any
+// legacy verdict, such as one from a modern server's temporary error.
+//
+// A refused legacy client is served in the other era (ModernBridge). A modern client's call was not sent, and
+// waits; but only once, for a server may refuse both.
 void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) {
   const bool no_legacy_one = end.knows_no_initialize && !era_.is_modern() &&
                              !era_.verdict().knows_no_discover &&
@@ -99,7 +100,7 @@ void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& 
   // Another group's process may have contradicted it before.
   const bool certain = era_.is_known() && !era_.is_modern();
   if (stopping_ || certain) return;
-  std::deque<StdioCall*> others;  // are for a server of the old era alone
+  std::deque<StdioCall*> others;  // those for a legacy server only
   core::Failure of_other_era;
   std::erase_if(refused, [&](StdioCall* call) {
     if (call->request.of_session() || std::exchange(call->era_doubted, true)) return false;
@@ -122,11 +123,10 @@ void StdioUpstream::on_prober_free() {
   era_.prober_free();
 }
 
-// The answer of a process proves that the server is there; a silent exit, which may mean the old era, does
-// not.
+// An answer proves that the server runs; a silent exit, which may mean legacy, does not.
 void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
   if (stopping_) return;
-  // Of an exit the process that follows will tell: somebody waits for one.
+  // After an exit the next process decides: a call waits for one.
   if (verdict.is_weak()) return;
   verdict.known ? health_.answered(Heard::handshake) : health_.probe_died(verdict.failure);
 }
@@ -143,8 +143,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping_now()};
   if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
-  // A process that is up is no reason to refuse: only starts are held back.
-  const bool is_led = request.of_session() || era_.is_known();  // to a group
+  // A running process is used even if the circuit is open: only starts are held back.
+  const bool is_led = request.of_session() || era_.is_known();  // assigned to a group
   const bool needs_start = !health_.circuit_closed() &&
                            !(is_led && has_process_for(request, era_for(request), grouping_, groups_));
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
@@ -172,7 +172,7 @@ mcp::Era StdioUpstream::era_for(const core::CallRequest& request) {
   return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
 }
 
-// As where the client's own `initialize` was refused (ModernBridge).
+// As for a client's own `initialize` that was refused (ModernBridge).
 bool StdioUpstream::serves_as_modern(InstanceGroup& group, const ProcessEnd& end) {
   if (stopping_ || !era_.is_modern()) return false;
   modern_only_until_ = end.knows_no_initialize ? milliseconds::max() : loop_.now() + kDoubt;
@@ -229,8 +229,8 @@ void StdioUpstream::instance_lost() {
 
 // ---- scopes, ends ----
 
-// A session that is kept in front has no group before its first request says what its client declares; nor
-// has one of a modern server, which keeps nothing for it.
+// A bridged session gets its group with its first request, which carries the client's capabilities. A modern
+// server's session has no group, since the server keeps no state for it.
 void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
   if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
   if (scope.session.empty()) return;
@@ -245,7 +245,7 @@ void StdioUpstream::close_scope(const core::Scope& scope) {
 
 void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (server_.isolation == config::Isolation::call) return;
-  // Of modern clients' notifications a legacy server would understand none.
+  // A legacy server does not know any notification of modern clients.
   const bool modern = client_era == mcp::Era::modern;
   if (modern && !era_.is_modern()) return;
   InstanceGroup* group = modern                          ? groups_.find(grouping_.key_of_modern(scope))
@@ -266,7 +266,7 @@ void StdioUpstream::stop(std::function<void()> done) {
   loop_.defer(lifetime_, [this] { end_if_gone(groups_, prober_, stopped_); });
 }
 
-// ---- for people and probes ----
+// ---- status ----
 
 core::UpstreamStatus StdioUpstream::status() const {
   core::UpstreamStatus status;
@@ -295,7 +295,7 @@ core::UpstreamStatus StdioUpstream::status() const {
     status.state = State::backoff;
     status.limit = pause;
   } else if (era_.is_known() && !health_.doubts(era_.verdict())) {
-    status.state = State::ready;  // a process is started when somebody calls
+    status.state = State::ready;  // a call starts a process
   } else if (prober_.has_ended()) {
     status.limit = prober_.pause();
     status.state = status.limit.count() > 0 ? State::backoff : State::failed;

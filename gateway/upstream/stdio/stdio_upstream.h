@@ -1,8 +1,9 @@
 // A stdio server as an upstream: its era, and its callers in groups that may share processes.
 //
-// Groups follow behaviour.md 5 (isolation): a legacy session has a process of its own, initialised with that
-// client's own parameters; modern clients share one on a modern server; on a legacy server they are grouped
-// by principal and by the capabilities they declare. `principal`, `shared` and `call` cut coarser or finer.
+// Groups follow behaviour.md 5 (isolation). A legacy session has a process of its own, initialised with that
+// client's own parameters. Modern clients share one on a modern server. On a legacy server they are grouped
+// by principal and by declared capabilities. The options `principal`, `shared` and `call` make coarser or
+// finer groups.
 #pragma once
 
 #include <functional>
@@ -30,9 +31,9 @@ class StdioUpstream final : public core::Upstream,
   StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server);
   ~StdioUpstream() override;
 
-  // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
+  // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
   void warm_up(std::function<void(const EraVerdict&)> ready);
-  // Called when an instance is gone that was not told to go.
+  // `lost` is called when an instance has exited that was not stopped.
   void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
   const std::string& name() const override { return server_.name; }
@@ -55,7 +56,7 @@ class StdioUpstream final : public core::Upstream,
   void retire() override { spares_.retire(); }
   void stop(std::function<void()> done) override;
 
-  // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
+  // For StdioCall: the number of calls (without listens), and removing an unwritten call from its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
 
@@ -91,10 +92,10 @@ class StdioUpstream final : public core::Upstream,
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
-  // The era in which this request is served. A server that speaks both serves legacy sessions itself, also
-  // one that is kept in front: each is tried so until one was refused.
+  // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
+  // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::CallRequest& request);
-  // Into its group's queue; or why it goes nowhere.
+  // Adds it to its group's queue, or returns why it is refused.
   std::optional<core::Failure> enqueue(StdioCall& call);
 
   net::Loop& loop_;
@@ -103,10 +104,10 @@ class StdioUpstream final : public core::Upstream,
   StdioEraProber prober_;
   ServerEra era_{loop_, server_, prober_, *this};
   CallerGrouping grouping_{server_};
-  // Of sessions that are kept in front of several servers, by core::Scope::bridged_session.
+  // Sessions in front of several servers, by core::Scope::bridged_session.
   struct Bridged {
     core::ScopeOwner* owner;
-    bool is_modern = false;  // its server refused it in the old era
+    bool is_modern = false;  // its server refused `initialize`
   };
   std::unordered_map<std::string, Bridged> bridged_;
   std::chrono::milliseconds modern_only_until_{0};
