@@ -22,11 +22,11 @@ class Account {
   static AccountPtr of(const std::string& caller);
   // An account within the caller's, for a session: its bytes count for the caller too.
   static AccountPtr within(AccountPtr above) { return std::make_shared<Account>(std::string(), above); }
-  // Maximum bytes held for one caller; 0: no limit. One of its sessions may hold half of that.
+  // Maximum bytes held for one caller; 0: no limit. A session of the caller may hold half of that.
   static void limit_callers(uint64_t most) { most_of_caller().store(most, std::memory_order_relaxed); }
   static uint64_t limit_of_callers() { return most_of_caller().load(std::memory_order_relaxed); }
-  // The number of shared places (sessions, processes, calls) that one caller may have. The remainder is
-  // rounded down and added to it: one caller may use up a small number of places.
+  // The number of shared places (sessions, processes, calls) that one caller may have. The rest is
+  // rounded down, so that one caller may use all of a small number of places.
   static void limit_shares(uint32_t percent) {
     percent_of_caller().store(percent, std::memory_order_relaxed);
   }

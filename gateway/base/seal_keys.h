@@ -22,8 +22,8 @@ class SealKeys {
   static constexpr size_t kShortest = 32;  // characters of a key: 24 random bytes in base64
   static constexpr size_t kOverhead = 12 + 16;
 
-  // One key per line, without surrounding white space; empty lines and lines beginning with # are skipped. An
-  // error names the line, never its text.
+  // Each line is a key, without surrounding white space; empty lines and lines beginning with # are skipped.
+  // An error names the line, never its text.
   static Result<std::shared_ptr<const SealKeys>> parse(std::string_view text);
   ~SealKeys();
   SealKeys(const SealKeys&) = delete;
