@@ -1,5 +1,5 @@
-// The entries of mcpServers, ours or pasted from a client's file: the words of clients, limits by method and
-// by tool, and which tools clients may see.
+// Reads the entries of mcpServers, in Lineward's syntax or copied from a client's file: clients' words,
+// limits by method and by tool, and tool rules.
 //
 // Owned by the TreeReader.
 #pragma once
@@ -18,16 +18,16 @@ class PluginReader;
 
 class ServerReader {
  public:
-  // `plugins` may be null: there are none. `defaults`: what a server begins as.
+  // `plugins` may be null: there are none. `defaults`: initial values of a server.
   ServerReader(ValueReader& values, OptionReader& options, Config& config, const Server& defaults,
                PluginReader* plugins)
       : values_(values), options_(options), config_(config), defaults_(defaults), plugins_(plugins) {}
 
-  // A client's own file: names that are none here are made into some, and an entry that is wrong is left out
-  // and takes no other along. `root`: all of it.
+  // For a client's own file: invalid names are mapped to valid ones, and an invalid entry is skipped without
+  // affecting others. `root`: the whole file.
   void be_lenient(const Node& root);
   void read(const Member& member);
-  // All that a client's own file has was left out.
+  // Reports an error if all servers of a client's own file were skipped.
   void finish(const Node& root);
   const std::vector<LeftOut>& left_out() const { return left_out_; }
 
@@ -65,7 +65,7 @@ class ServerReader {
   const Server& defaults_;
   PluginReader* plugins_;
   bool lenient_ = false;
-  std::map<std::string, std::string> names_;  // of a client's own file: as written → here
+  std::map<std::string, std::string> names_;  // of a client's own file: name in the file → name here
   std::vector<LeftOut> left_out_;
 };
 
