@@ -11,7 +11,7 @@ namespace lineward::config {
 enum class Load : uint8_t {
   normal,
   no_streams,   // from 85 %
-  no_requests,  // from 95 %, except small requests; the slowest reader is disconnected
+  no_requests,  // from 95 %, except small requests; the client that reads least of its answers is cut
   no_bodies,    // from 98 %: bodies are aborted, except small ones
   full
 };

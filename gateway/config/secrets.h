@@ -17,8 +17,7 @@ namespace lineward::config {
 // line. Never the name of a server.
 std::vector<std::string> secrets_of(const Config& config);
 
-// The same for one server, including harmless values: its environment and headers are hidden from people who
-// did not configure them.
+// The same for one server, including harmless values: only operators may see its environment and headers.
 std::vector<std::string> given_to(const Server& server);
 
 // Shorter values of given_to() occur in text by chance; hiding them would make lines unreadable.

@@ -1,7 +1,6 @@
 // ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${file:$CREDENTIALS_DIRECTORY/name},
-// ${input:id} and editor variables in string values. Single pass: values of variables are never expanded
-// again.
-// $${ is an escaped ${.
+// ${input:id} and editor variables in string values. Single pass:
+// values of variables are never expanded again. $${ is an escaped ${.
 #pragma once
 
 #include <functional>
