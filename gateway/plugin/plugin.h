@@ -110,7 +110,7 @@ class ExchangeView {
   ~ExchangeView() = default;
 };
 
-// One plugin's part in one exchange; made by Plugin::attach(), destroyed with the exchange. A waiting hook
+// A plugin's part in one exchange; made by Plugin::attach(), destroyed with the exchange. A waiting hook
 // abandons its wait when it is destroyed.
 class Hook {
  public:
