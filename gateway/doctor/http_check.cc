@@ -132,7 +132,7 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
     return findings.fault(step.check, step.fault, step.fix);
   }
   const bool is_modern = has_result(modern) && modern.answer.find("supportedVersions") != std::string::npos;
-  // A refused request may need a token; a second request with a time limit does no harm.
+  // The second request, `initialize`, does no harm: it has a time limit.
   Asked legacy;
   if (!is_modern || server.protocol_era == config::Era::legacy)
     legacy = ask(mcp::initialize_request(2, mcp::bare_initialize_params()), {}, {});

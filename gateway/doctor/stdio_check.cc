@@ -63,7 +63,7 @@ std::string label_of(const json& info, const Masked& masked) {
   return out;
 }
 
-// One process and its results. Reports the findings that do not depend on the request.
+// A process and its results. Reports the findings that do not depend on the request.
 class Session {
  public:
   enum class End : uint8_t { answered, refused, exited, late, not_started };
@@ -347,7 +347,7 @@ class StdioCheck {
                 {"io.modelcontextprotocol/clientCapabilities", json::object()}};
   }
 
-  // Nothing can be cancelled: the tool's name is wrong, unless another server has it.
+  // No call can be cancelled: the tool's name is wrong, unless another server has it.
   void tell_no_tool() {
     const std::string tool = printable(trial_.tool, 60);
     const std::string_view likely = config::nearest(trial_.tool, {tools_.begin(), tools_.end()});

@@ -1,4 +1,4 @@
-// One process of a server, started for checks. Blocking, with a limit for every wait. It has its own spawner,
+// A process of a server, started for checks. Blocking, with a limit for every wait. It has its own spawner,
 // so that no child process outlives this object or this process.
 #pragma once
 
