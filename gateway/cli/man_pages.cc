@@ -10,7 +10,7 @@
 namespace lineward::cli {
 namespace {
 
-// As it is, whatever roff makes of dashes, backslashes and lines that begin with a dot.
+// Escapes dashes, backslashes and leading dots for roff.
 std::string roff(std::string_view text) {
   std::string out;
   bool begins = true;
