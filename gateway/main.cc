@@ -71,9 +71,9 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// By default the C library maps each large block anew, and the kernel clears every page at its first use: two
-// thirds of the cost of a message of 8 MiB. With these settings freed blocks are reused; MemoryReturn returns
-// them when the large messages are over.
+// By default the C library maps each large block anew, and the kernel clears every page at its first use.
+// That is two thirds of the cost of a message of 8 MiB. With these settings freed blocks are reused;
+// MemoryReturn returns them when the large messages are over.
 void keep_large_blocks() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the maximum
