@@ -1,8 +1,8 @@
 // Paged lists of the admin API (docs/admin-api.md). Each function reads all workers, in turn or while they
 // are paused, and builds only its page. nullopt if a worker does not answer.
 //
-// Texts of clients and servers are sanitized; secrets of the configuration never appear (log/known_secrets.h
-// does the rest).
+// Texts of clients and servers are sanitized; secrets of the configuration never appear (admin/hide_secrets.h
+// removes them).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

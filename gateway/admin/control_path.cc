@@ -22,7 +22,7 @@ bool is_by_root(const struct stat& status) {
   return status.st_uid == 0 && (status.st_mode & 022) == 0;
 }
 
-// The owner of the parent directory could replace ours, unless it is sticky.
+// The owner of the parent directory could replace this one, unless the parent is sticky.
 bool is_above_others(const std::string& path) {
   struct stat above {};
   if (lstat(path.substr(0, path.rfind('/')).c_str(), &above) != 0) return false;

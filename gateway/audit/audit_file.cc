@@ -75,7 +75,7 @@ struct FullName {
 };
 
 // PATH.FIRST or PATH.FIRST-N. Other programs use digits and dashes too: only names with twelve digits that
-// are not dates are ours; see full_files().
+// are not dates belong to this log; see full_files().
 std::optional<FullName> full_name(std::string_view name, std::string_view base) {
   if (name.size() < base.size() + 1 + kDigitsOfName || name.substr(0, base.size()) != base ||
       name[base.size()] != '.')
@@ -294,8 +294,8 @@ bool AuditFile::find_before(Found& found, std::string& why) {
   std::string unused;  // errors of files that are not audit logs are ignored
   if (auto other = other_file(path_)) find_behind(*other, found, last, unused);
   if (fault.empty()) return true;
-  // The origin of an unreadable file's name is unknown. The file counts as ours if it may follow the records
-  // found.
+  // The origin of an unreadable file's name is unknown. The file counts as this log's if it may follow the
+  // records found.
   if (!found.last_type.empty() && faulty > found.chain.seq() + 1) return true;
   why = std::move(fault);
   return false;

@@ -1,9 +1,9 @@
 // The file of the audit log. Lines are appended whole, with retries; a full file is renamed, and the next one
 // continues its chain. Used by one thread, which may block on the disk.
 //
-// A full file is named NAME.FIRST, with the number of its first record in twelve digits, so that names sort
-// like records; NAME.FIRST-N if that name exists. Lines that cannot be written are kept and retried; nothing
-// is written twice.
+// A full file is named NAME.FIRST, or NAME.FIRST-N if that name exists. FIRST is the number of its first
+// record in twelve digits, so that names sort like records. Lines that cannot be written are kept and
+// retried; nothing is written twice.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +92,7 @@ class AuditFile {
 };
 
 // The full files of this audit log, oldest first. `last`: no record has a higher number, so a file name with
-// a higher number (a date) is not ours.
+// a higher number (a date) is another program's.
 std::vector<std::string> full_files(const std::string& path, uint64_t last = UINT64_MAX);
 
 }  // namespace lineward::audit

@@ -1,7 +1,7 @@
-// Walks nested JSON in one pass: each visitor consumes its value, by skip() or by a walk, so that every byte
-// is scanned once at any depth. In contrast, json_at.h and json_member.h scan a value again for each level
-// entered. That is fine for one level, but attackable with 128 nested levels. The cursor's depth limit bounds
-// the recursion of visitors.
+// Walks nested JSON in one pass. Each visitor consumes its value, by skip() or by a walk, so every byte is
+// scanned once. In contrast, json_at.h and json_member.h scan a value again for each level entered. That is
+// fine for one level, but attackable with 128 nested levels. The cursor's depth limit bounds the recursion of
+// visitors.
 #pragma once
 
 #include <string>

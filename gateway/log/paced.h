@@ -1,5 +1,5 @@
-// Limits log lines that a peer can cause at will: the first few are written at once, then one per second,
-// with the number of lines dropped before it.
+// Limits log lines that a peer can cause at will. The first few are written at once, then one per second,
+// with the number of dropped lines.
 //
 // Has no clock of its own; one thread.
 #pragma once

@@ -1,8 +1,8 @@
 // Passes log events to live viewers (admin/event_feed.h, plugins/telemetry) besides stderr: the same events,
 // from all threads, as their fields.
 //
-// Events of every call (write_often) reach a tap only while it wants everything, or if they are warnings:
-// without a viewer a call only checks a flag.
+// Events of every call (write_often) reach a tap only while it wants everything, or if they are warnings.
+// Without a viewer a call only checks a flag.
 #pragma once
 
 #include <initializer_list>

@@ -28,11 +28,9 @@ constexpr size_t size_of = static_cast<size_t>(Enum::count_);
 
 enum class CancelInitiator : uint8_t { client, operator_, timeout, drain, count_ };
 // The outcome of a cancel (docs/metrics.md).
-// - stopped: it had not been sent, its stream was closed, its process ended, or the server answered that
-// it stopped.
-// - raced: the server had finished anyway.
-// - ignored: the server sent nothing about it within cancelGrace. The specification asks servers to be
-// silent, so an ignored call may have stopped.
+// `stopped`: it had not been sent, its stream was closed, its process ended, or the server answered that it
+// stopped. `raced`: the server had finished anyway. `ignored`: the server sent nothing about it within
+// cancelGrace. The specification asks servers to be silent, so an ignored call may have stopped.
 enum class CancelOutcome : uint8_t { stopped, raced, ignored, count_ };
 // How the server was notified.
 enum class CancelTold : uint8_t {

@@ -1,6 +1,6 @@
 // Runs one name look-up at a time, on its own thread, not in libuv's pool. A running look-up cannot be
-// cancelled, may outlive the gateway's loop, and four slow ones would block that pool. The thread shares only
-// its mailbox with the rest.
+// cancelled, may outlive this object, and four slow ones would block that pool. The thread shares only its
+// mailbox with the rest.
 //
 // Owned by a Resolver; may be destroyed at any moment, and does not call back afterwards.
 #pragma once

@@ -3,8 +3,8 @@
 // a piece per turn and written at once.
 //
 // The descriptors stay open; the destructor restores blocking mode, which other processes may share.
-// Callbacks as in net/byte_stream.h, none from inside write(). on_end(0) is the end of the input; writes are
-// still sent. on_end with an error means that the input or the output is broken, and is the last callback.
+// Callbacks as in net/byte_stream.h, none from inside write(). The end of the input is on_end(0); writes are
+// still sent. An on_end with an error means that the input or the output is broken, and is the last callback.
 // After the end of the input, a lost reader of the output is reported too, without a failing write.
 #pragma once
 

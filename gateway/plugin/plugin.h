@@ -143,7 +143,7 @@ class CounterSink {
 enum class Direction : uint8_t { to_server, to_client };
 inline constexpr std::string_view kAnswer = "response";  // RequestFacts::method_name of an answer
 
-// The result of authentication. Only one authenticator decides: the first that accepts this kind of
+// The result of authentication. Only one authenticator decides: the first that recognises this kind of
 // credential.
 struct Judgement {
   enum class Kind : uint8_t { not_mine, decided, later } kind = Kind::not_mine;

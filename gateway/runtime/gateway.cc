@@ -369,7 +369,8 @@ int Gateway::run() {
 void Gateway::on_signal(int signal) {
   audit::record(audit::Kind::action, {{"action", "stop"}, {"who", "signal"}, {"signal", signal}});
   if (std::exchange(signalled_, true)) {
-    // A second signal ends the process at once. The spawner ends every child process when our socket closes.
+    // A second signal ends the process at once. The spawner ends every child process when the gateway's
+    // socket closes.
     log::write(log::Level::warn, "stop", {{"why", "second signal"}});
     return finish(128 + signal);
   }

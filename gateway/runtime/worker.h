@@ -1,6 +1,6 @@
-// A thread with its loop and the objects living on it, in order of destruction: its servers, their calls, and
-// the clients that call them. The first worker runs on the process's own thread and is the only one with
-// `workers: 1`.
+// A thread with its loop and the objects living on it: its servers, their calls, and the clients that call
+// them. They are destroyed in reverse order. The first worker runs on the process's own thread and is the
+// only one with `workers: 1`.
 //
 // Made, used and destroyed on its thread. Other workers reach it only through the WorkerPool.
 #pragma once

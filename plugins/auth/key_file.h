@@ -1,8 +1,8 @@
 // Files of hashed API keys: one key per line, `name sha256:HEX [scope …]`, `#` begins a comment.
 //
-// Plain SHA-256 suits generated keys: with 128 random bits or more they cannot be guessed, so a slow or
-// salted hash would only add work to every request. It does not suit passwords, so `lineward hash-key`
-// refuses short keys.
+// Plain SHA-256 suits generated keys: with 128 random bits or more they cannot be guessed. A slow or salted
+// hash would only add work to every request. It does not suit passwords, so `lineward hash-key` refuses short
+// keys.
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kMaxName = 64;  // a longer name is not close to any of ours
+constexpr size_t kMaxName = 64;  // a longer name is not close to any known name
 
 #define SERVER "mcpServers.*."
 constexpr Synonym kSynonyms[] = {
