@@ -275,9 +275,8 @@ class Reader {
       return true;
     }
     remark(server.name,
-           "its timeout has no unit and is left out: it is milliseconds in Claude Code and Gemini CLI, "
-           "seconds in "
-           "Cline and Roo Code; name the client with --from, or write timeouts.maxDuration");
+           "its timeout has no unit and is left out: Claude Code and Gemini CLI mean milliseconds, Cline and "
+           "Roo Code seconds; name the client with --from, or write timeouts.maxDuration");
     return true;
   }
 

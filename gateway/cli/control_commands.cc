@@ -230,7 +230,7 @@ void add_control(CLI::App& app, ControlFlags& flags) {
   cancel->add_option("--reason", flags.reason, "Why, for the client, the server and the log")
       ->type_name("TEXT");
   cancel->add_flag("--yes", flags.yes, "Cancel all that --upstream, --older and --method select");
-  command("status", "One screen about the running gateway.", kStatusFooter);
+  command("status", "Shows the state of the running gateway on one screen.", kStatusFooter);
   CLI::App* again = command("reload", "Reads the configuration file again.", kReloadFooter);
   again->add_flag("--dry-run", flags.dry_run, "Only print what would happen");
 }

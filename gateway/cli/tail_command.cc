@@ -25,11 +25,11 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kTailFooter =
-    "One line for each call that begins, waits, reports progress and ends, and for what servers do. Times "
+    "Prints a line when a call begins, waits, reports progress or ends, and for events of servers. Times "
     "are UTC, as\n"
     "in the log. --types chooses among calls, servers (sessions, reloads and operators too) and log (every "
     "line).\n"
-    "A gateway that restarts is found again, and what was missed is said. Ctrl-C ends it.\n"
+    "It finds a restarted gateway again, and reports missed events. Ctrl-C ends it.\n"
     "\n"
     "Examples\n"
     "  lineward tail\n"

@@ -26,9 +26,9 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kTopFooter =
-    "Keys: j k and arrows choose a call, Enter shows all of it, c cancels it (asks first), / filters, s "
-    "sorts, l shows\n"
-    "the log, ? all keys, q ends. If stdout is not a terminal, it prints one screen and ends.\n"
+    "Keys: j k and arrows choose a call, Enter shows its details, c cancels it (asks first).\n"
+    "Other keys: / filters, s sorts, l shows the log, ? shows all keys, q ends. If stdout is not a terminal, "
+    "it prints one screen and ends.\n"
     "\n"
     "Examples\n"
     "  lineward top\n"
