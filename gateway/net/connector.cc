@@ -9,7 +9,7 @@
 namespace lineward::net {
 namespace {
 
-// An unresponsive address must leave time for the others, but get enough for a slow handshake.
+// An unresponsive address must leave time for the others, but still get a fair share.
 constexpr milliseconds kShortestAttempt{250};
 
 }  // namespace
