@@ -54,15 +54,15 @@ void configure_log(const lineward::config::Log& log, Coloured coloured) {
   lineward::log::configure(format, level, coloured == Coloured::yes && format == lineward::log::Format::text);
 }
 
-// What is opened first must not become stdin, stdout or stderr where those are closed.
+// If stdin, stdout or stderr is closed, the first opened file would get its number.
 void fill_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
   }
 }
 
-// Most systems allow more open files than they give at first; connections and processes need them. Servers
-// keep what there was before: the spawner has been forked by then.
+// Most systems start with a low soft limit; connections and processes need more. Servers keep the original
+// limit: the spawner is forked before.
 void raise_descriptor_limit() {
   constexpr rlim_t kPlenty = 65536;
   rlimit limit{};
@@ -71,19 +71,19 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The C library asks the kernel for each large block anew, and every page of it is then cleared at its first
-// use: two thirds of what a message of 8 MiB costs. What was freed is kept for the next one instead;
-// MemoryReturn gives it back when the large messages are over.
+// By default the C library maps each large block anew, and the kernel clears every page at its first use.
+// That is two thirds of the cost of a message of 8 MiB. With these settings freed blocks are reused;
+// MemoryReturn returns them when the large messages are over.
 void keep_large_blocks() {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that it takes
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the maximum
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
 #endif
 }
 
-// In the process that was forked for it; stdin and stdout are the socket of its one client.
+// Runs in its own forked process; stdin and stdout are its only client's socket.
 [[noreturn]] void serve_one_client(lineward::config::Config config) {
-  setsid();  // Ctrl-C is for the client, which then says what is to be done
+  setsid();  // Ctrl-C goes to the client, which decides
   int code = static_cast<int>(ExitCode::internal);
   if (auto spawner = lineward::net::fork_spawner(nullptr)) {
     configure_log(config.log, Coloured::no);
@@ -97,7 +97,7 @@ void keep_large_blocks() {
     code = gateway.run();
   }
   std::fflush(stderr);
-  _exit(code);  // what else there is belongs to the process that was forked
+  _exit(code);  // other cleanup belongs to the parent process
 }
 
 lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::Config config, int log) {
@@ -123,21 +123,21 @@ lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::
 
 }  // namespace
 
-// What is thrown this far ends in an abort that names it.
+// An uncaught exception aborts, and names itself.
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
-  // A reload that is asked for before there is a configuration waits for the gateway; commands end by it.
+  // A reload requested before there is a configuration waits for the gateway; other commands end.
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "run" || command == "stdio" || command.substr(0, 1) == "-")
     lineward::net::hold_signals({SIGHUP});
   lineward::net::serve_as_first_process();
   lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGUSR1, SIG_IGN);  // a rotation does not end a gateway that is about to start
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write()
+  std::signal(SIGUSR1, SIG_IGN);  // a log rotation must not end a starting gateway
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
   fill_standard_descriptors();
   const lineward::net::Launcher launcher = lineward::net::follow_launcher();
   if (launcher == lineward::net::Launcher::gone) return static_cast<int>(ExitCode::terminated);
-  // First of all, while this process is small, has one thread and has read no secret.
+  // First, while this process is small, single-threaded and has read no secret.
   auto spawner = lineward::net::fork_spawner(nullptr);
   auto parsed = lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout,
                                                   std::cerr, start_gateway);
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   options.exit_with_parent = invocation.exit_with_parent || launcher == lineward::net::Launcher::alive;
   options.quiet = invocation.quiet;
   options.service = lineward::net::take_service_variables();
-  // The process of one client is no service: what it inherits was meant for the client.
+  // The process of one client is not a service: the inherited variables are the client's.
   if (invocation.config.listen.address == "stdio") options.service = {};
   if (auto adopted = lineward::net::activation_sockets().adopt(options.service); !adopted) {
     lineward::log::tell("lineward: " + adopted.error().text + "\n");
@@ -167,9 +167,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   }
   int code = 0;
   {
-    // How many more it takes stands in the configuration. So these begin with a copy of it, and of secrets
-    // that it names, which the first spawner never has; they do not look at it, and share its few MiB with us
-    // until one of us writes there.
+    // The configuration has the number of further spawners. They begin with a copy of it, including its
+    // secrets, which the first spawner never has. They do not read it, and share its few MiB copy-on-write.
     std::vector<int> spawners{*spawner};
     while (spawners.size() < lineward::Gateway::workers_of(invocation.config)) {
       auto next = lineward::net::fork_spawner(nullptr);

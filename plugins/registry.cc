@@ -28,7 +28,7 @@ const config::PluginSpecs& specs() {
   static const config::PluginSpecs kSpecs = [] {
     config::PluginSpecs out;
     for (const plugin::Type& type : registry()) {
-      if (type.spec->name != plugin::kSharedObject) out.push_back(type.spec);  // named by its path
+      if (type.spec->name != plugin::kSharedObject) out.push_back(type.spec);  // selected by its path
     }
     return out;
   }();

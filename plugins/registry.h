@@ -1,4 +1,4 @@
-// The plugins that are built in, and the loader of those that are not: one explicit table.
+// The table of built-in plugins, and the loader of shared objects.
 #pragma once
 
 #include "plugin/plugin.h"
@@ -6,7 +6,7 @@
 namespace lineward::plugins {
 
 plugin::Registry registry();
-// Their option tables, for the configuration's loader.
+// The option tables for the configuration's loader.
 const config::PluginSpecs& specs();
 
 }  // namespace lineward::plugins

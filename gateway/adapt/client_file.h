@@ -1,7 +1,7 @@
-// The servers of a configuration, whichever client's file they came from, and the way there and back.
+// The servers of a configuration in any client's format, with reader and writer.
 //
-// Values stay as they are written, secrets too: only what is asked for gets them, and no remark repeats one.
-// Variables are kept as Lineward spells them.
+// Values are kept as written, including secrets: only the requested output contains them, and no remark
+// repeats one. Variables are kept in Lineward's spelling.
 #pragma once
 
 #include <chrono>
@@ -21,25 +21,25 @@ struct ClientServer {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
   std::string name;
-  std::string type;  // of a url: http, sse; empty: nobody said
+  std::string type;  // of a url: http, sse; empty: not given
   std::string command, cwd, env_file, url;
   std::vector<std::string> args;
   Pairs env, headers;
   std::optional<std::chrono::milliseconds> max_duration, startup;
   bool disabled = false;
   std::vector<std::string> allow, deny;  // tools
-  std::vector<config::Member> own;       // options of Lineward that no client has
+  std::vector<config::Member> own;       // Lineward options without a counterpart in clients
 };
 
 struct ClientFile {
   Form form = Form::yaml;
   std::vector<ClientServer> servers;
-  config::Node inputs;               // VS Code's; null where there are none
-  std::vector<config::Member> own;   // options of Lineward beside the servers
-  std::vector<std::string> remarks;  // what was left out, in sentences
+  config::Node inputs;               // VS Code's; null if there are none
+  std::vector<config::Member> own;   // Lineward options outside of servers
+  std::vector<std::string> remarks;  // sentences about omitted parts
 };
 
-// `from`: nothing, it is found out by the name and the text. The error says what is wrong and where.
+// `from`: nullopt to detect the form by name and text. The error has the problem and its position.
 Result<ClientFile> read_client_file(std::string_view text, const std::string& name, std::optional<Form> from);
 
 struct Adapted {

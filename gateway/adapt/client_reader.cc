@@ -25,7 +25,7 @@ bool is_true(const Node& node) {
   return node.kind == NodeKind::scalar && node.text == "true";
 }
 
-// What matters between a client and its user.
+// Settings between a client and its user.
 bool is_client_matter(std::string_view key) {
   static constexpr std::array<std::string_view, 20> kWords{"autoApprove",
                                                            "alwaysAllow",
@@ -56,7 +56,7 @@ bool is_headers_helper(std::string_view key) {
   return key == "headersHelper" || key == "http_headers_helper";
 }
 
-// Where a client replaces nothing, ${…} is text for its server; Lineward would replace it.
+// In clients without variables ${…} is literal text; Lineward would expand it, so it is escaped.
 void keep_as_text(Node& node) {
   for (size_t at = node.text.find("${"); at != std::string::npos; at = node.text.find("${", at + 3))
     node.text.insert(at, 1, '$');
@@ -94,7 +94,7 @@ ClientServer::Pairs pairs_of(const Node& node) {
   return out;
 }
 
-// Is there something else in it than texts, which texts_of() and pairs_of() leave out?
+// Whether it contains values other than texts, which texts_of() and pairs_of() skip.
 bool has_more_than_texts(const Node& node) {
   return std::any_of(node.items.begin(), node.items.end(),
                      [](const Node& item) { return !has_text(item); }) ||
@@ -102,16 +102,16 @@ bool has_more_than_texts(const Node& node) {
                      [](const Member& member) { return !has_text(member.value); });
 }
 
-// Of a url, as clients name it; nothing for one that Lineward does not speak.
+// The transport of a url, as clients name it; nullopt for one that Lineward does not support.
 std::optional<std::string> transport_named(std::string_view word) {
-  if (word == "stdio" || word == "auto") return "";  // a command says that it is stdio
+  if (word == "stdio" || word == "auto") return "";  // a command implies stdio
   if (word == "sse") return "sse";
   static constexpr std::array<std::string_view, 5> kHttp{"http", "https", "streamable-http", "streamableHttp",
                                                          "streamable_http"};
   return std::find(kHttp.begin(), kHttp.end(), word) != kHttp.end() ? std::optional("http") : std::nullopt;
 }
 
-// Gemini replaces $NAME too.
+// Gemini CLI expands $NAME too.
 std::string with_braces(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -173,7 +173,7 @@ class Reader {
     if (std::find(kTexts.begin(), kTexts.end(), key) != kTexts.end() && has_more_than_texts(value))
       remark(server.name, fmt::format("{} has something that is no text, which is left out", key));
     if (key == "command") {
-      // One list of words is Codex's and others' way.
+      // Codex and others write the whole command line as one list.
       std::vector<std::string> words = texts_of(value);
       if (!words.empty()) server.command = words.front();
       if (words.size() > 1) server.args.insert(server.args.begin(), words.begin() + 1, words.end());
@@ -205,7 +205,7 @@ class Reader {
       server.disabled = value.text == "false";
     } else if (key == "includeTools" || key == "enabled_tools") {
       server.allow = texts_of(value);
-      // Gemini CLI takes "name(arguments)" there too, for the name.
+      // Gemini CLI also accepts "name(arguments)" here for the name.
       if (file_.form == Form::gemini) {
         for (std::string& tool : server.allow)
           tool.resize(std::min(tool.size(), tool.find('(')));
@@ -223,7 +223,8 @@ class Reader {
       server.url = one.value.text;
       return;
     }
-    // Of both, Gemini CLI takes httpUrl. A bare url it tries as Streamable HTTP first, then as HTTP+SSE.
+    // If both are given, Gemini CLI uses httpUrl. It tries a bare url as Streamable HTTP first, then as
+    // HTTP+SSE.
     const bool old = one.key == "httpUrl";
     if (old || !has_http_url_) server.url = one.value.text;
     if (old) server.type = "http";
@@ -234,7 +235,7 @@ class Reader {
     if (file_.form != Form::codex) return false;
     if (one.key == "env_vars") {
       for (const Node& item : one.value.items) {
-        // A name, or a map with the name and where it comes from.
+        // A name, or a map with the name and its source.
         const Member* named = item.find("name");
         const std::string& name = named != nullptr ? named->value.text : item.text;
         if (!name.empty()) server.env.emplace_back(name, "${env:" + name + "}");
@@ -274,9 +275,8 @@ class Reader {
       return true;
     }
     remark(server.name,
-           "its timeout has no unit and is left out: it is milliseconds in Claude Code and Gemini CLI, "
-           "seconds in "
-           "Cline and Roo Code; name the client with --from, or write timeouts.maxDuration");
+           "its timeout has no unit and is left out: Claude Code and Gemini CLI mean milliseconds, Cline and "
+           "Roo Code seconds; name the client with --from, or write timeouts.maxDuration");
     return true;
   }
 
@@ -338,29 +338,29 @@ class Reader {
   }
 
   ClientFile& file_;
-  bool has_http_url_ = false;  // of the server that is read, in a file of Gemini CLI
+  bool has_http_url_ = false;  // of the current server, in a file of Gemini CLI
 };
 
 bool is_own_option(std::string_view key) {
   return config::is_group(key) || config::find_option(key) != nullptr;
 }
 
-// What its words say of a file, where its name says nothing.
+// Guesses the form from the file's words, if its name does not decide.
 Form guess(const Node& root, const std::string& name, config::Syntax syntax) {
   if (ends_with(name, "claude_desktop_config.json")) return Form::claude;
   if (ends_with(name, ".mcp.json") || ends_with(name, ".claude.json")) return Form::claude_code;
   if (ends_with(name, ".cursor/mcp.json")) return Form::cursor;
   if (ends_with(name, ".gemini/settings.json")) return Form::gemini;
   const Member* mcp = root.find("mcp");
-  // Lineward takes `servers` too, and beside its own options, or in YAML, nobody else's word it is.
+  // Lineward accepts `servers` too: in YAML, or next to Lineward's own options, the word is Lineward's.
   const bool ours = syntax == config::Syntax::yaml ||
                     std::any_of(root.members.begin(), root.members.end(),
                                 [](const Member& member) { return is_own_option(member.key); });
   if (!ours && (root.find("servers") != nullptr || (mcp != nullptr && mcp->value.find("servers") != nullptr)))
     return Form::vscode;
   if (const Member* servers = root.find("mcpServers")) {
-    if (mcp != nullptr) return Form::gemini;                         // which servers may be used
-    if (root.find("projects") != nullptr) return Form::claude_code;  // ~/.claude.json by another name
+    if (mcp != nullptr) return Form::gemini;                         // lists of allowed and excluded servers
+    if (root.find("projects") != nullptr) return Form::claude_code;  // ~/.claude.json under another name
     for (const Member& server : servers->value.members) {
       if (server.value.find("httpUrl") != nullptr) return Form::gemini;
     }
@@ -368,7 +368,7 @@ Form guess(const Node& root, const std::string& name, config::Syntax syntax) {
   return ends_with(name, ".json") || ends_with(name, ".jsonc") ? Form::mcp_servers : Form::yaml;
 }
 
-// Gemini CLI starts none that is excluded, and none beside those that are allowed.
+// Gemini CLI does not start excluded servers, nor any outside of its allow list.
 void leave_out(ClientFile& file, const Node& mcp) {
   const auto names = [&](const char* key) {
     const Member* found = mcp.find(key);
@@ -384,7 +384,7 @@ void leave_out(ClientFile& file, const Node& mcp) {
   }
 }
 
-// ~/.claude.json has servers of single projects too.
+// ~/.claude.json also has servers of single projects.
 void tell_of_projects(ClientFile& file, const Node& root) {
   const Member* projects = root.find("projects");
   if (projects == nullptr) return;

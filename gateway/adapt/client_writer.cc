@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 // ${env:NAME}, ${env:NAME:-default}, ${NAME}, ${NAME:-default}.
 struct Variable {
-  std::string_view name;  // empty: it is none of the environment
+  std::string_view name;  // empty: not an environment variable
   std::optional<std::string_view> otherwise;
 };
 
@@ -46,14 +46,14 @@ Variable variable_in(std::string_view inner) {
   return out;
 }
 
-// "${env:NAME}" and nothing else.
+// The name in "${env:NAME}"; empty for any other text.
 std::string_view only_variable(std::string_view text) {
   if (text.size() < 4 || text.substr(0, 2) != "${" || text.find('}') != text.size() - 1) return {};
   const Variable found = variable_in(text.substr(2, text.size() - 3));
   return found.otherwise ? std::string_view() : found.name;
 }
 
-// What of our own no client knows; empty when there is nothing.
+// Lineward options that no client supports; empty if there are none.
 std::string left_own(const std::vector<Member>& own) {
   std::string names;
   for (const Member& member : own)
@@ -86,7 +86,7 @@ class Writer {
     out_.remarks.push_back(fmt::format("server '{}': {}", config::clip(server.name), text));
   }
 
-  // In our own file; clients take any name.
+  // For Lineward's own file; clients accept any name.
   void name_servers() {
     std::vector<std::string> written;
     for (const ClientServer& server : servers_)
@@ -106,7 +106,7 @@ class Writer {
       out_.remarks.push_back(fmt::format("{} does not ask for inputs; they are left out", product(to_)));
   }
 
-  // Names the place, never the value, which may hold a secret beside the variable.
+  // Remarks name the position, never the value, which may contain a secret besides the variable.
   std::string spelled(const ClientServer& server, std::string_view text, const std::string& where) {
     if (traits_.variables == Variables::all) return std::string(text);
     std::string out;
@@ -147,7 +147,7 @@ class Writer {
     const bool editor = traits_.variables == Variables::env || traits_.variables == Variables::inputs;
     if (editor && is_editor_word(inner)) return as_it_is;
     if (inner.substr(0, 6) == "input:" && traits_.variables == Variables::inputs) return as_it_is;
-    // What stands behind the colon may be a secret's place.
+    // The text after the colon may be a secret.
     const size_t colon = std::min(inner.find(':'), inner.size());
     const std::string shown = name.empty() ? fmt::format("${{{}{}}}", config::clip(inner.substr(0, colon)),
                                                          colon < inner.size() ? ":…" : "")
@@ -174,7 +174,7 @@ class Writer {
     return out;
   }
 
-  // What this form cannot say of a server; false: it is left out.
+  // Reports features that this form lacks; false: the server is left out.
   bool check(ClientServer& server) {
     if (server.command.empty() && server.url.empty()) {
       remark(server, "it has no command and no url, and is left out");
@@ -280,19 +280,19 @@ class Writer {
       add_member(node, "headers", map_node(spelled(server, server.headers, "headers")));
   }
 
-  // Claude Desktop's file knows commands only; Lineward is one that speaks HTTP.
+  // Claude Desktop's file only has commands: a `lineward stdio` command connects to the url.
   void through_stdio(Node& node, const ClientServer& server) {
     remark(server, "Claude Desktop's file takes commands only; the url is reached by `lineward stdio`");
     std::vector<std::string> args{"stdio", server.url};
     Node env;
     env.kind = NodeKind::mapping;
     for (size_t i = 0; i < server.headers.size(); ++i) {
-      // A header's value is no argument: everybody sees those.
+      // A header's value must not be an argument: arguments are visible to all users.
       const std::string variable = fmt::format("MCP_HEADER_{}", i + 1);
       const auto& [key, value] = server.headers[i];
       args.emplace_back("-H");
       args.push_back(fmt::format("{}: ${{env:{}}}", key, variable));
-      // Nobody wrote that variable: what is said of its value is said of the header.
+      // The variable is generated: a remark about its value must name the header.
       const std::string where = "headers." + config::clip(key);
       const size_t remarks = out_.remarks.size();
       add_member(env, variable, text_node(spelled(server, value, where)));
@@ -317,7 +317,7 @@ class Writer {
     if (server.startup) add_member(timeouts, "startup", word_node(config::format_duration(*server.startup)));
     if (server.max_duration)
       add_member(timeouts, "maxDuration", word_node(config::format_duration(*server.max_duration)));
-    // What is there for each try has no sense behind the end of the whole.
+    // A limit per attempt must not exceed the total limit.
     if (server.max_duration && *server.max_duration < milliseconds(60000) &&
         timeouts.find("request") == nullptr)
       add_member(timeouts, "request", word_node(config::format_duration(*server.max_duration)));

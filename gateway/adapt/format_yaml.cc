@@ -15,7 +15,7 @@ using config::Member;
 using config::Node;
 using config::NodeKind;
 
-// Beyond this a difference is shown as all of the old and all of the new.
+// Beyond this a difference is shown as the whole old and the whole new text.
 constexpr size_t kMaxDiffLines = 4000;
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -28,8 +28,8 @@ std::vector<std::string> lines_of(std::string_view text) {
   return out;
 }
 
-// A line of a file that is put in order. `is_said`: it belongs to a text of several lines, which says what it
-// says, blanks and empty lines included.
+// A line of the file being sorted. `is_said`: part of a multi-line text, in which blanks and empty lines
+// matter.
 struct Line {
   std::string text;
   bool is_said = false;
@@ -43,8 +43,7 @@ bool is_comment(const std::string& line, size_t indent) {
   return indent_of(line) == indent && indent < line.size() && line[indent] == '#';
 }
 
-// `$schema` and what is for all servers come first, servers last; what filters calls keeps its order, which
-// means something.
+// `$schema` and global options come first, servers last; plugins keep their order, which matters.
 size_t rank_at_top(const std::string& key) {
   if (key == "$schema") return 0;
   const std::vector<std::string_view> groups = config::children("");
@@ -64,7 +63,7 @@ class Formatter {
   }
 
   void sort(const Node& root) {
-    // What stands deeper is moved first: places further up stay true.
+    // Deeper members are moved first, so that the positions of outer ones stay valid.
     for (const Member& member : root.members) {
       if (member.key == "mcpServers" || member.key == "servers") {
         for (const Member& server : member.value.members)
@@ -80,7 +79,7 @@ class Formatter {
   std::vector<Line> take() { return std::move(lines_); }
 
  private:
-  // Of | and >: such a text begins on a line of its own, and ends where the next thing stands.
+  // For | and >: such a text begins on its own line, and ends at the next node.
   bool is_block_text(const Node& node) const {
     if (node.kind != NodeKind::scalar || !node.quoted || node.line == node.end_line) return false;
     const auto line = static_cast<size_t>(node.line) - 1, column = static_cast<size_t>(node.column) - 1;
@@ -88,7 +87,7 @@ class Formatter {
     return lines_[line].text[column] != '"' && lines_[line].text[column] != '\'';
   }
 
-  // Empty lines at the end of such a text count for nothing, unless its head has a +.
+  // Empty lines at the end of such a text are not part of it, unless its header has a +.
   bool keeps_its_end(const Node& node) const {
     if (node.line < 2) return true;
     const std::string& head = lines_[static_cast<size_t>(node.line) - 2].text;
@@ -129,14 +128,14 @@ class Formatter {
     return lines_[line].text[column] == '{' || lines_[line].text[column] == '[';
   }
 
-  // A member on a line of its own, and all at the same indentation.
+  // Each member is on its own line, all at the same indentation.
   bool is_block(const Node& node) const {
     if (node.kind != NodeKind::mapping || node.members.size() < 2) return false;
     int before = 0;
     for (const Member& member : node.members) {
       const auto line = static_cast<size_t>(member.line) - 1;
       if (member.line <= before || line >= lines_.size()) return false;
-      // Lines may have moved within the member above, never this one's own; columns count characters.
+      // Lines may have moved within the member above, but not this line; columns count characters.
       if (member.column != node.members.front().column ||
           indent_of(lines_[line].text) + 1 != static_cast<size_t>(member.column))
         return false;
@@ -157,7 +156,8 @@ class Formatter {
     for (const Member& member : node.members) {
       size_t begin = static_cast<size_t>(member.line) - 1;
       const size_t floor = begins.empty() ? 0 : begins.back() + 1;
-      // A comment that an empty line parts from it is not its own; what editors look for is the file's.
+      // A comment separated by an empty line does not belong to the member; editor directives belong to the
+      // file.
       while (begin > floor && is_comment(lines_[begin - 1].text, indent) &&
              lines_[begin - 1].text.find("yaml-language-server") == std::string::npos)
         --begin;
@@ -178,7 +178,7 @@ class Formatter {
       at = std::move(chunk.lines.begin(), chunk.lines.end(), at);
   }
 
-  // Behind the last line that belongs to the last member: what is indented deeper, and comments of its own.
+  // The end of the last member: behind deeper lines and its own comments.
   size_t end_of_block(const Node& node, size_t indent) const {
     size_t end = static_cast<size_t>(node.members.back().line);
     const Node& value = node.members.back().value;
@@ -190,7 +190,7 @@ class Formatter {
     for (size_t i = end; i < lines_.size(); ++i) {
       const std::string& line = lines_[i].text;
       if (indent_of(line) == line.size()) continue;  // empty
-      // A list may stand at the indentation of its key.
+      // A list may have the same indentation as its key.
       const bool deeper =
           indent_of(line) > indent || (indent_of(line) == indent && line.compare(indent, 2, "- ") == 0);
       if (!deeper) break;
@@ -202,7 +202,7 @@ class Formatter {
   std::vector<Line> lines_;
 };
 
-// No blanks at the ends of lines, no two empty lines, none at the end; but for what is said.
+// Removes trailing blanks, double empty lines and empty lines at the end, except in multi-line texts.
 std::string tidy(const std::vector<Line>& lines) {
   std::string out;
   bool was_empty = true;
@@ -223,7 +223,7 @@ std::string tidy(const std::vector<Line>& lines) {
 }  // namespace
 
 Result<std::string> format_yaml(std::string_view text, const std::string& name) {
-  // Its place is before all, where it says nothing; within the file it would be a letter.
+  // A byte order mark belongs before the text; within the file it would be a character.
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   config::Document document = config::parse_document(text, config::Syntax::yaml);
   if (!document.diagnostics.empty()) {

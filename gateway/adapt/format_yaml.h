@@ -1,6 +1,5 @@
-// A configuration in YAML with its members in the order of the table of options. Lines are moved as they are,
-// with the comments that stand above them; nothing else changes but blanks at the ends of lines and empty
-// lines.
+// Sorts the members of a YAML configuration in the order of the option table. Lines are moved unchanged, with
+// the comments above them; only trailing blanks and empty lines change.
 #pragma once
 
 #include <string>
@@ -10,10 +9,10 @@
 
 namespace lineward::adapt {
 
-// The error says what is wrong and where. Applied to its own result it changes nothing.
+// The error has the problem and its position. Idempotent.
 Result<std::string> format_yaml(std::string_view text, const std::string& name);
 
-// What differs, line by line: "-" before what was, "+" before what is; empty where nothing does.
+// Line differences: "-" before removed lines, "+" before added ones; empty if there are none.
 std::string line_diff(std::string_view before, std::string_view after);
 
 }  // namespace lineward::adapt

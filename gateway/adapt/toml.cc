@@ -13,8 +13,8 @@ namespace {
 using config::NodeKind;
 
 constexpr int kMaxDepth = 32;
-constexpr size_t kMaxKeys = 16;  // of one dotted name
-// Of one table: each is compared with those before it.
+constexpr size_t kMaxKeys = 16;  // in one dotted name
+// Limit of one table: each key is compared with those before it.
 constexpr size_t kMaxMembers = 4096;
 
 bool is_bare(char c) {
@@ -115,7 +115,7 @@ class Toml {
     }
   }
 
-  // The table of that name within another one; the last of an array of tables.
+  // The table of that name within another one; for an array of tables, its last element.
   Node* enter(Node& in, const std::string& name) {
     auto found = std::find_if(in.members.begin(), in.members.end(),
                               [&](const Member& member) { return member.key == name; });
@@ -269,7 +269,7 @@ class Toml {
       next();
     }
     at_ += many ? 3 : 1;
-    // One or two more of them are its last characters.
+    // Up to two more quotes are its last characters.
     for (int i = 0; many && i < 2 && peek() == quote; ++i, ++at_)
       out += quote;
     return true;
@@ -329,7 +329,7 @@ std::string toml_key(std::string_view key) {
   return bare ? std::string(key) : toml_string(key);
 }
 
-// Escapes of JSON are escapes of TOML, but for the slash, which is never escaped here.
+// JSON escapes are valid TOML escapes, except for the slash, which is never escaped here.
 std::string toml_string(std::string_view text) {
   std::string out = json::quote(text);
   return out;

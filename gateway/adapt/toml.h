@@ -1,4 +1,4 @@
-// TOML, as much of it as Codex writes into config.toml: tables, arrays of tables, dotted and quoted keys,
+// The subset of TOML that Codex writes into config.toml: tables, arrays of tables, dotted and quoted keys,
 // strings of all four kinds, numbers, booleans, arrays and inline tables. Dates are read as words.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace lineward::adapt {
 
-// The error names the line, and nothing of its text.
+// The error names the line, and quotes none of its text.
 Result<config::Node> parse_toml(std::string_view text);
-// A key and a string as they stand in TOML.
+// A key and a string in TOML syntax.
 std::string toml_key(std::string_view key);
 std::string toml_string(std::string_view text);
 

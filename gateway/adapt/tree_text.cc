@@ -16,7 +16,7 @@ bool is_number(std::string_view text) {
          text.find_first_of("0123456789") != std::string_view::npos;
 }
 
-// What readers of YAML take for something else than text.
+// Words that YAML readers do not take as text.
 bool is_word_of_yaml(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -48,7 +48,7 @@ bool is_simple(const Node& node) {
   return node.kind == NodeKind::scalar || node.kind == NodeKind::null;
 }
 
-// On one line, where all that is in it is simple and short; else empty.
+// The node on one line, if all its content is simple and short; else empty.
 std::string one_line(const Node& node) {
   std::string out;
   if (node.kind == NodeKind::sequence) {
@@ -99,7 +99,7 @@ void write_yaml(std::string& out, const Node& node, size_t indent) {
       out += " " + line + "\n";
       continue;
     }
-    // The first member stands behind the dash.
+    // The first member follows the dash.
     std::string inner;
     write_yaml(inner, item, indent + 2);
     out += " " + inner.substr(std::min(inner.size(), indent + 2));

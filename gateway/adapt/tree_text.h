@@ -1,4 +1,4 @@
-// Trees of a configuration as text, in YAML and in JSON, and what builds such trees.
+// Writes configuration trees as YAML and JSON, and helps to build them.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ namespace lineward::adapt {
 using config::Member;
 using config::Node;
 
-Node text_node(std::string_view text);  // a string, whatever it looks like
-Node word_node(std::string_view text);  // true, 60s, 8
+Node text_node(std::string_view text);  // always a string
+Node word_node(std::string_view text);  // a bare word: true, 60s, 8
 Node list_node(const std::vector<std::string>& items);
 Node map_node(const std::vector<std::pair<std::string, std::string>>& entries);
 void add_member(Node& mapping, std::string key, Node value);
-// Adds it where there is something in it.
+// Adds a member unless `text` is empty.
 void add_text(Node& mapping, std::string key, std::string_view text);
 
-// With a newline at its end. Short lists stand on one line.
+// Ends with a newline. Short lists are on one line.
 std::string yaml_text(const Node& root);
 std::string json_text(const Node& root);
 

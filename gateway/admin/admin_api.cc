@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// A cancel is settled after cancelGrace; nobody is kept waiting for longer than this.
+// Maximum wait for a cancel, which is settled after cancelGrace.
 constexpr std::chrono::milliseconds kMaxWait{30000};
 constexpr size_t kMaxReason = 200;
 
@@ -40,7 +40,7 @@ std::string text(const json& body, const char* name) {
                                                    : std::string();
 }
 
-// Nothing where it is no number from 1 to kMaxPage.
+// nullopt if it is not a number from 1 to kMaxPage.
 std::optional<size_t> limit_of(const PlainRequest& request) {
   auto given = request.parameter("limit");
   if (!given) return kMaxPage;
@@ -70,7 +70,7 @@ ServerAct act_of(ApiCall call) {
   }
 }
 
-// Who may not even look is told of like who may not act.
+// The same text for callers without read access and without operate access.
 std::string no_such_path(std::string_view path) {
   return fmt::format("there is no {}; /api/v1/openapi.json says what there is", printable(path, 100));
 }
@@ -103,7 +103,7 @@ PlainResponse AdminApi::page(std::optional<json> body, const char* none) {
 }
 
 void AdminApi::handle(const PlainRequest& request, const Access& access, PlainServer::Answer answer) {
-  if (!access.role) return answer(access.refusal);  // AdminServer has told
+  if (!access.role) return answer(access.refusal);  // AdminServer has logged it
   ApiMatch match = find_route(request.head.method, request.path);
   if (match.route == nullptr) {
     if (match.allow.empty()) return answer(refused(404, no_such_path(request.path)));
@@ -118,7 +118,7 @@ void AdminApi::handle(const PlainRequest& request, const Access& access, PlainSe
   }
   Asked asked{request, route, std::move(match.argument), access.who};
   if (route.method == "GET") return answer(look(asked));
-  // A page of another origin can send this only after a preflight, which nobody answers.
+  // A page of another origin can send this only after a preflight, which is never answered.
   const std::string_view type = request.head.headers.get("Content-Type");
   if (http::trim_white_space(type.substr(0, type.find(';'))) != "application/json")
     return answer(refused(415, "Content-Type must be application/json"));
@@ -141,7 +141,7 @@ PlainResponse AdminApi::look(const Asked& asked) {
     case ApiCall::status: return look_at_status();
     case ApiCall::servers: {
       auto shown = servers_page(sources_, feed, query);
-      // A reload took it away between two pages: nobody can say what stood behind it.
+      // A reload removed it between two pages: the page after it is undefined.
       if (shown && shown->is_null())
         return refused(400, "after names no server of this configuration; begin with the first page again");
       return page(std::move(shown));
@@ -203,7 +203,7 @@ PlainResponse AdminApi::look_at_log(const Asked& asked, size_t limit) {
   if (level != "info" && level != "warn" && level != "error")
     return refused(400, "level is info, warn or error");
   query.least = level == "info" ? log::Level::info : level == "warn" ? log::Level::warn : log::Level::error;
-  // A cursor of the process before this one: all that is there is new.
+  // A cursor of an earlier process: everything here is new.
   query.after = events_->feed().number_of(asked.http.parameter("after").value_or("")).value_or(0);
   return reply(200, log_page(events_->feed(), query));
 }

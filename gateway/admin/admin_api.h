@@ -1,7 +1,7 @@
-// The admin API: HTTP/1.1 with JSON and server-sent events (docs/admin-api.md). Which requests there are says
-// the table (admin/api_routes.h), who may make them admin/api_access.h, what lists show admin/api_lists.h.
+// The admin API: HTTP/1.1 with JSON and server-sent events (docs/admin-api.md). admin/api_routes.h has the
+// table of requests, admin/api_access.h checks access, admin/api_lists.h builds the lists.
 //
-// On the first worker's thread, for every listener it is reached by (admin/admin_server.h).
+// On the first worker's thread, for all its listeners (admin/admin_server.h).
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class AdminApi {
 
  private:
   struct Wait;
-  // What a request of one route is about.
+  // A request to one route.
   struct Asked {
     const PlainRequest& http;
     const ApiRoute& route;

@@ -18,7 +18,7 @@ void AdminServer::handle(const PlainRequest& request, PlainServer::Answer answer
   const Access access =
       access_of(request, rules_, way_, way_ == Way::tcp && server_.is_loopback(), &console_.logins());
   const bool console = Console::has(request.path);
-  // The console asks for a token first, and tells by itself what became of its forms.
+  // The console asks for a token first, and logs the results of its forms itself.
   const bool is_asked_first =
       console && access.refusal.status == 401 && request.head.headers.count("Authorization") == 0;
   if (!access.role && !is_asked_first) tell_denied(request, request.peer, access.refusal.status);

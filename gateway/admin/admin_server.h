@@ -1,5 +1,4 @@
-// One listener of the admin API and the console: the control socket, or TCP. Says who comes in by it; the
-// rest is theirs.
+// A listener of the admin API and the console: the control socket, or TCP. Checks access and dispatches.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ namespace lineward::admin {
 
 class AdminServer {
  public:
-  // All of these outlive it.
+  // All arguments must outlive it.
   AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Console& console, Way way);
 
   Status<net::ListenFailure> listen(const std::string& address) { return server_.listen(address); }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
-// Of "name:port", "[::1]:port", "name"; empty: it is none of these.
+// The host of "name:port", "[::1]:port" or "name"; empty for other text.
 std::string_view without_port(std::string_view host) {
   if (host.empty() || host.front() != '[') return host.substr(0, host.rfind(':'));
   size_t close = host.find(']');
@@ -58,8 +58,8 @@ std::optional<std::string_view> bearer(const http::HeaderList& headers) {
   return http::trim_white_space(value.substr(kBearer.size()));
 }
 
-// The role of the one that `is_it` tells; all are compared, so that how long it takes says nothing of which
-// one it was.
+// The role of the token that `is_it` accepts. All are compared, so that the time taken does not reveal which
+// one matched.
 template <class IsIt>
 std::optional<Role> role_among(const std::vector<config::AdminToken>& tokens, IsIt&& is_it) {
   std::optional<Role> role;
@@ -84,7 +84,7 @@ Access by_token(const PlainRequest& request, const config::Admin& admin, const C
   if (logins != nullptr && headers.find("Authorization") == nullptr) {
     if (auto digest = logins->digest_of(login_of(headers)))
       role = role_among(*tokens, [&](std::string_view one) { return ConsoleLogins::digest(one) == *digest; });
-    // A cookie goes along by itself: what changes something has to say which page it comes from.
+    // Browsers send cookies automatically: a change must name its origin.
     if (role && request.head.method != "GET" && headers.find("Origin") == nullptr)
       return denied(403, "a request with the console's cookie has an Origin");
   }
@@ -95,8 +95,7 @@ Access by_token(const PlainRequest& request, const config::Admin& admin, const C
   return out;
 }
 
-// Of a page that came from here: over http, or by a name of admin.allowedHosts through something in front
-// that has TLS.
+// The Origin of a page from here: over http, or a name of admin.allowedHosts behind a TLS proxy.
 bool is_own_origin(std::string_view origin, std::string_view host, const config::Admin& admin) {
   if (http::equals_ignoring_case(origin, "http://" + std::string(host))) return true;
   return is_named_host(host, admin) && http::equals_ignoring_case(origin, "https://" + std::string(host));
@@ -131,7 +130,7 @@ Access access_of(const PlainRequest& request, const config::Admin& admin, Way wa
   if (way == Way::socket) {
     if (!request.uid || (*request.uid != geteuid() && *request.uid != 0))
       return denied(403, "this gateway answers its own user and root");
-    // A browser cannot reach a Unix socket; a proxy in front of it might let one.
+    // A browser cannot reach a Unix socket, except through a proxy in front of it.
     if (headers.find("Origin") != nullptr) return denied(403, "not for web pages");
     return as(Role::operate, admin, fmt::format("uid {}", *request.uid));
   }

@@ -1,10 +1,10 @@
-// Who may use the admin API: by the control socket the user that Lineward runs as, and root; by TCP whoever
-// brings a token of `admin.tokenFile` or has logged in to the console with one, or, without such a file,
-// whoever is on this machine.
+// Access to the admin API. On the control socket: the user that Lineward runs as, and root. On TCP: a client
+// with a token of `admin.tokenFile`, or with a console login opened with one; without such a file, any client
+// on this machine.
 //
-// Web pages may not: a Host that is a name is taken only when it is configured (a page could have pointed its
-// own name here), and an Origin only when it is this very address. Pure but for the file, which is read anew
-// for each request.
+// Web pages are excluded. A host name in Host is accepted only if it is configured (a page could point its
+// own name here). An Origin is accepted only if it is this very address. Pure except for the file, which is
+// read for each request.
 #pragma once
 
 #include <optional>
@@ -21,21 +21,21 @@ namespace lineward::admin {
 enum class Way : uint8_t { socket, tcp };
 
 struct Access {
-  std::optional<Role> role;  // nothing: `refusal` says why
+  std::optional<Role> role;  // nullopt: `refusal` has the reason
   PlainResponse refusal = {};
   std::string who = {};  // for the log: "uid 1000", "127.0.0.1:5123"
 };
 
-// `logins`: of the console; null where there are none.
+// `logins`: of the console; may be null.
 Access access_of(const PlainRequest& request, const config::Admin& admin, Way way, bool loopback,
                  const ConsoleLogins* logins = nullptr);
-// The role of a token of admin.tokenFile; nothing where it is none.
+// The role of a token of admin.tokenFile; nullopt if it is not one.
 std::optional<Role> role_of_token(std::string_view token, const config::Admin& admin);
 
-// `name` or `name:port`, an address or localhost: nobody else can have pointed it here.
+// `name` or `name:port`, an address or localhost: DNS of another party cannot point these here.
 bool is_own_host(std::string_view host, const config::Admin& admin);
 
-// As every answer of the API that says no: {"error": …}.
+// The form of every error of the API: {"error": …}.
 PlainResponse refused(int status, std::string_view text);
 
 }  // namespace lineward::admin

@@ -22,10 +22,10 @@ using nlohmann::json;
 
 struct Cut {
   size_t from = 0, to = 0;
-  bool found = true;  // what the page is to stand behind
+  bool found = true;  // the item before the page exists
 };
 
-// Where the page begins and ends among names in their order.
+// The begin and end of the page in a sorted list of names.
 template <class List, class Name>
 Cut cut(const List& list, const PageQuery& query, Name&& name) {
   Cut out;
@@ -39,7 +39,7 @@ Cut cut(const List& list, const PageQuery& query, Name&& name) {
   return out;
 }
 
-// All pages of one query, of all workers, in the order of arrival.
+// Merges the pages of all workers, in order of arrival.
 std::optional<CallPage> page_of(const Sources& sources, const CallQuery& query) {
   CallPage out;
   for (size_t k = 0; k < sources.workers.workers(); ++k) {
@@ -61,7 +61,7 @@ std::optional<CallPage> page_of(const Sources& sources, const CallQuery& query) 
   return out;
 }
 
-// The last that ended, of all workers, the newest first.
+// The last ended calls of all workers, newest first.
 std::optional<std::vector<EndedCall>> ends(const Sources& sources) {
   std::vector<EndedCall> out;
   for (size_t k = 0; k < sources.workers.workers(); ++k) {
@@ -76,9 +76,9 @@ std::optional<std::vector<EndedCall>> ends(const Sources& sources) {
   return out;
 }
 
-// Each worker remembers so many, so a busy one may have forgotten the call behind which the page is to stand
-// while another has older ones: the time at which it ended is in the cursor too. Of those that ended in the
-// same millisecond some come twice then.
+// Each worker remembers a limited number: a busy one may have forgotten the cursor's call while another has
+// older ones. So the cursor also contains the time at which it ended. Calls that ended in the same
+// millisecond may be repeated.
 Cut cut_ends(const std::vector<EndedCall>& newest_first, const PageQuery& query) {
   const size_t sign = query.after.find('@');
   PageQuery by_id = query;
@@ -108,7 +108,7 @@ json breaker_json(const config::Server& server, const core::UpstreamStatus& stat
   return out;
 }
 
-// Sums by what people ask about a server; its reasons and causes are in the metrics.
+// Sums of a server's ends; the metrics have reasons and causes.
 json counts_json(const core::UpstreamStats& stats) {
   uint64_t calls = 0, ok = 0, timeouts = 0, cancels = 0;
   auto add = [&](const core::UpstreamStats& of) {
@@ -166,7 +166,7 @@ ServerLook look_at(const Sources& sources, const config::Server& server, size_t 
   return out;
 }
 
-// What takes a look at /proc, and what the feed remembers: while nobody waits.
+// The parts from /proc and the feed, read after the pause.
 json finished(ServerLook look, const EventFeed& feed) {
   json processes = json::array();
   for (const auto& one : look.processes) {
@@ -192,7 +192,7 @@ json finished(ServerLook look, const EventFeed& feed) {
 
 // ---- sessions ----
 
-// The id is a secret: whoever has it is the session's client. This names it among all that there are.
+// The id is a secret: any holder could act as the session's client. This is a public name for it.
 std::string public_id(const std::string& id) {
   return fmt::format("s{:016x}", std::hash<std::string>()(id));
 }
@@ -216,7 +216,7 @@ struct Sum {
   Histogram took;
 };
 
-// Within the bucket where it lies, as if all in it were spread evenly.
+// Interpolated within its bucket, assuming an even distribution.
 json quantile(const Histogram& histogram, double part) {
   auto all = bounds(histogram.buckets());
   const double wanted = part * static_cast<double>(histogram.count());
@@ -232,8 +232,8 @@ json quantile(const Histogram& histogram, double part) {
   return all.back() * 1000;
 }
 
-// What a page of servers may stand behind. One that leaves stands elsewhere than it did before it left, and
-// has another name there: what was behind it would be passed over.
+// Cursors of a page of servers. A leaving server moves in the list and gets another name there: otherwise
+// servers after it would be skipped.
 std::vector<std::string> places_of(const Sources& sources,
                                    const std::vector<const config::Server*>& servers) {
   const size_t staying = sources.config.servers.size() + (sources.together() != nullptr ? 1 : 0);
@@ -410,7 +410,7 @@ std::optional<json> sessions_page(const Sources& sources, const PageQuery& query
     if (!read) return std::nullopt;
   }
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
-  // By its place among names, so that the page after one that has ended is found too.
+  // By name order, so that the page after an ended session is found too.
   auto from = std::upper_bound(all.begin(), all.end(), query.after,
                                [](const std::string& name, const Found& one) { return name < one.name; });
   json out{{"sessions", json::array()}, {"total", all.size()}};

@@ -21,13 +21,13 @@ ApiParameter after(std::string_view about) {
   return {"after", kText, about};
 }
 
-// Nothing where it is no text that could be a name.
+// nullopt if it cannot be a name.
 std::optional<std::string> name_in(std::string_view segment) {
   auto name = http::percent_decoded(segment);
   return name && std::none_of(name->begin(), name->end(), http::is_control) ? name : std::nullopt;
 }
 
-// What stands in place of the braces; nothing when it is another path.
+// The text in place of the braces; nullopt for another path.
 std::optional<std::string> argument_of(std::string_view pattern, std::string_view path) {
   size_t open = pattern.find('{');
   if (open == std::string_view::npos) return pattern == path ? std::optional(std::string()) : std::nullopt;

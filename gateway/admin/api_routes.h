@@ -1,6 +1,5 @@
-// The admin API as a table (docs/admin-api.md): what there is, who may ask for it, what it takes and gives.
-// Requests are led by it, roles are taken from it, and the OpenAPI document and the list in the docs are
-// printed from it; what is not here does not exist. Pure.
+// The admin API as a table (docs/admin-api.md): routes, roles, parameters and schemas. It drives dispatch and
+// access checks. The OpenAPI document and the list in the docs are generated from it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace lineward::admin {
 
-// read: looks. operate: changes something, and looks.
+// read: read-only. operate: may change something, and read.
 enum class Role : uint8_t { read, operate };
 
 enum class ApiCall : uint8_t {
@@ -50,16 +49,16 @@ struct ApiRoute {
   std::string_view name;   // operationId
   std::string_view about;  // one sentence
   std::vector<ApiParameter> query = {};
-  std::string_view body = {};      // the schema of what it takes (admin/api_schemas.h); empty: nothing
-  std::string_view answer = {};    // and of what it gives; empty: an event stream
-  std::vector<int> refusals = {};  // statuses besides those that every route may give
+  std::string_view body = {};      // schema of the request (admin/api_schemas.h); empty: no body
+  std::string_view answer = {};    // schema of the response; empty: an event stream
+  std::vector<int> refusals = {};  // statuses besides those of every route
 };
 
 const std::vector<ApiRoute>& api_routes();
 
 struct ApiMatch {
-  const ApiRoute* route = nullptr;  // null: there is no such path, or `allow` says what it takes
-  std::string argument = {};        // what stands in place of the braces, decoded
+  const ApiRoute* route = nullptr;  // null: no such path, or `allow` has the allowed methods
+  std::string argument = {};        // the decoded text in place of the braces
   std::string allow = {};
 };
 ApiMatch find_route(std::string_view method, std::string_view path);
@@ -67,7 +66,7 @@ ApiMatch find_route(std::string_view method, std::string_view path);
 // The name in the braces of its path; empty: it has none.
 std::string_view argument_name(const ApiRoute& route);
 
-// The list of routes for people, in Markdown: docs/admin-api.md has it.
+// The list of routes in Markdown, for docs/admin-api.md.
 std::string route_list();
 
 }  // namespace lineward::admin

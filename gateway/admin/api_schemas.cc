@@ -3,7 +3,7 @@
 namespace lineward::admin {
 namespace {
 
-// Numbers of milliseconds and bytes are whole; what is absent is not known, or does not apply.
+// Numbers of milliseconds and bytes are integers; absent members are unknown or not applicable.
 constexpr std::string_view kSchemas = R"json({
 "Error": {"type": "object", "required": ["error"], "additionalProperties": false, "properties": {
   "error": {"type": "string", "description": "One sentence."},

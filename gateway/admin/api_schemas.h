@@ -1,5 +1,5 @@
-// The JSON of the admin API as JSON Schema 2020-12: `components.schemas` of the OpenAPI document. What an
-// answer has and these do not name is refused by the test that compares them.
+// The JSON of the admin API as JSON Schema 2020-12: `components.schemas` of the OpenAPI document. A test
+// rejects answers with members that are missing here.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
-// Makes events of what happens to the calls of one worker, while somebody wants them (admin/event_feed.h).
+// Publishes events of one worker's calls while a reader wants them (admin/event_feed.h).
 //
-// On the worker's thread. Bounded: so many events in a second, and progress of one call four times a second;
-// what is more is counted, and told as lost.
+// On the worker's thread. Bounded: kPerSecond events per second, and progress of one call four times a
+// second; further events are counted, and reported as lost.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ namespace lineward::admin {
 
 class CallTeller final : public exchange::CallWatcher {
  public:
-  // The loop is its worker's, and outlives it.
+  // `loop` is the worker's, and must outlive this object.
   CallTeller(net::Loop& loop, std::shared_ptr<EventFeed> feed) : loop_(loop), feed_(std::move(feed)) {}
 
   void told(exchange::CallMoment moment, exchange::Exchange& exchange) override;
   void ended(const exchange::EndedCall& call) override;
   void settled(const exchange::EndedCall& call) override;
-  // Tells what was lost, if that was not done yet.
+  // Reports lost events that are not reported yet.
   void flush();
 
  private:
@@ -38,7 +38,8 @@ class CallTeller final : public exchange::CallWatcher {
   std::chrono::milliseconds second_{-1000};
   uint32_t in_second_ = 0;
   uint64_t skipped_ = 0;
-  std::unordered_map<std::string, std::chrono::milliseconds> progress_;  // when it was told last, by call
+  // time of the last progress event, by call
+  std::unordered_map<std::string, std::chrono::milliseconds> progress_;
 };
 
 }  // namespace lineward::admin

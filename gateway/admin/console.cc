@@ -26,14 +26,14 @@ PlainResponse html(int status, std::string body) {
   return out;
 }
 
-// To a place relative to where this was asked for, so that it is right below another path too.
+// Relative to the request's path, so that it works below another path too.
 PlainResponse see_other(std::string where) {
   PlainResponse out = html(303, {});
   out.headers.push_back({"Location", std::move(where)});
   return out;
 }
 
-// As a browser is to take it; empty: it is a page, which is given out filled in alone.
+// The media type of a file; empty: a template, which is only served filled in.
 std::string_view type_of(std::string_view name) {
   const std::string_view extension = name.substr(std::min(name.rfind('.'), name.size()));
   if (extension == ".css") return "text/css; charset=utf-8";
@@ -54,7 +54,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-// One segment of a path.
+// Encodes one path segment.
 std::string segment(std::string_view text) {
   std::string out;
   for (unsigned char c : text) {
@@ -72,12 +72,12 @@ std::string error_of(const PlainResponse& answer) {
                                                                        : "the gateway did not say why";
 }
 
-// A field of the form that was sent; empty where there is none.
+// A field of the posted form; empty if there is none.
 std::string field(const PlainRequest& request, std::string_view name) {
   return http::form_value(request.body, name).value_or("");
 }
 
-// What a page says when a form has done its work; both come in its address, so only known words do.
+// The note after a form's action. Both parts come from the URL, so only known words are shown.
 std::string note_of(const PlainRequest& request) {
   const std::string act = request.parameter("done").value_or("");
   const std::string id = request.parameter("of").value_or("");
@@ -96,7 +96,7 @@ bool Console::has(std::string_view path) {
 void Console::handle(const PlainRequest& request, const Access& access, const PlainServer::Answer& answer) {
   PlainResponse out = answered(request, access);
   out.headers.push_back({"Content-Security-Policy", std::string(kPolicy)});
-  // Not "no-referrer": a form would come without its origin then.
+  // Not "no-referrer": forms would then be sent without an Origin.
   out.headers.push_back({"Referrer-Policy", "same-origin"});
   out.headers.push_back({"Cross-Origin-Opener-Policy", "same-origin"});
   out.headers.push_back({"Cross-Origin-Resource-Policy", "same-origin"});
@@ -105,14 +105,14 @@ void Console::handle(const PlainRequest& request, const Access& access, const Pl
 }
 
 PlainResponse Console::answered(const PlainRequest& request, const Access& access) {
-  // Who has no token may see where it is asked for, and how that looks; nobody else anything.
+  // A client without a token may see the login page and its style; all other refused clients see nothing.
   const bool may_log_in = !access.role && access.refusal.status == 401;
   if (!access.role && !may_log_in) return access.refusal;
   const std::string_view below = std::string_view(request.path).substr(kRoot.size());
   if (request.head.method == "POST") {
     if (below == "/login") return log_in(request, access);
     if (!access.role) {
-      if (request.head.headers.count("Authorization") == 0)  // else AdminServer has told
+      if (request.head.headers.count("Authorization") == 0)  // otherwise AdminServer has logged it
         tell_denied(request, request.peer, access.refusal.status);
       return access.refusal;
     }

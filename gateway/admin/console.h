@@ -1,6 +1,6 @@
-// The web console below /console: the page with its files, the login where admin.tokenFile is set, and the
-// forms of the page without its script. Its script uses the admin API like anything else; so does the page
-// itself, through AdminApi::handle(), so that roles, hidden secrets and the log are what they are there.
+// The web console below /console: the page with its files, the login if admin.tokenFile is set, and forms for
+// use without the script. The script uses the admin API like any client. The page uses it through
+// AdminApi::handle(), so that roles, hidden secrets and logging are the same.
 //
 // On the first worker's thread; for every listener of the admin API.
 #pragma once
@@ -19,7 +19,7 @@ namespace lineward::admin {
 
 class Console {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   Console(const Sources& sources, AdminApi& api) : sources_(sources), api_(api), logins_(sources.loop) {}
 
   const ConsoleLogins& logins() const { return logins_; }
@@ -32,7 +32,7 @@ class Console {
   PlainResponse log_in(const PlainRequest& request, const Access& access);
   PlainResponse log_out(const PlainRequest& request);
   PlainResponse act(const PlainRequest& request, const Access& access);
-  // As the API answers, at once, what was asked with this request to the console.
+  // The API's synchronous answer to a request on behalf of this console request.
   PlainResponse ask(const PlainRequest& from, const Access& access, std::string_view method, std::string path,
                     std::string query, std::string body);
 

@@ -1,4 +1,4 @@
-// The files of the console in the binary: gateway/admin/console.
+// The console's files (gateway/admin/console), embedded in the binary.
 #pragma once
 
 #include "base/embedded_file.h"

@@ -34,7 +34,7 @@ std::string ConsoleLogins::open(std::string_view token) {
   return login;
 }
 
-// Whoever has most of them loses one: a token logs nobody out but its own.
+// The token with the most logins loses one: a token can only log out its own.
 void ConsoleLogins::make_room() {
   std::map<std::string_view, size_t> of_token;
   for (const auto& [login, one] : logins_)

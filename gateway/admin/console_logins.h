@@ -1,10 +1,10 @@
-// Who has logged in to the console with a token of admin.tokenFile, and the tokens of its forms.
+// Logins of the console with a token of admin.tokenFile, and the tokens of its forms.
 //
-// A login is a random number in a cookie; here stands only the digest of the token that it was opened with,
-// which is looked for in the file at each request: a token that is taken out of the file ends its logins.
-// What a form posts carries a token that only a page from here can know, bound to the login.
+// A login is a random number in a cookie. Only the digest of its token is stored, and looked up in the file
+// at each request: removing a token from the file ends its logins. A form post carries a form token bound to
+// the login, which only a page from here knows.
 //
-// On the first worker's thread. Bounded: kMost logins, kLife each.
+// On the first worker's thread. Bounded: kMost logins, each for kLife.
 #pragma once
 
 #include <chrono>
@@ -25,22 +25,22 @@ class ConsoleLogins {
   static constexpr size_t kMost = 64;
   static constexpr std::chrono::hours kLife{12};
 
-  // The loop outlives it, and tells it the time.
+  // The loop must outlive it, and is its clock.
   explicit ConsoleLogins(const net::Loop& loop);
 
-  // A new login: the value of its cookie. Where there are too many, the oldest one ends of the token that
-  // has most of them.
+  // Opens a login, and returns its cookie value. If there are too many, the oldest login of the token with
+  // the most logins ends.
   std::string open(std::string_view token);
   void close(const std::string& login);
-  // The digest of the token that it was opened with; nothing where there is no such login, or no more.
+  // The digest of the login's token; nullopt if there is no such login, or it has expired.
   std::optional<std::string> digest_of(const std::string& login) const;
   static std::string digest(std::string_view token);
 
-  // Of addresses that brought wrong tokens.
+  // Sign-in pauses of addresses with wrong tokens.
   SignInPauses& pauses() { return pauses_; }
   std::chrono::milliseconds now() const { return loop_.now(); }
 
-  // `login` is empty where nobody has to log in.
+  // `login` is empty if no login is required.
   std::string form_token(std::string_view login) const;
   bool takes(std::string_view form_token, std::string_view login) const;
 
@@ -61,11 +61,11 @@ class ConsoleLogins {
 };
 
 inline constexpr std::string_view kConsoleCookie = "lineward_console";
-// Cookies know no port, so that several gateways on one machine name theirs by it.
+// Cookies ignore ports, so the name contains the port: several gateways may run on one machine.
 std::string login_cookie_name(std::string_view host);
-// Its value in a request; empty where there is none.
+// The cookie's value in a request; empty if there is none.
 std::string cookie_of(const http::HeaderList& headers, std::string_view name);
-// The value of the cookie that is named by the request's own Host.
+// The value of the cookie named after the request's own Host.
 std::string login_of(const http::HeaderList& headers);
 
 }  // namespace lineward::admin

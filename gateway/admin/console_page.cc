@@ -21,7 +21,7 @@ std::string_view console_text(std::string_view name) {
   return {};
 }
 
-// Each {{name}} becomes what stands for it; what was put in is not looked at again.
+// Replaces each {{name}} by its value; inserted text is not expanded again.
 std::string filled(std::string_view text, const std::map<std::string_view, std::string>& values) {
   std::string out;
   for (;;) {
@@ -52,7 +52,7 @@ const json& list(const json& object, const char* key) {
   return found != object.end() && found->is_array() ? *found : none;
 }
 
-// To a second where it is longer than that: nobody reads on.
+// Whole seconds for longer durations.
 std::string time_text(int64_t ms) {
   if (ms >= 1000) ms -= ms % 1000;
   return config::format_duration(std::chrono::milliseconds(ms));
@@ -66,7 +66,7 @@ std::string head_cell(std::string_view html) {
   return fmt::format("<th scope=\"row\">{}</th>", html);
 }
 
-// A form of one thing that can be done; the buttons say what.
+// The form of one item; the buttons are its actions.
 std::string form(const ConsoleView& view, const char* key, const std::string& value,
                  std::string_view buttons) {
   if (view.role != Role::operate) return {};
@@ -226,7 +226,7 @@ std::string log_rows(const ConsoleView& view) {
   return out;
 }
 
-// One call, where the address names it.
+// The selected call, if the URL names it.
 std::string story_section(const ConsoleView& view) {
   if (!view.story.is_object() || !view.story.contains("id")) return {};
   const json& one = view.story;
@@ -252,7 +252,7 @@ std::string log_out(const ConsoleView& view) {
       html_text(view.form_token));
 }
 
-// `root`: the way from its address to where the console's own is.
+// `root`: the relative path from the page's URL to the console.
 std::string plain_page(std::string_view title, const char* root, std::string_view body) {
   return filled(console_text("plain.html"),
                 {{"title", std::string(title)}, {"root", root}, {"body", std::string(body)}});

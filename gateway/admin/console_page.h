@@ -1,7 +1,7 @@
-// The console as the server writes it: one page with tables, useful by itself, which the script in it makes
-// live (admin/console). Pure: JSON as the admin API gives it goes in, HTML comes out.
+// Renders the console on the server: one page of tables, usable without the script, which makes it live
+// (admin/console). Pure: takes JSON of the admin API, returns HTML.
 //
-// All texts come from clients and servers; each is written as text, never as markup.
+// All texts come from clients and servers; each is escaped as text.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,22 +12,22 @@
 
 namespace lineward::admin {
 
-// What the API answered.
+// Answers of the API.
 struct ConsoleView {  // NOLINT(bugprone-exception-escape): moving a json value does not throw
   nlohmann::json status, servers, calls, listens, sessions, ends, minutes, operations, log;
-  nlohmann::json story;  // of the call that is asked for; null: none is
+  nlohmann::json story;  // of the selected call; null: none
   Role role = Role::read;
   std::string version;
-  std::string form_token;  // of all its forms; a role that only reads may still log out
-  std::string note;        // what became of the last thing that was done
-  bool logged_in = false;  // there is something to log out of
+  std::string form_token;  // for all forms; a read-only role may still log out
+  std::string note;        // the result of the last action
+  bool logged_in = false;  // there is a login to end
 };
 
 std::string console_page(const ConsoleView& view);
-// `wrong`: what was given is no token.
+// `wrong`: the given token was not valid.
 enum class LoginTry : unsigned char { first, wrong };
 std::string console_login_page(LoginTry tried);
-// Of a thing that was not done; `text` is one sentence.
+// An action failed; `text` is one sentence.
 std::string console_fault_page(std::string_view text);
 
 std::string html_text(std::string_view text);

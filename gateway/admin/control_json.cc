@@ -42,7 +42,7 @@ std::string_view told_name(core::CancelTold told) {
   return "";
 }
 
-// A number as the server wrote it, when it is one.
+// A number as written by the server; null if it is not one.
 json number_of(std::optional<std::string_view> raw) {
   if (!raw || raw->size() > 40) return nullptr;
   json value = json::parse(*raw, nullptr, false);

@@ -22,7 +22,7 @@ bool is_by_root(const struct stat& status) {
   return status.st_uid == 0 && (status.st_mode & 022) == 0;
 }
 
-// Whoever owns the directory above may put another one in the place of ours, unless it is sticky.
+// The owner of the parent directory could replace this one, unless the parent is sticky.
 bool is_above_others(const std::string& path) {
   struct stat above {};
   if (lstat(path.substr(0, path.rfind('/')).c_str(), &above) != 0) return false;
@@ -30,11 +30,12 @@ bool is_above_others(const std::string& path) {
   return ours && ((above.st_mode & 022) == 0 || (above.st_mode & S_ISVTX) != 0);
 }
 
-// Who looks for gateways; root may also look where root alone gave a directory to somebody (/run/lineward).
+// The searching program. Commands of root also search directories that root gave to another user
+// (/run/lineward).
 enum class For : uint8_t { gateway, command };
 
-// Empty, or why this directory will not do. Symbolic links are not followed: /tmp belongs to everybody. Root
-// is no exception: what is in another user's directory is that user's to exchange.
+// Empty, or the reason why this directory is unsafe. Symbolic links are not followed: everyone may write to
+// /tmp. The same holds for root: the owner of another user's directory may replace its content.
 std::string unfit(const std::string& path, For whom) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return std::strerror(errno);
@@ -53,8 +54,8 @@ std::string unfit(const std::string& path, For whom) {
 
 }  // namespace
 
-// After `sudo -E` or `su` the variable names the directory of the user who called it. It counts only where
-// that belongs to this user, as its specification demands.
+// After `sudo -E` or `su` the variable names the calling user's directory. It counts only if that belongs to
+// this user, as its specification requires.
 std::vector<std::string> socket_directories() {
   std::vector<std::string> out;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");

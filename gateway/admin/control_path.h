@@ -1,5 +1,5 @@
-// Where the control socket is: one directory that only its owner may enter, one socket for each gateway,
-// named by its process. Used by the gateway and by the commands that look for it.
+// The control socket's path: a directory accessible to its owner only, with one socket per gateway, named by
+// its process. Used by the gateway and by commands that search for gateways.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@ namespace lineward::admin {
 // $XDG_RUNTIME_DIR/lineward, /run/lineward and /tmp/lineward-UID, in this order.
 std::vector<std::string> socket_directories();
 
-// A path for this process in the first of them that exists or can be made, is ours and not open to others.
+// This process's path in the first of them that exists or can be made, is owned by this user and closed to
+// others.
 Result<std::string> own_socket_path();
 
-// Connects without waiting; -1 and errno when nobody listens there, EAGAIN when somebody does whose queue is
-// full. The socket never blocks. The caller closes it.
+// Connects without blocking. -1 and errno if there is no listener; EAGAIN if the listener's queue is full.
+// The socket is non-blocking; the caller closes it.
 int connect_unix(const std::string& path);
 
-// The sockets in those directories that somebody listens on. Files that are left of a process that is gone
-// are removed: those of ours on which a connect is refused.
+// The sockets in those directories with a listener. Removes this user's stale socket files, on which a
+// connect is refused.
 std::vector<std::string> live_sockets();
 
 }  // namespace lineward::admin

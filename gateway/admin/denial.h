@@ -1,5 +1,4 @@
-// Somebody was not let in, or may not do what was asked for: in the log and in the audit log, in one place
-// for all ways in.
+// Logs a denied access or action, in the log and the audit log, for all listeners.
 #pragma once
 
 #include <string_view>
@@ -8,7 +7,7 @@
 
 namespace lineward::admin {
 
-// `who`: by the token, where there is one that is known; else as the peer.
+// `who`: the identity of a known token; else the peer.
 void tell_denied(const PlainRequest& request, std::string_view who, int status);
 
 }  // namespace lineward::admin

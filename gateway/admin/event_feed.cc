@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of one value in a line: whatever is longer was written by somebody else.
+// Limit of a value in a line: longer values come from outside.
 constexpr size_t kMaxValue = 2000;
 constexpr size_t kMaxSaidLine = 500;
 
@@ -34,7 +34,7 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
-// The event that a line is of, besides being a line; empty: none.
+// The event derived from a log line; empty: none.
 std::string event_of(std::string_view line) {
   constexpr std::string_view kOfServers = "upstream.";
   if (begins(line, kOfServers)) return "server." + std::string(line.substr(kOfServers.size()));
@@ -50,7 +50,7 @@ void append_event(std::string& out, std::string_view type, std::string_view id, 
   out += "\nid: ";
   out += id;
   out += "\ndata: ";
-  out += data;  // JSON that we have made: one line
+  out += data;  // one line: JSON made by Lineward
   out += "\n\n";
 }
 
@@ -71,7 +71,7 @@ void EventFeed::close() {
 void EventFeed::want(EventGroups groups) {
   std::lock_guard<std::mutex> lock(mutex_);
   const EventGroups fresh = groups & ~wanted_.load(std::memory_order_relaxed);
-  // A number of its own: who begins now begins with it, and for whoever was here before something is missing.
+  // A separate number: new readers begin with it, and for earlier readers something is missing.
   if (fresh != 0) ++last_;
   for (size_t k = 0; k < rings_.size(); ++k) {
     if ((fresh & bit(static_cast<EventGroup>(k))) == 0) continue;
@@ -150,8 +150,8 @@ std::string EventFeed::read(uint64_t& at, EventGroups groups, size_t most) const
     names.push_back(name(static_cast<EventGroup>(k)));
     from = std::max(from, rings_[k].gone);
   }
-  // Whoever missed something of one group has to look at everything again: then it may as well go on from
-  // where all are whole.
+  // A reader that missed events of one group must read the whole state again, so it continues where all
+  // groups are complete.
   if (from > at) {
     at = from;
     append_event(out, "lost", cursor(at), json{{"reason", "overtaken"}, {"groups", names}}.dump());

@@ -1,11 +1,10 @@
-// What happens in the gateway, from all its workers, as numbered events that any reader may read at its own
-// pace: bounded rings, one for each group, and a cursor for each reader. A reader that is too slow, or was
-// away for too long, is told that it has lost something.
+// Numbered events from all workers, for readers at their own pace: bounded rings, one per group, and a cursor
+// for each reader. A reader that is too slow, or was away for too long, gets a `lost` event.
 //
-// It is the log's tap too: it keeps the last lines of the log and the last lines that each server wrote on
-// stderr, and makes events of them. Calls are told only while somebody wants them (want()).
+// It is also a log tap: it keeps the last log lines and each server's last stderr lines, and makes events of
+// them. Events of calls are published only while a reader wants them (want()).
 //
-// From any thread. `wake` is called from any thread, once until rearm(), when there is something to read.
+// From any thread. `wake` is called from any thread when there are new events, once until rearm().
 #pragma once
 
 #include <array>
@@ -25,7 +24,7 @@
 namespace lineward::admin {
 
 enum class EventGroup : uint8_t { calls, servers, log, count_ };
-using EventGroups = unsigned;  // a bit for each
+using EventGroups = unsigned;  // a bit for each group
 constexpr EventGroups bit(EventGroup group) {
   return 1u << static_cast<unsigned>(group);
 }
@@ -34,52 +33,52 @@ std::string_view name(EventGroup group);
 
 class EventFeed final : public log::Tap {
  public:
-  // `run`: what tells this process from the one before, in cursors.
+  // `run` identifies this process in cursors.
   EventFeed(std::string run, std::function<void()> wake) : run_(std::move(run)), wake_(std::move(wake)) {}
 
-  // Nobody is woken any more, and nothing is kept.
+  // Stops waking, and drops everything.
   void close();
 
-  // What is not wanted is not told; what was not told is lost for a reader that goes on from before.
+  // Sets the published groups. Events of other groups are lost for readers that continue from earlier.
   void want(EventGroups groups);
   bool wants(EventGroup group) const { return (wanted_.load(std::memory_order_relaxed) & bit(group)) != 0; }
 
   // `data`: one line of JSON.
   void publish(EventGroup group, std::string_view type, std::string data);
-  // So many events of this group were not told, because there were too many.
+  // Reports a number of events of this group as dropped because of the rate limit.
   void skipped(EventGroup group, uint64_t count);
 
   // The number of the newest event.
   uint64_t newest() const;
   std::string cursor(uint64_t number) const;
-  // Nothing where it is none of this process.
+  // nullopt if the cursor is not of this process.
   std::optional<uint64_t> number_of(std::string_view cursor) const;
-  // From here on `wake` is called again. Before read().
+  // Allows the next call of `wake`. Call it before read().
   void rearm() { woken_ = false; }
-  // As an event stream: what came behind `at`, and moves it. At most about `most` bytes; empty: nothing.
+  // Events after `at` as an event stream; advances `at`. About `most` bytes at most; empty: no events.
   std::string read(uint64_t& at, EventGroups groups, size_t most) const;
 
   struct Line {
     uint64_t number = 0;
     log::Level level{};
     std::string upstream;
-    std::string route;  // of what came to it by a path of several
+    std::string route;  // for events routed by the aggregate: its path
     std::string json;
   };
   struct LogQuery {
     uint64_t after = 0;
     size_t limit = 1000;
     log::Level least = log::Level::info;
-    std::string upstream;  // of this server, or of this path of several; empty: any
+    std::string upstream;  // of this server or aggregate path; empty: any
   };
-  // The newest of them, the oldest first; `more`: there are others behind the last, for a query with `after`.
+  // The newest lines, oldest first; `more`: further lines follow, for a query with `after`.
   std::vector<Line> lines(const LogQuery& query, bool& more) const;
   struct Said {
     std::string time;
     int64_t pid = 0;
     std::string text;
   };
-  // The last that it wrote on stderr, the oldest first.
+  // The server's last stderr lines, oldest first.
   std::vector<Said> stderr_of(const std::string& server) const;
 
   // log::Tap
@@ -94,9 +93,9 @@ class EventFeed final : public log::Tap {
   struct Ring {
     std::deque<Event> events;
     size_t bytes = 0;
-    uint64_t gone = 0;  // up to this number not all of them are there
+    uint64_t gone = 0;  // some events up to this number are gone
   };
-  // What each group is bounded by.
+  // Limits of each group.
   struct Bound {
     size_t events, bytes;
   };
@@ -114,7 +113,7 @@ class EventFeed final : public log::Tap {
   const std::string run_;
   std::atomic<EventGroups> wanted_{0};
   std::atomic<bool> woken_{false};
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards everything below
   std::function<void()> wake_;
   bool closed_ = false;
   uint64_t last_ = 0;

@@ -16,10 +16,10 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// Of one write: another reader must not wait for the whole ring.
+// Limit of one write: other readers must not wait for the whole ring.
 constexpr size_t kPiece = 64 * 1024;
 
-// Nothing where a word is none.
+// nullopt if a word is invalid.
 std::optional<EventGroups> groups_of(std::string_view words) {
   EventGroups out = 0;
   while (!words.empty()) {
@@ -37,7 +37,7 @@ std::optional<EventGroups> groups_of(std::string_view words) {
 
 }  // namespace
 
-// One reader. Owned by its connection.
+// A reader; owned by its connection.
 class EventHub::Reader final : public PlainStream {
  public:
   Reader(std::weak_ptr<EventHub> hub, EventGroups wanted, std::string cursor, milliseconds now)
@@ -59,7 +59,7 @@ class EventHub::Reader final : public PlainStream {
     const std::string newest = feed.cursor(feed.newest());
     const auto known = feed.number_of(cursor_);
     at_ = known.value_or(feed.newest());
-    // Who breaks off behind this goes on from where it was, not behind what it has not read yet.
+    // A reader that disconnects here resumes from its old position, not behind unread events.
     std::string text = fmt::format("retry: 1000\nevent: hello\nid: {}\ndata: {}\n\n", feed.cursor(at_),
                                    json{{"cursor", newest}, {"version", hub->sources_.version}}.dump());
     if (!cursor_.empty() && !known) {
@@ -79,7 +79,7 @@ class EventHub::Reader final : public PlainStream {
       write(std::move(text));
     }
   }
-  // False: it takes nothing any more, or its machine is gone. `every`: how long it hears nothing at most.
+  // False if it reads nothing any more, or its host is gone. `every`: the longest silence towards it.
   bool keep_alive(milliseconds now, milliseconds every) {
     if (sink_ == nullptr) return true;
     if (sink_->reader_is_silent(every)) return false;
@@ -106,8 +106,8 @@ class EventHub::Reader final : public PlainStream {
   const std::string cursor_;
   PlainSink* sink_ = nullptr;
   uint64_t at_ = 0;
-  uint64_t written_ = 0, taken_ = 0;  // bytes; taken when it was looked at last
-  milliseconds moved_;                // when it had taken more
+  uint64_t written_ = 0, taken_ = 0;  // bytes; taken_ as of the last check
+  milliseconds moved_;                // time of the last read progress
 };
 
 std::shared_ptr<EventHub> EventHub::create(const Sources& sources) {
@@ -151,7 +151,7 @@ PlainResponse EventHub::open(const PlainRequest& request) {
   return out;
 }
 
-// There is something to read, or there was when this was asked for.
+// There are events, or there were when this was requested.
 void EventHub::woken() {
   if (pace_.running()) return;
   const auto since = sources_.loop.now() - delivered_;
@@ -162,18 +162,18 @@ void EventHub::woken() {
 void EventHub::deliver() {
   delivered_ = sources_.loop.now();
   feed_->rearm();
-  // A reader leaves only when its connection says so, never from inside a write.
+  // A reader is removed only by its connection, never from inside a write.
   for (Reader* reader : readers_)
     reader->pump();
 }
 
-// What somebody reads, or may come back for.
+// Enables the groups that readers want, or may resume.
 void EventHub::watch() {
   EventGroups wanted = 0;
   for (const Reader* reader : readers_)
     wanted |= reader->groups;
   if (readers_.empty() && sources_.loop.now() - last_reader_ < kLinger) wanted = wanted_;
-  // Nobody is cut off from what he may come back for while another one reads something else.
+  // A reader that may resume keeps its groups, even while others read different ones.
   if (!readers_.empty()) wanted |= wanted_;
   if (wanted == wanted_) return;
   const bool calls = (wanted & bit(EventGroup::calls)) != 0;
@@ -214,7 +214,7 @@ void EventHub::tick() {
   });
 }
 
-// A server says what happens to it in the log; how it is then is only known to who looks.
+// Log lines report a server's events; its resulting state must be looked up.
 void EventHub::look_at_servers() {
   json now;
   if (!sources_.workers.paused([&] { now = status_json(sources_, {}); })) return;

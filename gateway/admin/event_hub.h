@@ -1,9 +1,10 @@
-// The readers of the event feed: `GET /api/v1/events`, server-sent events. Turns the feed's sources on while
-// somebody reads, and for a while after, so that a reader that comes back with its cursor has missed nothing.
+// The readers of the event feed: `GET /api/v1/events`, server-sent events. Enables the feed's sources while
+// there are readers, and for kLinger afterwards, so that a reader resuming with its cursor has missed
+// nothing.
 //
-// On the first worker's thread; owned by Operations through a shared pointer, because other threads find it
-// again by a weak one. Each reader has its cursor and nothing else: what waits for it is in the feed's rings,
-// and at most kBacklog bytes in its stream. One that takes nothing, or whose machine is gone, has left.
+// On the first worker's thread. Owned by Operations through a shared pointer, since other threads refer to it
+// by a weak one. Each reader only has its cursor: its events are in the feed's rings, with at most kBacklog
+// bytes in its stream. A reader that reads nothing, or has a silent host, is dropped.
 #pragma once
 
 #include <chrono>
@@ -23,14 +24,14 @@ namespace lineward::admin {
 
 class EventHub final : public std::enable_shared_from_this<EventHub> {
  public:
-  // `sources` outlives it.
+  // `sources` must outlive it.
   static std::shared_ptr<EventHub> create(const Sources& sources);
   ~EventHub();
   EventHub(const EventHub&) = delete;
   EventHub& operator=(const EventHub&) = delete;
 
   EventFeed& feed() { return *feed_; }
-  // The answer to a reader: a stream, or why it gets none.
+  // The response to a reader: a stream, or an error.
   PlainResponse open(const PlainRequest& request);
 
  private:
@@ -39,8 +40,8 @@ class EventHub final : public std::enable_shared_from_this<EventHub> {
   static constexpr size_t kBacklog = 256 * 1024;
   static constexpr std::chrono::milliseconds kApart{20};  // between two deliveries
   static constexpr std::chrono::milliseconds kTick{1000};
-  static constexpr std::chrono::milliseconds kPatience{30000};  // with a reader that takes nothing
-  static constexpr std::chrono::milliseconds kLinger{60000};    // for one that comes back
+  static constexpr std::chrono::milliseconds kPatience{30000};  // for a reader that reads nothing
+  static constexpr std::chrono::milliseconds kLinger{60000};    // for a reader that may resume
 
   explicit EventHub(const Sources& sources) : sources_(sources), pace_(sources.loop), tick_(sources.loop) {}
   void start();
@@ -54,8 +55,8 @@ class EventHub final : public std::enable_shared_from_this<EventHub> {
   const Sources& sources_;
   std::shared_ptr<EventFeed> feed_;
   std::set<Reader*> readers_;
-  std::vector<std::shared_ptr<CallTeller>> tellers_;  // of each worker, while calls are wanted
-  std::map<std::string, std::string> servers_;        // as they were told last
+  std::vector<std::shared_ptr<CallTeller>> tellers_;  // one per worker, while calls are wanted
+  std::map<std::string, std::string> servers_;        // last published state
   EventGroups wanted_ = 0;
   std::chrono::milliseconds last_reader_{0};
   std::chrono::milliseconds delivered_{-1000};

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The piece before the next such letter, which is taken away with it.
+// The text before the next `end`, which is removed too.
 std::string_view take_until(std::string_view& text, char end) {
   std::string_view piece = text.substr(0, text.find(end));
   text.remove_prefix(std::min(text.size(), piece.size() + 1));
@@ -68,7 +68,7 @@ prometheus::ClientMetric classic(const MetricPoint& point, MetricType type) {
   return out;
 }
 
-// Of a family these points; its head stands before the first ones alone.
+// Some points of a family; the head precedes the first points only.
 void add_classic(std::string& text, const MetricFamily& family, size_t from, size_t to) {
   std::vector<prometheus::MetricFamily> all(1);
   prometheus::MetricFamily& out = all.front();
@@ -100,7 +100,7 @@ void append_escaped(std::string& out, std::string_view text) {
   }
 }
 
-// Bounds are written in one way, so that they are the same series everywhere.
+// Bounds have one spelling, so that they are the same series everywhere.
 std::string bound_text(double bound) {
   std::string out = fmt::format("{}", bound);
   return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
@@ -110,9 +110,9 @@ class OpenMetrics {
  public:
   explicit OpenMetrics(std::string& out) : out_(out) {}
 
-  // Of a family these points; its head stands before the first ones alone.
+  // Some points of a family; the head precedes the first points only.
   void add(const MetricFamily& family, size_t from, size_t to) {
-    // A counter is named without what its samples end with.
+    // A counter's family name omits the suffix of its samples.
     std::string_view name = family.name;
     const bool counts = family.type == MetricType::counter && ends_total(name);
     if (counts) name.remove_suffix(kTotal.size());
@@ -162,7 +162,7 @@ class OpenMetrics {
     out_ += '\n';
   }
 
-  // Without its end: an exemplar may follow.
+  // Without the line end: an exemplar may follow.
   void line(std::string_view name, std::string_view ending, const MetricPoint& point, std::string_view le,
             std::string_view value) {
     out_ += name;
@@ -187,7 +187,7 @@ class OpenMetrics {
   std::string& out_;
 };
 
-// Of one piece.
+// Samples per piece.
 constexpr size_t kPoints = 200;
 
 }  // namespace

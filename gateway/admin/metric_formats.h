@@ -1,4 +1,4 @@
-// Metrics as the texts that are scraped. Pure.
+// Metrics as text for scrapers. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 namespace lineward::admin {
 
 enum class MetricFormat : uint8_t {
-  classic,      // Prometheus's own
-  open_metrics  // OpenMetrics 1.0, which has exemplars
+  classic,      // Prometheus text format
+  open_metrics  // OpenMetrics 1.0, with exemplars
 };
 
-// Which one a scraper's `Accept` asks for: OpenMetrics when it is named and nothing is liked better.
+// The format for a scraper's `Accept`: OpenMetrics if it is listed and no other type has a higher quality.
 MetricFormat format_for(std::string_view accept);
 std::string_view content_type(MetricFormat format);
 std::string metrics_text(const core::MetricSnapshot& metrics, MetricFormat format);
 
-// The same in pieces, between which other work may be done.
+// The same in pieces, with other work in between.
 class MetricsWriter {
  public:
   MetricsWriter(const core::MetricSnapshot& metrics, MetricFormat format)
       : metrics_(metrics), format_(format) {}
 
-  // Writes some hundred samples more; false: all is written.
+  // Writes some hundred more samples; false: all are written.
   bool write_more();
   std::string take() { return std::move(text_); }
 

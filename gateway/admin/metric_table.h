@@ -1,5 +1,5 @@
-// The one table of metrics: name, type, labels, buckets and help. The text of /metrics and docs/metrics.md
-// are made from it; a metric that is not here does not exist.
+// The only table of metrics: name, type, labels, buckets and help. /metrics and docs/metrics.md are generated
+// from it.
 #pragma once
 
 #include <cstdint>
@@ -86,14 +86,14 @@ struct MetricRow {
   Buckets buckets;          // of a histogram
   std::string_view labels;  // "upstream method reason"
   std::string_view help;    // one line
-  std::string_view later;   // what it waits for, where nothing is counted yet; else empty
+  std::string_view later;   // the feature it waits for, if nothing is counted yet; else empty
 };
 
 std::span<const MetricRow> metric_rows();
 const MetricRow& row(Metric metric);
 std::string_view name(MetricType type);
 
-// docs/metrics.md, whole.
+// The whole docs/metrics.md.
 std::string metrics_page(plugin::Registry plugins);
 
 }  // namespace lineward::admin

@@ -34,7 +34,7 @@ class Families {
     }
   }
 
-  // A counter or a gauge. Labels without a value are left out.
+  // A counter or a gauge. Labels without a value are omitted.
   void add(M metric, Labels labels, double value) { make(metric, labels).value = value; }
   void add(M metric, Labels labels, uint64_t value) { add(metric, labels, static_cast<double>(value)); }
 
@@ -48,7 +48,7 @@ class Families {
     }
   }
 
-  // Of a plugin: its type's row, and one more label where it has one.
+  // A plugin's metric: its type's row, and one more label if it has one.
   void add(const plugin::MetricRow& one, std::string_view plugin, std::string_view label, double value) {
     auto found =
         std::find_if(all_.begin(), all_.end(), [&](const auto& family) { return family.name == one.name; });
@@ -65,7 +65,7 @@ class Families {
     made.value = value;
   }
 
-  // A metric of which nothing is known yet is not shown at all.
+  // Metrics without points are omitted.
   std::vector<core::MetricFamily> take() {
     std::erase_if(all_, [](const auto& family) { return family.points.empty(); });
     return std::move(all_);
@@ -87,8 +87,8 @@ std::string_view method_label(mcp::Method method) {
   return method == mcp::Method::other ? std::string_view("_other") : mcp::row(method)->name;
 }
 
-// `route`: of calls that came by the aggregate its path, else nothing. `of`: the server's own numbers, which
-// say how it is reached.
+// `route`: the aggregate's path for calls routed by it, else empty. `of`: the server's own counters, which
+// have its transport.
 void operations(Families& out, const UpstreamStats& stats, const UpstreamStats& of, std::string_view route,
                 std::string_view client_transport) {
   using Exemplars = core::OperationSeries::Exemplars;
@@ -175,7 +175,7 @@ void waits_and_cancels(Families& out, const UpstreamStats& stats, std::string_vi
   }
 }
 
-// `first`: the same of the first worker, where the aggregate counts what it misses.
+// `first`: the first worker's counters for the server, where the aggregate counts missing parts.
 void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& first) {
   std::string_view name = stats.name;
   out.add(M::cancel_latency, {{"upstream", name}}, stats.cancel_latency);
@@ -228,7 +228,7 @@ void upstream_now(Families& out, const Sources& sources, const config::Server& s
   }
 }
 
-// The same labels may come from several upstreams: one series each, summed by revision.
+// Several upstreams may have the same labels: they become one series, summed by revision.
 void session_durations(Families& out, M metric, const std::array<Histogram, 8>& by_revision,
                        std::string_view transport) {
   for (size_t slot = 0; slot < by_revision.size(); ++slot) {
@@ -268,7 +268,7 @@ void process_now(Families& out, const Sources& sources) {
   out.add(M::reload_timestamp, {}, reloads.last_ok_at > 0 ? reloads.last_ok_at : started);
 }
 
-// Turns of a worker's loop: those that took no millisecond of its clock are not noted one by one.
+// Turns of a worker's loop; turns of less than 1 ms are not recorded individually.
 Histogram turns_of(const net::Loop& loop) {
   const net::Loop::SlowTurns& slow = loop.slow_turns();
   Histogram out(Buckets::turn);
@@ -309,7 +309,7 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
             histogram);
   });
   out.add(M::http_active, {{"url_scheme", "http"}}, static_cast<double>(all.http_active));
-  // One of them is always there, so that what is watched begins at 0.
+  // A reason is always present, so that the series begins at 0.
   for (size_t i = 0; i < all.refused.size(); ++i) {
     const auto reason = static_cast<mcp::EndReason>(i);
     if (all.refused[i] == 0 && reason != mcp::EndReason::invalid_request) continue;
@@ -354,7 +354,7 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
           {{"version", sources.version}, {"revision", sources.revision}, {"compiler", __VERSION__}}, 1.0);
 }
 
-// Of one plugin, on all workers together.
+// Counters of one plugin, summed over all workers.
 class PluginNumbers final : public plugin::CounterSink {
  public:
   explicit PluginNumbers(std::span<const plugin::MetricRow> rows) : rows_(rows) {}
@@ -407,7 +407,7 @@ struct MetricsReading::State {
   std::string_view client_transport;
   std::map<std::string, size_t> sessions;
   std::map<std::string, std::array<Histogram, 8>> client_sessions;
-  std::vector<std::string> servers;  // by name: what they stand for may go between two pieces
+  std::vector<std::string> servers;  // by name: the objects may be destroyed between two pieces
   size_t next = 0;
   double started = 0;
 

@@ -1,4 +1,4 @@
-// Collects what was counted (metrics/stats.h) and what can be looked up, at the moment somebody asks.
+// Collects counters (metrics/stats.h) and current values when metrics are read.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace lineward::admin {
 // Within WorkerDirectory::paused().
 core::MetricSnapshot read_metrics(const Sources& sources);
 
-// The same in pieces, between which the loop turns: servers that a reload takes away meanwhile are left out.
+// The same in pieces, with loop turns in between: servers removed by a reload meanwhile are skipped.
 class MetricsReading {
  public:
   explicit MetricsReading(const Sources& sources);
@@ -20,7 +20,7 @@ class MetricsReading {
   MetricsReading(const MetricsReading&) = delete;
   MetricsReading& operator=(const MetricsReading&) = delete;
 
-  // Reads on for about so long; true: all is read. Within WorkerDirectory::paused().
+  // Reads for about `time`; true: all is read. Within WorkerDirectory::paused().
   bool read_for(std::chrono::nanoseconds time);
   // When all is read.
   core::MetricSnapshot take();

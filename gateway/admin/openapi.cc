@@ -18,8 +18,8 @@ json reference(std::string_view schema) {
   return {{"$ref", fmt::format("#/components/schemas/{}", schema)}};
 }
 
-// Fields of a call, which several schemas share and each closes for itself: JSON Schema forbids what is not
-// named only where it stands.
+// Fields of a call, shared by several schemas but listed in each: additionalProperties in JSON Schema only
+// covers properties listed next to it.
 json call_fields() {
   const json text{{"type", "string"}}, number{{"type", "integer"}};
   json out = json::object();
@@ -108,7 +108,7 @@ json responses_of(const ApiRoute& route) {
   if (!route.query.empty() || !route.body.empty()) refusals.insert(400);
   if (!route.body.empty()) refusals.insert(415);
   for (int status : refusals) {
-    // A reload that is refused says why in the same form.
+    // A refused reload has the same form with its reason.
     const bool same = route.call == ApiCall::reload && (status == 409 || status == 422);
     out[std::to_string(status)] =
         answer_of(http::reason_phrase(status), same ? route.answer : std::string_view("Error"));

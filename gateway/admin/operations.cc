@@ -31,7 +31,7 @@ Status<net::ListenFailure> Operations::listen_ops() {
   return Done{};
 }
 
-// Its own path cannot be had in a read-only system: that is no reason not to serve.
+// A read-only system has no place for the default path: the gateway serves anyway.
 Status<net::ListenFailure> Operations::listen_control() {
   const std::string& address = sources_.config.admin.address;
   const bool automatic = address.rfind("unix:", 0) != 0;
@@ -40,7 +40,7 @@ Status<net::ListenFailure> Operations::listen_control() {
     log::write(log::Level::warn, "admin.off", {{"why", why}, {"fix", "--admin unix:/path, or --admin off"}});
   };
   if (automatic) {
-    live_sockets();  // clears what killed gateways left
+    live_sockets();  // removes sockets of killed gateways
     auto path = own_socket_path();
     if (!path) {
       warn(path.error().text);
@@ -65,7 +65,7 @@ Status<net::ListenFailure> Operations::listen_tcp() {
   auto listening = tcp_->listen(admin.address);
   if (!listening) return listening;
   if (tcp_->is_loopback() || !admin.token_file.empty()) return Done{};
-  // A name that meant another address than it seems to.
+  // The name resolved to an unexpected address.
   net::ListenFailure open;
   open.text =
       "admin.address " + admin.address + " is not this machine's alone, and there is no admin.tokenFile";

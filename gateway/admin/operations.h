@@ -1,7 +1,7 @@
-// Everything that people and monitoring see of a running gateway: the ops listener, the admin API on its
-// control socket and on TCP, readiness.
+// The interfaces for operators and monitoring: the ops listener, the admin API on its control socket and on
+// TCP, readiness.
 //
-// Owned by the Gateway; dies before what its sources name.
+// Owned by the Gateway; destroyed before the objects that its sources refer to.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,10 @@ class Operations {
  public:
   explicit Operations(Sources sources);
 
-  // Opens what the configuration wants. Fails only for an address that somebody gave; a default one that
-  // cannot be had is a warning in the log.
+  // Opens the configured listeners. Fails only for an explicitly configured address; a default address that
+  // is unavailable only logs a warning.
   Status<net::ListenFailure> listen();
-  // All metrics as they are now; false where a worker is stuck.
+  // Reads all metrics; false if a worker is stuck.
   bool read_metrics(core::MetricSnapshot& metrics) const;
   // "http://127.0.0.1:9464", or empty.
   std::string ops_url() const;

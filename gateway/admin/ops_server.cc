@@ -11,7 +11,7 @@ namespace lineward::admin {
 
 namespace {
 
-// What one piece of a scrape may take of the loop.
+// Maximum loop time for one piece of a scrape.
 constexpr std::chrono::nanoseconds kReadingSlice{2'000'000};
 
 PlainResponse worker_is_stuck() {
@@ -55,7 +55,7 @@ void OpsServer::go_on() {
   });
 }
 
-// True: each who is served has a page.
+// True: all served requests have a page.
 bool OpsServer::read_and_write() {
   const uint64_t until = net::Loop::nanoseconds() + static_cast<uint64_t>(kReadingSlice.count());
   if (reading_) {
@@ -94,7 +94,7 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
   bool known = path == "/livez" || path == "/healthz" || path == "/readyz" || path == "/metrics";
   if (!known) return plain_text(404, "there is /livez, /readyz, /healthz and /metrics\n");
   if (request.head.method != "GET") return not_allowed("GET", plain_text(405, "read-only: GET\n"));
-  // A web page must not read this through a name that it points here.
+  // A web page must not read this through a host name that it points here.
   if (auto refusal = client::check_addresses(request.head.headers, host_rules_, server_.is_loopback()))
     return plain_text(refusal->status, refusal->text + "\n");
   if (path == "/readyz") return ready(request);
@@ -102,7 +102,7 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
   return live ? plain_text(200, "ok\n") : plain_text(503, "the event loop stands still\n");
 }
 
-// `?verbose` lists the checks, `?exclude=upstream%20github` or `exclude=github` leaves one out.
+// `?verbose` lists the checks; `?exclude=upstream%20github` or `exclude=github` leaves one out.
 PlainResponse OpsServer::ready(const PlainRequest& request) const {
   std::string excluded = request.parameter("exclude").value_or("");
   bool ok = true;

@@ -1,5 +1,5 @@
-// The ops listener: probes and metrics, read-only, on an address of its own. Metrics are read and written in
-// pieces, so that hundreds of servers do not hold the loop; those who ask meanwhile share the next scrape.
+// The ops listener: probes and metrics, read-only, on its own address. Metrics are read and written in
+// pieces, so that hundreds of servers do not block the loop. Concurrent scrapers share the next scrape.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class OpsServer {
   PlainResponse handle(const PlainRequest& request) const;
   bool may_scrape(const PlainRequest& request) const;
   void scrape(MetricFormat format, PlainServer::Answer answer);
-  // One piece of what is scraped, a moment's work; the next one comes in another turn of the loop.
+  // Does one short piece of a scrape; the next one runs in another loop turn.
   void go_on();
   bool read_and_write();
   void answer_all(const std::function<PlainResponse(MetricFormat)>& page);
@@ -34,8 +34,8 @@ class OpsServer {
 
   const Sources& sources_;
   const Readiness& readiness_;
-  const config::Listen host_rules_;  // which Host names are ours
-  // Who waits for the scrape that is under way, and for the next one.
+  const config::Listen host_rules_;  // accepted Host names
+  // Clients waiting for the current scrape, and for the next one.
   struct Scraper {
     MetricFormat format;
     PlainServer::Answer answer;

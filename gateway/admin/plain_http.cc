@@ -9,8 +9,8 @@ using Next = http::RequestParser::Next;
 using std::chrono::milliseconds;
 
 constexpr size_t kMaxConnections = 64;
-// Beyond that whoever has not asked for longest goes, so that a probe always finds a place; but not before it
-// had time to write a line, unless far too many come at once.
+// Beyond this limit the oldest connection without a request is closed, so that a probe always gets a
+// connection. It first gets time to send a line, unless far too many connect at once.
 constexpr milliseconds kTimeToAsk{250};
 constexpr size_t kMaxAtOnce = 256;
 constexpr milliseconds kRequestLimit{5000};
@@ -60,7 +60,7 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
     writer_.reset();
     if (stream_) stream_->close();
   }
-  // It has not asked anything yet, though it was there since then.
+  // Connected before `moment` without a request so far.
   bool is_idle_since(milliseconds moment) const { return !busy_ && since_ <= moment; }
 
   void respond(const PlainResponse& response) {
@@ -72,14 +72,14 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
     head.headers.push_back({"Cache-Control", "no-store"});
     head.headers.push_back({"X-Content-Type-Options", "nosniff"});
     if (response.stream) {
-      head.minor_version = 0;  // not chunked: its end is that of the connection
+      head.minor_version = 0;  // not chunked: the end of the connection ends it
       stream_->write(http::streaming_head(head));
       writer_ = response.stream;
       return writer_->begin(*this);
     }
     stream_->set_owner(nullptr);
     std::string bytes = http::full_response(head, response.body);
-    // Its length is told, and it does not come (RFC 9110 9.3.2).
+    // The length is announced without a body (RFC 9110, section 9.3.2).
     if (busy_ && parser_.head().method == "HEAD") bytes.resize(bytes.size() - response.body.size());
     stream_->write(std::move(bytes));
     net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
@@ -88,7 +88,7 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
 
  private:
   void on_data(std::string_view bytes) override {
-    if (busy_) return;  // one request is all a connection gets
+    if (busy_) return;  // one request per connection
     parser_.append(bytes);
     for (;;) {
       switch (parser_.next()) {
@@ -138,7 +138,7 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
   net::Timer timer_;
   const milliseconds since_ = server_.loop_.now();
   bool busy_ = false;
-  std::shared_ptr<PlainStream> writer_;  // of an answer that goes on
+  std::shared_ptr<PlainStream> writer_;  // of an endless answer
 };
 
 PlainServer::PlainServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
@@ -159,7 +159,7 @@ void PlainServer::accept(std::unique_ptr<net::ByteStream> stream, std::string pe
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream), std::move(peer)));
 }
 
-// False: all that are there are being answered, or have only just come.
+// False: all connections are being answered, or are new.
 bool PlainServer::make_room() {
   const bool too_many = connections_.size() >= kMaxAtOnce;
   const milliseconds moment = too_many ? loop_.now() : loop_.now() - kTimeToAsk;

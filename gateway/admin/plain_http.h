@@ -1,9 +1,7 @@
-// A small HTTP/1.1 server for people and probes: one request for each connection, answered now or later, then
-// the connection is closed; an answer may also go on for as long as its reader wants (PlainStream). Not for
-// MCP; nothing of clients passes through it.
+// A small HTTP/1.1 server for operators and probes: one request per connection, answered now or later, then
+// the connection is closed. An answer may also be an endless stream (PlainStream). Not for MCP traffic.
 //
-// Owned by a server of this module. Bounded: connections, head, body, and the time a request may take to
-// arrive.
+// Owned by a server of this module. Bounded: connections, head, body, and the time for a request to arrive.
 #pragma once
 
 #include <chrono>
@@ -24,38 +22,38 @@ namespace lineward::admin {
 
 struct PlainRequest {
   const http::RequestHead& head;
-  std::string path;   // without query, as it came
+  std::string path;   // without query, undecoded
   std::string query;  // without '?'
   std::string body;
   std::string peer;             // "127.0.0.1:51234", or "unix"
-  std::optional<uint32_t> uid;  // of the process at the other end of a Unix socket
+  std::optional<uint32_t> uid;  // of the peer process of a Unix socket
 
-  // The value of a query parameter, decoded; nothing when it is not there, empty when it has none.
+  // The decoded value of a query parameter; nullopt if it is absent, empty if it has no value.
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
-// Where an answer goes that has no end of its own. Never calls back.
+// The output of an endless answer. Never calls back.
 class PlainSink {
  public:
   virtual void write(std::string bytes) = 0;
-  // What its reader has not taken yet, in the kernel's buffers not counted.
+  // Unread bytes, without the kernel's buffers.
   virtual size_t backlog() const = 0;
-  // Its reader's machine has acknowledged nothing for nine times `quiet` (net/peer_silence.h).
+  // The reader's host has acknowledged nothing for nine times `quiet` (net/peer_silence.h).
   virtual bool reader_is_silent(std::chrono::milliseconds quiet) = 0;
-  // Nothing more comes; what was written still goes out.
+  // Ends the stream; written data is still sent.
   virtual void end() = 0;
 
  protected:
   ~PlainSink() = default;
 };
 
-// Who writes such an answer. Destroyed when its reader has gone, or after end().
+// The writer of such an answer. Destroyed when its reader disconnects, or after end().
 class PlainStream {
  public:
   virtual ~PlainStream() = default;
-  // The head is out. `to` lives until this is destroyed. Called once.
+  // The head is sent. `to` lives until this is destroyed. Called once.
   virtual void begin(PlainSink& to) = 0;
-  // The kernel has taken all that was written.
+  // The kernel has taken all written data.
   virtual void drained() = 0;
 };
 
@@ -64,16 +62,16 @@ struct PlainResponse {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   std::vector<http::OutHeader> headers;
-  std::shared_ptr<PlainStream> stream = {};  // in place of a body
+  std::shared_ptr<PlainStream> stream = {};  // instead of a body
 };
-// One sentence or a page of text.
+// A sentence or a page of text.
 PlainResponse plain_text(int status, std::string body);
-// The path is there, and takes these methods, named as their header names them.
+// The path exists, but allows only these methods; `allow` is the header's value.
 PlainResponse not_allowed(std::string allow, PlainResponse answer);
 
 class PlainServer {
  public:
-  // To be called once; a client that is gone by then hears nothing.
+  // Call it once; the answer is dropped if the client has disconnected.
   using Answer = std::function<void(PlainResponse)>;
   using Handler = std::function<void(const PlainRequest&, Answer)>;
 
@@ -96,7 +94,7 @@ class PlainServer {
   net::Loop& loop_;
   Handler handler_;
   std::unique_ptr<net::Listener> listener_;
-  std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // in the order in which they came
+  std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // in order of arrival
   uint64_t next_ = 1;
   net::Lifetime lifetime_;
 };

@@ -41,7 +41,7 @@ double count_entries(const std::string& path) {
 bool read_process(pid_t pid, ProcessInfo& out) {
   std::string base = "/proc/" + std::to_string(pid);
   std::string stat = read_small(base + "/stat");
-  // proc(5): the name in parentheses may hold anything; field 3 follows the last ')'.
+  // proc(5): the name in parentheses may contain anything; field 3 follows the last ')'.
   size_t at = stat.rfind(')');
   if (at == std::string::npos) return false;
   std::vector<double> fields;
@@ -59,7 +59,7 @@ bool read_process(pid_t pid, ProcessInfo& out) {
   if (fields.size() < 22) return false;
   auto field = [&](size_t number) { return fields[number - 3]; };
   double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
-  // With the children that were waited for, so that the sum over a tree does not fall when one ends.
+  // Includes reaped children, so that the sum over a tree does not fall when a child ends.
   out.cpu_seconds = (field(14) + field(15) + field(16) + field(17)) / ticks;
   out.virtual_bytes = field(23);
   out.resident_bytes = field(24) * static_cast<double>(sysconf(_SC_PAGESIZE));

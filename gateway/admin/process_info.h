@@ -1,5 +1,4 @@
-// What /proc tells of a process, for metrics. Linux only, like the rest; read when somebody asks, never
-// before.
+// Reads /proc of a process for metrics. Linux only; read on demand.
 #pragma once
 
 #include <sys/types.h>
@@ -15,9 +14,9 @@ struct ProcessInfo {
   double open_fds = 0;
 };
 
-// False when there is no such process (any more).
+// False if the process does not exist.
 bool read_process(pid_t pid, ProcessInfo& out);
-// The same for a process and all below it (npx → sh → node), at most 64 of them.
+// The same for a process and its descendants (npx → sh → node), at most 64 of them.
 bool read_tree(pid_t root, ProcessInfo& out);
 
 }  // namespace lineward::admin

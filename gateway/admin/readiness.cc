@@ -14,7 +14,7 @@ using State = core::UpstreamStatus::State;
 
 constexpr milliseconds kBeat{1000};
 constexpr uint64_t kDead = 10'000'000'000;
-constexpr uint32_t kMaxDoublings = 4;  // 1 s to 16 s between two questions
+constexpr uint32_t kMaxDoublings = 4;  // 1 s to 16 s between two probes
 
 double seconds(milliseconds time) {
   return static_cast<double>(time.count()) / 1000;
@@ -27,7 +27,7 @@ Readiness::Readiness(const Sources& sources) : sources_(sources), heart_(sources
   beat();
 }
 
-// A reload may have changed who is required.
+// A reload may have changed the required servers.
 void Readiness::follow() {
   std::map<std::string, Required> wanted;
   for (const auto& server : sources_.config.servers) {
@@ -99,7 +99,7 @@ std::vector<Check> Readiness::checks() const {
     const State state = sources_.status(server).state;
     (state == State::starting ? starting : away) += state == State::ready ? 0 : 1;
   }
-  // Those that are not required keep nobody waiting.
+  // Servers that are not required do not delay readiness.
   if (starting + away > 0) {
     out.push_back(
         {"servers", true,

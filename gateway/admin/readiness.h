@@ -1,5 +1,5 @@
-// Whether the gateway can serve, as kube-apiserver answers it: a list of checks. Also keeps asking for
-// required upstreams, which nobody calls while the gateway is not ready.
+// Readiness as a list of checks, as in kube-apiserver. Also probes required upstreams, which get no calls
+// while the gateway is not ready.
 #pragma once
 
 #include <chrono>
@@ -23,12 +23,12 @@ class Readiness {
 
   // Within WorkerDirectory::paused().
   std::vector<Check> checks() const;
-  // Whether every loop turned in the last five seconds.
+  // Whether every loop turned within the last 10 s.
   bool live() const;
 
  private:
   struct Required {
-    std::chrono::milliseconds since{0};  // when it was last seen not to be ready, after it had been
+    std::chrono::milliseconds since{0};  // when it last became not ready
     std::chrono::milliseconds next{0};
     uint32_t tries = 0;
     bool ready = false;

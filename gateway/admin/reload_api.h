@@ -1,5 +1,4 @@
-// How people and monitoring ask for a reload, or for a server to start or to stop, and learn what became of
-// it. Implemented by the gateway.
+// Interface to reload, and to start or stop a server, with the result. Implemented by the gateway.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +8,10 @@
 
 namespace lineward::admin {
 
-// One line of what a reload does.
+// A change by a reload.
 struct PlanRow {
-  char mark = '~';     // + added, - removed, ~ changed, ! cannot be changed in a running process
-  std::string name;    // of a server, or of a setting
+  char mark = '~';     // + added, - removed, ~ changed, ! cannot change in a running process
+  std::string name;    // of a server or a setting
   std::string what;    // "timeouts.request 30s → 2m"
   std::string effect;  // "restarts when its 1 call ends"
 };
@@ -20,17 +19,17 @@ struct PlanRow {
 struct ReloadReport {
   enum class Outcome : uint8_t {
     done,
-    rejected,   // the file is bad: nothing has changed
-    refused,    // there is nothing to read, or no time for it
-    incomplete  // a worker whose loop stands still goes on with what it had: the next reload tries again
+    rejected,   // the file is invalid: nothing has changed
+    refused,    // there is nothing to read, or the gateway is stopping
+    incomplete  // a worker with a stalled loop kept its configuration: the next reload tries again
   };
   Outcome outcome = Outcome::done;
   bool dry_run = false;
   std::string error;   // one sentence
-  std::string report;  // the diagnostics as at the start: of a bad file, or its warnings
+  std::string report;  // diagnostics as at the start: of an invalid file, or warnings
   std::vector<PlanRow> rows;
   size_t unchanged = 0;  // servers
-  size_t in_flight = 0;  // calls and listens that it did not touch
+  size_t in_flight = 0;  // calls and listens that it did not affect
   int64_t took_ms = 0;
 };
 
@@ -40,35 +39,35 @@ struct ReloadCounts {
   uint64_t ok = 0, failed = 0;
 };
 
-// What an operator wants of one server.
+// An operator's request for one server.
 enum class ServerAct : uint8_t {
   start,    // back into service
   stop,     // out of service, its calls are cancelled
-  restart,  // a new form takes the place of this one, which ends with its calls, or at once
-  drain     // out of service, its calls go on
+  restart,  // a new version replaces it; the old one ends with its calls, or at once
+  drain     // out of service, its calls continue
 };
 
 struct ServerActed {
   enum class Outcome : uint8_t {
     done,
     unknown,    // there is no such server
-    refused,    // it cannot be, or is so already
-    unanswered  // a worker's loop stands still
+    refused,    // not possible, or already in that state
+    unanswered  // a worker's loop is stalled
   };
   Outcome outcome = Outcome::done;
   std::string error;  // one sentence
-  size_t calls = 0;   // that the form had which ends
+  size_t calls = 0;   // calls of the version that ends
   size_t sessions = 0;
 };
 
 class ReloadApi {
  public:
-  // Reads the configuration again. `by`: who wanted it, for the log.
+  // Reads the configuration again. `by`: the requester, for the log.
   virtual ReloadReport reload(bool dry_run, std::string_view by) = 0;
   virtual const ReloadCounts& counts() const = 0;
-  // `force`: a restart does not wait for calls. Lasts until the opposite is asked for, or Lineward ends.
+  // `force`: a restart does not wait for calls. Lasts until the opposite request, or until Lineward ends.
   virtual ServerActed act(const std::string& server, ServerAct act, bool force) = 0;
-  // It was stopped or drained by act().
+  // Whether it was stopped or drained by act().
   virtual bool is_held(const std::string& server) const = 0;
 
  protected:

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxShown = 64;  // of a name that is not ours
+constexpr size_t kMaxShown = 64;  // of an unknown name
 
 const json& body_schemas() {
   static const json all = json::parse(api_schemas());

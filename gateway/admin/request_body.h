@@ -1,6 +1,6 @@
-// What the body of a POST to the admin API may say: the members that its schema names (admin/api_schemas.h),
-// each of the type that stands there, boolean or string. A word that nobody reads would seem to be heard:
-// `dry_run` for `dryRun` would reload. Pure.
+// Checks the body of a POST to the admin API: only members of its schema (admin/api_schemas.h), each boolean
+// or string as declared. An ignored unknown member would be dangerous: `dry_run` instead of `dryRun` would
+// reload. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,10 +10,10 @@
 
 namespace lineward::admin {
 
-// Discarded where it is no JSON, is nested deeply, or says a member of the object twice: who looks over the
-// request might read the one, and we the other.
+// Discarded if it is not JSON, is nested too deeply, or has a duplicate member: an intermediary might read
+// the other value.
 nlohmann::json parse_body(const std::string& text);
-// Empty, or what is wrong with the body of a request to this route, which is an object.
+// Empty, or the error in the body of a request to this route; the body is an object.
 std::string body_fault(const ApiRoute& route, const nlohmann::json& body);
 
 }  // namespace lineward::admin

@@ -27,7 +27,7 @@ void SignInPauses::failed(std::string_view peer, milliseconds now) {
             .first;
   }
   Address& one = found->second;
-  // Whoever kept away for long has mistyped, and starts anew.
+  // An address without failures for long starts again.
   if (one.failures >= kFree && now - one.until > 10 * kLongest) one.failures = 0;
   if (++one.failures < kFree) return;
   const uint32_t doubled = std::min<uint32_t>(one.failures - kFree, 10);

@@ -1,5 +1,5 @@
-// How long an address waits after it has brought wrong tokens: a few are free, then each costs twice the
-// pause of the one before. Who brings the right one starts anew. Bounded; pure.
+// The pause of an address after wrong tokens: a few failures are free, then each doubles the pause. A valid
+// token resets it. Bounded; pure.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@ class SignInPauses {
  public:
   static constexpr uint32_t kFree = 5;
   static constexpr std::chrono::milliseconds kFirst{1000}, kLongest{60'000};
-  static constexpr size_t kMost = 1024;  // addresses; the one that was heard of first is forgotten
+  static constexpr size_t kMost = 1024;  // addresses; the oldest is forgotten
 
-  // `peer`: with its port or without. 0: it may try now.
+  // `peer`: with or without its port. 0: it may try now.
   std::chrono::milliseconds left(std::string_view peer, std::chrono::milliseconds now) const;
   void failed(std::string_view peer, std::chrono::milliseconds now);
   void succeeded(std::string_view peer);

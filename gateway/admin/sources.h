@@ -1,4 +1,4 @@
-// What the servers of this module look at. All of it outlives them.
+// The objects that this module's servers read. All of them outlive the servers.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ namespace lineward::admin {
 
 class UpstreamFinder {
  public:
-  // Null for one that is disabled, or gone.
+  // Null if it is disabled or gone.
   virtual core::Upstream* find(const std::string& name) const = 0;
-  // Those that a reload replaced or removed and that still have calls.
+  // Servers replaced or removed by a reload that still have calls.
   virtual std::vector<const config::Server*> leaving() const = 0;
-  // All servers as one, where they are served so; else null.
+  // The aggregate, if it is served; else null.
   virtual const config::Server* together() const = 0;
 
  protected:
   ~UpstreamFinder() = default;
 };
 
-// What one worker has to show. Its own thread changes it: others look within WorkerDirectory::paused() or
+// The data of a worker. Its own thread changes it: other threads read it within WorkerDirectory::paused() or
 // run().
 struct WorkerView {
   net::Loop& loop;
@@ -43,20 +43,20 @@ struct WorkerView {
   const net::LoopWatch& loop_watch;
 };
 
-// The workers; the first one's thread is that of this module.
+// The workers; this module runs on the first one's thread.
 class WorkerDirectory {
  public:
   virtual size_t workers() const = 0;
   virtual const WorkerView& view(size_t worker) const = 0;
   // The worker on which a server lives.
   virtual size_t host(const std::string& server) const = 0;
-  // Done on that worker's thread when this returns; false when that worker is stuck.
+  // Runs `work` on that worker's thread and waits; false if that worker is stuck.
   virtual bool run(size_t worker, const std::function<void()>& work) = 0;
-  // Done here while all others stand still; false when one of them is stuck.
+  // Runs `work` here while all other workers are paused; false if one of them is stuck.
   virtual bool paused(const std::function<void()>& work) = 0;
-  // From any worker's thread: to be done on the first one's.
+  // From any worker's thread: runs `work` on the first one's.
   virtual void tell_first(std::function<void()> work) = 0;
-  // When the loop that is latest turned last, in Loop::nanoseconds().
+  // The oldest last turn of all loops, in Loop::nanoseconds().
   virtual uint64_t slowest_beat() const = 0;
 
  protected:
@@ -81,10 +81,9 @@ struct Sources {
   }
   const client::Front& front() const { return workers.view(0).front; }
 
-  // From here on within paused().
+  // Only within paused().
   core::Upstream* upstream(const std::string& name) const { return host(name).upstreams.find(name); }
-  // Those of the configuration, all of them as one, then those that were removed from it and still have
-  // calls.
+  // The configured servers, the aggregate, then removed servers that still have calls.
   std::vector<const config::Server*> servers() const {
     std::vector<const config::Server*> out;
     for (const auto& server : config.servers)

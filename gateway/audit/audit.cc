@@ -18,7 +18,7 @@
 namespace lineward::audit {
 namespace {
 
-// The trail of the process, and its owner: the pointer is what every record reads.
+// The process's trail and its owner; every record reads the pointer.
 struct Current {
   std::shared_ptr<Trail> owner;
   std::atomic<Trail*> trail{nullptr};
@@ -57,7 +57,7 @@ std::string_view text_of(std::span<const log::Field> fields, std::string_view ke
   return {};
 }
 
-// Of calls those that cost their client no more than a refusal.
+// Whether a call cost its client no more than a refusal.
 bool is_refusal(Kind kind, std::span<const log::Field> fields) {
   if (kind != Kind::call) return kind == Kind::refusal;
   return text_of(fields, "sent") == "no" && !text_of(fields, "code").empty();
@@ -106,8 +106,8 @@ void record_anyway(Trail& to, Kind kind, std::span<const log::Field> fields) {
     return !field.number && redaction::touches(field.text);
   };
   if (std::none_of(fields.begin(), fields.end(), is_touched)) return to.take(kind, fields);
-  // Here and not when it is written: then the rules may have gone. And before a text is cut: half of a secret
-  // is not known as one.
+  // Redacted here, not when it is written: the rules may be gone by then. Also before truncation: half of a
+  // secret cannot be detected.
   std::vector<std::string> clean;
   std::vector<log::Field> redacted;
   clean.reserve(fields.size());

@@ -1,8 +1,8 @@
-// The audit log as the rest of the gateway sees it: who has something to record hands it in, from any thread,
-// and never waits. One chain for the whole process (audit/trail.h); without `audit:` in the configuration a
-// record costs one look at a null pointer.
+// The audit log's interface for the rest of the gateway: records are handed in from any thread, without
+// waiting. There is one chain for the whole process (audit/trail.h). Without `audit:` in the configuration a
+// record costs one null-pointer check.
 //
-// What is a record is decided here and nowhere else: each kind with the name it has in the file.
+// The kinds of records are defined here only, each with its name in the file.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,38 @@
 namespace lineward::audit {
 
 enum class Kind : uint8_t {
-  call,     // a request of a client that became a call, at its end
-  refusal,  // what was refused before it became one, or belongs to none
-  action,   // what an operator did, or tried to
-  reload,   // the configuration was read again
-  // Of the log itself:
+  call,     // a client's request that became a call, at its end
+  refusal,  // a refusal before it became a call, or without one
+  action,   // an operator's action or attempt
+  reload,   // the configuration was reloaded
+  // About the log itself:
   open,        // a process begins to write a file
   close,       // the last record of a file
-  checkpoint,  // with a signature over all that is before it
-  gap,         // so many records were lost
-  torn,        // the file ended in the middle of a record
+  checkpoint,  // signs everything before it
+  gap,         // a number of records was lost
+  torn,        // the file ended within a record
   count_
 };
 std::string_view name(Kind kind);
 
-// Is anything recorded?
+// Whether there is an audit log.
 bool active();
-// Empty values are left out; texts are redacted, and cut where they are long. Keys are literals. What was
-// refused, also as a call that reached no server, has a rate for each peer: what is beyond it is counted, and
-// once a second a record says how many (`unrecorded`).
+// Empty values are omitted; texts are redacted, then truncated. Keys are literals. Refusals, including calls
+// refused before they reached a server, are rate-limited for each peer. Refusals beyond the rate are counted,
+// and reported once a second in a record (`unrecorded`).
 void record(Kind kind, std::initializer_list<log::Field> fields);
-// The JSON text of a call's arguments as it is recorded: redacted and cut; empty where they are not wanted.
+// A call's arguments as recorded, JSON text: redacted and truncated; empty if the configuration excludes
+// them.
 std::string recorded_arguments(std::string_view json);
-// Why no call may begin now, or empty: the log cannot be written, and audit.onError is `refuse`.
+// The reason why no call may begin now, or empty: the log cannot be written, and audit.onError is `refuse`.
 std::string_view refusal();
 
 // For /metrics.
 struct Counts {
-  uint64_t records = 0;  // taken
-  uint64_t lost = 0;     // not taken, for want of room
-  bool writable = true;  // what is done now will be on record
-  uint64_t counted = 0;  // refusals beyond the rate of their peer, without a record of their own
+  uint64_t records = 0;  // accepted
+  uint64_t lost = 0;     // dropped for lack of space
+  bool writable = true;  // actions from now on will be recorded
+  uint64_t counted = 0;  // refusals beyond their peer's rate, without their own record
 };
 Counts counts();
 

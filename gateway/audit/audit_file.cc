@@ -23,7 +23,7 @@
 namespace lineward::audit {
 namespace {
 
-// Of the end of a file, in which its last whole record must be.
+// Size of the end of a file that is searched for its last whole record.
 constexpr uint64_t kMaxTail = 8 << 20;
 constexpr size_t kDigitsOfName = 12;
 constexpr size_t kNewestFull = 4;
@@ -54,8 +54,8 @@ std::pair<std::string, std::string> folder_and_name(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Where a symbolic link leads, whether anything is there or not: it is the file that gets another name when
-// it is full, and not the link. More links than this: it is opened as it is, and the error says why not.
+// The target of a symbolic link, existing or not: the target is renamed when it is full, not the link. After
+// kMaxLinks links the path is opened as it is, and open() returns the error.
 std::string followed(std::string path) {
   for (int i = 0; i < kMaxLinks; ++i) {
     std::array<char, PATH_MAX> to{};
@@ -67,15 +67,15 @@ std::string followed(std::string path) {
   return path;
 }
 
-// What stands behind the name of a full file.
+// The suffix of a full file's name.
 struct FullName {
-  uint64_t first = 0;  // record
-  uint64_t again = 0;  // another file has that number, too
+  uint64_t first = 0;  // first record
+  uint64_t again = 0;  // counter for files with the same first record
   friend auto operator<=>(const FullName&, const FullName&) = default;
 };
 
-// PATH.FIRST or PATH.FIRST-N. Others name files with digits and dashes, too: only twelve are ours, and of
-// those only what is no date; see full_files().
+// PATH.FIRST or PATH.FIRST-N. Other programs use digits and dashes too: only names with twelve digits that
+// are not dates belong to this log; see full_files().
 std::optional<FullName> full_name(std::string_view name, std::string_view base) {
   if (name.size() < base.size() + 1 + kDigitsOfName || name.substr(0, base.size()) != base ||
       name[base.size()] != '.')
@@ -92,7 +92,7 @@ std::optional<FullName> full_name(std::string_view name, std::string_view base) 
   return out;
 }
 
-// In their order.
+// Sorted.
 std::vector<std::pair<FullName, std::string>> named_as_full(const std::string& path) {
   const auto [folder, base] = folder_and_name(path);
   std::vector<std::pair<FullName, std::string>> out;
@@ -105,7 +105,7 @@ std::vector<std::pair<FullName, std::string>> named_as_full(const std::string& p
   return out;
 }
 
-// All that is left of a file whose first record was never written whole: by a crash, or a disk that was full.
+// Whether this is the rest of a file without a complete first record, because of a crash or a full disk.
 bool is_torn_beginning(std::string_view whole) {
   if (whole.size() >= kMaxLine || whole.find('\n') != std::string_view::npos) return false;
   const std::string_view begin = kSeqKey.substr(0, whole.size());
@@ -113,14 +113,14 @@ bool is_torn_beginning(std::string_view whole) {
 }
 
 bool is_on_disk(int fd) {
-  return ::fdatasync(fd) == 0 || errno == EINVAL || errno == ENOSYS;  // none there
+  return ::fdatasync(fd) == 0 || errno == EINVAL || errno == ENOSYS;  // not supported by this file
 }
 
 bool ends_with_newline(int fd, uint64_t size) {
   return read_at(fd, size - 1, 1) == "\n";
 }
 
-// The number of the first whole record of a file, behind what was torn; 0 where there is none.
+// The number of the first whole record of a file, behind a torn one; 0 if there is none.
 uint64_t first_record(int fd) {
   const std::string head = read_at(fd, 0, 2 * kMaxLine);
   for (std::string_view rest = head; !rest.empty();) {
@@ -132,7 +132,7 @@ uint64_t first_record(int fd) {
   return 0;
 }
 
-// "1", "20261125", "20261125-0412", "old": what people and logrotate put behind the name.
+// "1", "20261125", "20261125-0412", "old": suffixes added by operators and logrotate.
 bool is_others_ending(std::string_view ending) {
   const auto digits = [](std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789-_T:") == std::string_view::npos;
@@ -140,7 +140,7 @@ bool is_others_ending(std::string_view ending) {
   return ending == "old" || ending == "bak" || digits(ending);
 }
 
-// Another process writes it: another log beside ours.
+// Whether another process writes it: then it is another log.
 bool is_written(const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return true;
@@ -149,7 +149,7 @@ bool is_written(const std::string& name) {
   return !free;
 }
 
-// The newest of those that somebody else has named after ours.
+// The newest file with such a suffix.
 std::optional<std::string> other_file(const std::string& path) {
   const auto [folder, base] = folder_and_name(path);
   std::optional<std::string> newest;
@@ -214,7 +214,7 @@ int AuditFile::open_locked(std::string& why) const {
   return -1;
 }
 
-// The last record that is whole, from the end backwards: behind it stands what a crash left of another one.
+// Searches backwards for the last whole record; a torn record may follow it.
 bool AuditFile::find_end(int fd, const std::string& name, Found& found, std::string& why) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
@@ -259,10 +259,10 @@ Result<AuditFile::Found> AuditFile::open() {
   struct stat info {};
   ::fstat(fd, &info);
   size_ = static_cast<uint64_t>(info.st_size);
-  // What follows begins on a line of its own.
+  // Later records begin on a new line.
   if (!found.torn.empty() && !ends_with_newline(fd, size_)) left_ = "\n";
   if (!found.last_type.empty()) return found;
-  // What is torn at the end of the file before and what is torn here are one piece, behind the same record.
+  // A torn end of the previous file and a torn beginning here are one piece, behind the same record.
   const std::string ours = std::exchange(found.torn, {});
   if (!find_before(found, why)) return fail(why);
   found.torn += ours;
@@ -270,14 +270,14 @@ Result<AuditFile::Found> AuditFile::open() {
   return found;
 }
 
-// The file begins anew: it was rotated, or moved away, or its first record was torn. The chain goes on behind
-// the last record of the others: of the newest full one, or of one that somebody else has given a name.
+// The file is new: it was rotated, or moved away, or its first record was torn. The chain continues after the
+// last record of other files: of the newest full one, or of one renamed by another program.
 bool AuditFile::find_before(Found& found, std::string& why) {
   const auto full = named_as_full(path_);
   std::string fault;
   uint64_t faulty = UINT64_MAX;
   size_t seen = 0;
-  // More than one, since a file whose first record was torn once may have the name of an older one.
+  // Reads several: a file with a torn first record may have an older file's name.
   for (size_t i = full.size(); i > 0 && seen < kNewestFull; --i) {
     const auto& [named, name] = full[i - 1];
     uint64_t last = 0;
@@ -286,14 +286,16 @@ bool AuditFile::find_before(Found& found, std::string& why) {
       faulty = named.first;
       fault = std::move(its);
     }
-    // A file that ends before it begins was named by somebody else, as with a date of twelve digits.
+    // A file that ends before its own first number has another program's name, such as a date of twelve
+    // digits.
     if (last > 0 && last >= named.first) ++seen;
   }
   uint64_t last = 0;
-  std::string unused;  // what is no audit log has nothing to say
+  std::string unused;  // errors of files that are not audit logs are ignored
   if (auto other = other_file(path_)) find_behind(*other, found, last, unused);
   if (fault.empty()) return true;
-  // Of what cannot be read nobody knows who has named it. It is ours if it may follow what was found.
+  // The origin of an unreadable file's name is unknown. The file counts as this log's if it may follow the
+  // records found.
   if (!found.last_type.empty() && faulty > found.chain.seq() + 1) return true;
   why = std::move(fault);
   return false;
@@ -317,7 +319,7 @@ bool AuditFile::find_behind(const std::string& name, Found& found, uint64_t& las
   found.chain = std::move(its.chain);
   found.last_type = std::move(its.last_type);
   found.closed = its.closed;
-  // It stays where it is, and the first record of the next file says so.
+  // It stays in place, and the first record of the next file reports it.
   found.torn = std::move(its.torn);
   return true;
 }
@@ -362,8 +364,8 @@ bool AuditFile::sync() {
   return done;
 }
 
-// Of the file that is about to be closed: the next one has no fault of its own, and would make this one
-// forgotten.
+// For the file that is about to be closed: the next file starts without an error, which would hide this
+// one's.
 void AuditFile::sync_behind(const std::string& name) {
   unsynced_.clear();
   if (fd_ >= 0 && !is_on_disk(fd_)) behind_ = because("write to the disk", name, errno);
@@ -394,9 +396,9 @@ void AuditFile::use(int fd) {
   close();
   fd_ = fd;
   size_ = static_cast<uint64_t>(info.st_size);
-  left_from_ = 0;  // a record that was begun elsewhere is written whole here
+  left_from_ = 0;  // a record begun in the previous file is written whole here
   if (size_ == 0) return;
-  // Somebody has put it there with something in it: none of what the file before began with is true of it.
+  // An existing file with content: its numbers are independent of the previous file's.
   first_ = first_record(fd);
   if (!ends_with_newline(fd, size_)) left_.insert(0, "\n");
 }
@@ -407,7 +409,7 @@ bool AuditFile::rotate(uint32_t keep) {
   for (int i = 0; i < kNameTries && error == EEXIST; ++i) {
     name = fmt::format("{}.{:0{}}{}", path_, first_, kDigitsOfName, i == 0 ? "" : fmt::format("-{}", i));
     error = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
-    if (error == EINVAL || error == ENOSYS) {  // a file system that cannot look and rename at once
+    if (error == EINVAL || error == ENOSYS) {  // the file system does not support RENAME_NOREPLACE
       struct stat there {};
       error = ::stat(name.c_str(), &there) == 0            ? EEXIST
               : ::rename(path_.c_str(), name.c_str()) == 0 ? 0
@@ -438,7 +440,7 @@ void AuditFile::take_next() {
 
 void AuditFile::remove_old(uint32_t keep) const {
   if (keep == 0) return;
-  // The newest one begins with the record that ours began with.
+  // The newest full file begins with the same record as the renamed one.
   const std::vector<std::string> full = full_files(path_, first_);
   for (size_t i = 0; i + keep < full.size(); ++i)
     ::unlink(full[i].c_str());

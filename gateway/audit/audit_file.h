@@ -1,9 +1,9 @@
-// The file of the audit log: lines are appended whole or again, a full file gets a name of its own, the one
-// that takes its place goes on with its chain. Used by one thread, which may wait for the disk.
+// The file of the audit log. Lines are appended whole, with retries; a full file is renamed, and the next one
+// continues its chain. Used by one thread, which may block on the disk.
 //
-// A full file is called NAME.FIRST, with the number of its first record in twelve digits, so that names sort
-// as records do; NAME.FIRST-N where there is one of that name already. What cannot be written stays here and
-// is tried again; nothing is written twice.
+// A full file is named NAME.FIRST, or NAME.FIRST-N if that name exists. FIRST is the number of its first
+// record in twelve digits, so that names sort like records. Lines that cannot be written are kept and
+// retried; nothing is written twice.
 #pragma once
 
 #include <cstdint>
@@ -19,53 +19,55 @@ namespace lineward::audit {
 
 class AuditFile {
  public:
-  // What was there when it was opened.
+  // The state found when the file was opened.
   struct Found {
-    Chain chain;            // where it goes on
-    std::string last_type;  // of the last record; empty: there was none
-    bool closed = false;    // with that one its process closed the log
-    std::string torn;       // behind that record: the beginning of one that was never written whole
+    Chain chain;            // where it continues
+    std::string last_type;  // of the last record; empty: no record
+    bool closed = false;    // that record closed the process's log
+    std::string torn;       // an incomplete record behind the last one
   };
 
-  // Where `path` is a symbolic link, its target is the file, from here on: full ones stand beside that.
+  // If `path` is a symbolic link, its target is the file from now on: full files are placed beside the
+  // target.
   explicit AuditFile(std::string path);
   ~AuditFile();
   AuditFile(const AuditFile&) = delete;
   AuditFile& operator=(const AuditFile&) = delete;
 
-  // Opens it, or makes it (mode 0640), and finds the end of the chain, also in the newest full file, or in
-  // one that somebody else has named after it (NAME.1, NAME-20261125), where this one begins anew. The error
-  // says why not: it cannot be read, it is no audit log, or another process writes it.
+  // Opens or creates it (mode 0640), and finds the end of the chain. If this file is new, the end is in the
+  // newest full file, or in one renamed by another program (NAME.1, NAME-20261125). Fails if the file cannot
+  // be read, is not an audit log, or is written by another process.
   Result<Found> open();
-  // Lines of records with their newlines. False: not all of it is on the disk yet, see fault().
+  // Complete lines with their newlines. False: not everything is on the disk yet, see fault().
   bool write(std::string_view lines);
-  // Tries again what is left. True when nothing is.
+  // Retries unwritten lines. True if none are left.
   bool flush();
   bool pending() const { return !left_.empty() || fd_ < 0 || !misplaced_.empty(); }
   const std::string& fault() const {
     return !misplaced_.empty() ? misplaced_ : !unsynced_.empty() ? unsynced_ : fault_;
   }
-  // To the disk itself. False: it said no, and what was written since the last time may be lost with the
-  // power; see fault(), until it says yes.
+  // Flushes to the disk. False: it failed, and data since the last flush may be lost in a power failure. See
+  // fault(), until a flush succeeds.
   bool sync();
-  // Why the file before this one may not be whole on the disk, once; empty: it is.
+  // The reason why the previous file may be incomplete on the disk, once; empty: it is complete.
   std::string take_behind() { return std::exchange(behind_, {}); }
-  // Nothing is written from here on: another process may have it, or another log of this one.
+  // Stops writing: another process, or another log of this one, may have the file.
   void close();
 
   uint64_t size() const { return size_; }
-  // Has its name been given to another file, or to none?
+  // Whether its name now belongs to another file, or to none.
   bool moved() const;
-  // Gives it its name as a full file, keeps the newest `keep` of those (0: all), and begins the next one.
-  // False: the file could not be renamed and goes on, or the next
-  // one could not be opened yet (flush() tries again); see fault().
+  // Renames it as a full file, keeps the newest `keep` of those (0: all), and begins the next one. False: the
+  // file could not be renamed and continues, or the next one could not be opened yet (flush() retries); see
+  // fault().
   bool rotate(uint32_t keep);
-  // Opens what stands under its name now, or makes it, beside the one that is written. False: that cannot be
-  // done, and nothing is written until it can, or the name leads to our file again; see fault().
+  // Opens or creates the file that its name now denotes, besides the current one. False: this failed. Writes
+  // are held until it succeeds, or the name denotes the current file again; see fault().
   bool open_next();
-  // It does.
+  // The name denotes the current file again.
   void found() { misplaced_.clear(); }
-  // From here on the next one is written, with what the one before could not take; that one is closed.
+  // Switches to the next file, with the lines that the current one could not take, and closes the current
+  // one.
   void take_next();
 
  private:
@@ -82,15 +84,15 @@ class AuditFile {
   int fd_ = -1;
   int next_ = -1;
   uint64_t size_ = 0;
-  uint64_t first_ = 1;    // the number of this file's first record; 0: that of the next one
-  std::string left_;      // that could not be written, from the beginning of a line
-  size_t left_from_ = 0;  // of that is on the disk
+  uint64_t first_ = 1;    // number of this file's first record; 0: that of the next record
+  std::string left_;      // unwritten data, from the beginning of a line
+  size_t left_from_ = 0;  // bytes of it that are on the disk
   std::string fault_;
-  std::string misplaced_, unsynced_, behind_;  // why
+  std::string misplaced_, unsynced_, behind_;  // errors
 };
 
-// The full files of this audit log, the oldest first. `last`: no record of the log has a higher number, and
-// so a name with one (a date) is not ours.
+// The full files of this audit log, oldest first. `last`: no record has a higher number, so a file name with
+// a higher number (a date) is another program's.
 std::vector<std::string> full_files(const std::string& path, uint64_t last = UINT64_MAX);
 
 }  // namespace lineward::audit

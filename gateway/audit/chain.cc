@@ -33,7 +33,7 @@ bool is_hash(std::string_view text) {
 }  // namespace
 
 std::string sha256_hex(std::string_view text) {
-  // What fetches an algorithm by its name costs more than a short hash does.
+  // Fetching an algorithm by name costs more than a short hash.
   static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   thread_local std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
   std::array<unsigned char, 32> digest{};

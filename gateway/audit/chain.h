@@ -1,10 +1,11 @@
-// The canonical form of a record, and how each is chained to the one before. One line of JSON, in this order:
+// The canonical form of a record, and its link to the previous one. A record is one line of JSON, in this
+// order:
 //
 //   {"seq":12,"time":"…","type":"call",…,"prev":"HASH","hash":"HASH"}
 //
-// `hash` is the SHA-256, in hexadecimal digits, of all bytes of the line before `,"hash":`; `prev` is the
-// hash of record `seq` - 1, 64 zeros in the first one. So the bytes of the line are the canonical form: a
-// blank more is another record. Pure.
+// `hash` is the SHA-256, in hexadecimal digits, of all bytes of the line before `,"hash":`. `prev` is the
+// hash of record `seq` - 1, 64 zeros in the first one. The bytes of the line are the canonical form: an
+// additional space makes another record. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace lineward::audit {
 
 inline constexpr std::string_view kNoHash =
     "0000000000000000000000000000000000000000000000000000000000000000";
-// Of one line; longer ones are none of ours.
+// Maximum length of a line; longer ones are not records.
 inline constexpr size_t kMaxLine = 1 << 20;
 
 std::string sha256_hex(std::string_view text);
@@ -24,12 +25,12 @@ std::string sha256_hex(std::string_view text);
 class Chain {
  public:
   Chain() = default;
-  // Goes on behind record `seq`, whose hash that is.
+  // Continues after record `seq` with hash `hash`.
   Chain(uint64_t seq, std::string hash) : seq_(seq), hash_(std::move(hash)) {}
 
   // The line of the next record, with its newline. `body`: members without braces; not empty.
   std::string seal(std::string_view body);
-  // Of the last one.
+  // The last record's number.
   uint64_t seq() const { return seq_; }
   const std::string& hash() const { return hash_; }
 
@@ -38,15 +39,15 @@ class Chain {
   std::string hash_{kNoHash};
 };
 
-// A line as a record; the views are into the line.
+// A line parsed as a record; the views refer to the line.
 struct Record {
   uint64_t seq = 0;
   std::string_view type;
   std::string_view why;  // of an `open` and a `close`
   std::string_view prev, hash;
-  bool whole = false;  // the hash is that of its bytes
+  bool whole = false;  // the hash matches the bytes
 };
-// Without its newline. Nothing when it has not the form of one.
+// `line` without its newline. nullopt if it does not have the form of a record.
 std::optional<Record> read_record(std::string_view line);
 
 }  // namespace lineward::audit

@@ -32,7 +32,7 @@ std::string_view take_text(std::string_view& packed, size_t size) {
   return text;
 }
 
-// Where text of so many bytes may end at or before `most`.
+// The length to which the text is truncated within `most`.
 size_t fitting(std::string_view text, size_t most) {
   if (text.size() <= most) return text.size();
   size_t end = most > kCutMark.size() ? most - kCutMark.size() : 0;
@@ -55,7 +55,7 @@ void spell_time(std::string& out, int64_t time_ms) {
 }
 
 void spell_text(std::string& out, std::string_view text) {
-  // Most are plain words.
+  // Most texts are plain words.
   if (is_plain_word(text)) {
     out += '"';
     out += text;

@@ -1,5 +1,5 @@
-// A record on its way to the file: packed where it is made, on the path of every call, and spelled as JSON by
-// the thread that writes. Pure.
+// A record on its way to the file: packed on the path of every call, converted to JSON by the writer thread.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace lineward::audit {
 
 using Fields = std::span<const log::Field>;
 
-// Of one text; the arguments of a call have a limit of their own.
+// Limit of a text; a call's arguments have their own limit.
 inline constexpr size_t kMaxText = 1024;
 inline constexpr size_t kMaxArguments = 64 * 1024;
 
-// Appends one entry. `time_ms`: of its event, since the epoch. Texts beyond their limit are cut.
+// Appends one entry. `time_ms`: time of the event, since the epoch. Longer texts are truncated.
 void pack(std::string& out, Kind kind, int64_t time_ms, Fields fields);
 
 struct Spelled {
   Kind kind = Kind::call;
   std::string body;  // "time":"…","type":"…" and the fields, without braces
 };
-// Takes the first entry off `packed`, which pack() made.
+// Removes the first entry from `packed`, made by pack().
 Spelled spell_next(std::string_view& packed);
 Spelled spell(Kind kind, int64_t time_ms, Fields fields);
 // "2026-11-20T12:03:07.412Z"
 std::string spelled_time(int64_t time_ms);
 
-// Why a log is closed. A file alone is closed for other reasons: it is full, or was moved away, and the next
-// one goes on with the chain.
+// The reason for closing a whole log. Other reasons close a file only: it is full or was moved away, and the
+// next one continues the chain.
 inline constexpr std::string_view kStop = "stop";
 bool closes_log(const Record& record);
 
-// At most so many bytes, and not through the middle of a character; "..." where it was cut.
+// At most `most` bytes, never cut within a character; "..." marks a cut.
 std::string cut(std::string_view text, size_t most);
 int64_t now_ms();
 

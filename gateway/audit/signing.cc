@@ -39,7 +39,7 @@ std::string hex(const unsigned char* data, size_t size) {
   return out;
 }
 
-// Empty where it is no text of hexadecimal digits.
+// Empty if it is not hexadecimal.
 std::string unhex(std::string_view text) {
   std::string out;
   for (size_t i = 0; i + 1 < text.size(); i += 2) {
@@ -50,7 +50,7 @@ std::string unhex(std::string_view text) {
   return out;
 }
 
-// A PEM file with a password is not asked for one on the terminal.
+// Prevents OpenSSL from asking for the passphrase on the terminal.
 int no_password(char*, int, int, void*) {
   return -1;
 }

@@ -1,6 +1,6 @@
-// Signatures of checkpoints: Ed25519, over the number of the checkpoint and the hash of the record before
-// it, and so over the whole chain up to there. The last one of a process is told from the others by what is
-// signed, too: else whoever cuts a log off behind any of them could write the closing record himself.
+// Signatures of checkpoints: Ed25519, over the number of the checkpoint and the hash of the record before it,
+// and so over the whole preceding chain. The last checkpoint of a process signs a different text. Otherwise
+// an attacker could cut a log off behind any checkpoint and forge the closing record.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@ struct evp_pkey_st;
 
 namespace lineward::audit {
 
-// A private key signs and checks, a public one checks. Errors name the file, never what is in it.
+// A private key signs and verifies, a public one verifies. Errors name the file, never its content.
 class SigningKey {
  public:
   // PEM of an Ed25519 private key.
   static Result<SigningKey> read_private(const std::string& path);
-  // PEM of its public key; that of the private key is taken too.
+  // PEM of a public key, or of the private key.
   static Result<SigningKey> read_public(const std::string& path);
 
-  // The first 16 hexadecimal digits of the SHA-256 of the public key: which one has signed.
+  // The first 16 hexadecimal digits of the SHA-256 of the public key; identifies the key.
   const std::string& id() const { return id_; }
-  // 128 hexadecimal digits. `end`: why the log ends with the record behind the checkpoint; empty: it goes on.
+  // 128 hexadecimal digits. `end`: the reason why the log ends with the record behind the checkpoint; empty:
+  // it continues.
   std::string sign(uint64_t seq, std::string_view prev, std::string_view end) const;
   bool has_signed(uint64_t seq, std::string_view prev, std::string_view end,
                   std::string_view signature) const;

@@ -25,14 +25,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Records gather for this long before they are written: one wake-up of the thread for many of them.
+// Records are collected for this long before they are written: one wake-up for many records.
 constexpr milliseconds kApart{20};
-// How long a power failure may reach back, and how often a file that cannot be written is tried again.
+// The maximum time lost in a power failure, and the interval of retries.
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kLastRecords{3000};
-// A disk that has not come back for so long hangs.
+// A write that takes longer counts as a hanging disk.
 constexpr milliseconds kHangs{2000};
-// Lines that are put together before they are handed to the kernel.
+// Lines are collected up to this size for one write.
 constexpr size_t kPiece = 256 * 1024;
 
 int64_t steady_ms() {
@@ -53,20 +53,20 @@ struct Trail::Shared {
   std::condition_variable work, done;
   std::string waiting;
   HeldBytes held;
-  uint64_t lost_now = 0;  // since the last record of a gap
+  uint64_t lost_now = 0;  // since the last gap record
   int64_t lost_since = 0;
   bool asked_to_look = false;
   bool stop = false;
   bool ended = false;
 
-  std::atomic<size_t> in_hand{0};  // of the thread's batch
+  std::atomic<size_t> in_hand{0};  // bytes of the thread's batch
   std::atomic<uint64_t> records{0}, lost{0};
   // For is_on_record().
-  std::atomic<bool> writable{true};    // as of the last step
-  std::atomic<bool> no_room{false};    // the last record found none
-  std::atomic<int64_t> busy_since{0};  // the thread has gone to the disk, and not come back; 0: it has
+  std::atomic<bool> writable{true};    // as of the last write
+  std::atomic<bool> no_room{false};    // the last record did not fit
+  std::atomic<int64_t> busy_since{0};  // start of the current disk operation; 0: none
 
-  // The thread's own.
+  // Used by the writer thread only.
   AuditFile file;
   Chain chain;
   std::optional<SigningKey> key;
@@ -81,7 +81,7 @@ struct Trail::Shared {
   steady_clock::time_point synced_at = steady_clock::now();
   bool dirty = false;
   uint64_t rotate_at = 0;
-  std::string told;  // the fault that was logged last
+  std::string told;  // the last error that was logged
 
   Status<> begin();
   void run();
@@ -124,7 +124,7 @@ void Trail::Shared::open_record(std::string_view why, std::string_view after) {
 }
 
 void Trail::Shared::close_record(std::string_view why) {
-  // The end of the log is signed as such, whatever was signed before.
+  // The end of the log always gets its own signature, even after a recent checkpoint.
   const std::string_view end = why == kStop ? why : std::string_view();
   if (key && (unsigned_records > 0 || !end.empty())) sign(end);
   add(Kind::close, {{"why", why}, {"records", in_file + 1}});
@@ -161,7 +161,7 @@ Status<> Trail::Shared::begin() {
 }
 
 bool Trail::Shared::put() {
-  // Many pieces of a large batch are no disk that hangs.
+  // Reset for each piece: a large batch must not look like a hanging disk.
   busy_since = steady_ms();
   if (lines.empty()) return file.flush();
   dirty = true;
@@ -181,11 +181,12 @@ void Trail::Shared::rotate() {
   put();
 }
 
-// Another file in the place of ours, or none: it was moved away. Ours is closed only when there is another.
+// Called when the name denotes another file or none: it was moved away. The current file is closed only when
+// the new one is open.
 void Trail::Shared::look() {
   if (!file.moved()) return file.found();
   if (!file.open_next()) return;
-  // What the old one could not take goes to the new one.
+  // Lines that the old file could not take go to the new one.
   const bool whole = put();
   if (whole) {
     close_record("reopen");
@@ -198,7 +199,7 @@ void Trail::Shared::look() {
   put();
 }
 
-// As far as the file takes it.
+// Chains records until the file stops accepting them.
 void Trail::Shared::chain_batch() {
   while (!rest.empty()) {
     seal(spell_next(rest).body);
@@ -235,7 +236,7 @@ void Trail::Shared::step() {
                      {{"state", "the disk did not come back"}, {"after_ms", took}});
 }
 
-// Will what is done now be on record? Here and nowhere else this is decided: for refuses(), and for the
+// Whether actions from now on will be recorded. The only place that decides this, for refuses() and the
 // metric.
 bool Trail::Shared::is_on_record() const {
   if (!writable.load(std::memory_order_relaxed) || no_room.load(std::memory_order_relaxed)) return false;
@@ -259,7 +260,7 @@ void Trail::Shared::tell_state() {
   }
 }
 
-// That of a file which is written no longer: nothing makes it good again.
+// The error of a closed file: it cannot be repaired later.
 void Trail::Shared::tell_behind() {
   if (const std::string why = file.take_behind(); !why.empty())
     log::write_aside(log::Level::error, "audit",
@@ -267,8 +268,8 @@ void Trail::Shared::tell_behind() {
 }
 
 void Trail::Shared::end() {
-  // The last try may have failed where this one does not. Then what was not chained yet, and what waits,
-  // still comes in front of the closing record.
+  // The last attempt may have failed and this one succeed. Then unchained and queued records are written
+  // before the closing record.
   if (put() && !rest.empty()) chain_batch();
   if (!file.pending()) {
     {
@@ -278,7 +279,7 @@ void Trail::Shared::end() {
     if (!rest.empty() || gap > 0) chain_batch();
   }
   if (file.pending()) {
-    // Nobody is there any more who could try again.
+    // No thread remains to retry.
     log::write_aside(
         log::Level::error, "audit",
         {{"error", file.fault()},
@@ -287,8 +288,8 @@ void Trail::Shared::end() {
   }
   close_record(kStop);
   if (put()) {
-    // Told before the disk has it: a disk may be slower than the end may wait, and if the power fails in
-    // between, it is this line that shows what is missing.
+    // Logged before the flush to disk: a slow disk may outlast the shutdown. If power fails in between, this
+    // line shows what is missing.
     log::write_aside(log::Level::info, "audit.closed",
                      {{"path", limits.path}, {"seq", chain.seq()}, {"hash", chain.hash()}});
     file.sync();
@@ -296,7 +297,7 @@ void Trail::Shared::end() {
   tell_state();
 }
 
-// While the mutex is held.
+// Call with the mutex held.
 void Trail::Shared::take_batch() {
   if (!rest.empty()) return;
   batch.clear();
@@ -323,12 +324,12 @@ void Trail::Shared::run() {
     step();
     lock.lock();
     held.set(waiting.size() + in_hand);
-    // Who is refused makes few records, or none that would find out.
+    // Reset here: while calls are refused, hardly any record arrives that would reset it.
     if (waiting.size() + in_hand <= limits.max_waiting_bytes / 2) no_room = false;
     if (last && (file.pending() || (rest.empty() && waiting.empty()))) {
       lock.unlock();
       end();
-      // Who hears that it has ended may open the same file at once.
+      // After the end is signalled, the same file may be opened again at once.
       file.close();
       lock.lock();
       held.set(0);
@@ -336,7 +337,7 @@ void Trail::Shared::run() {
       done.notify_all();
       return;
     }
-    // What comes now is written together. What could not be written is not tried again at once.
+    // Records arriving meanwhile are written together. Failed writes are not retried at once.
     if (!stop) work.wait_for(lock, file.pending() ? kTick : kApart, [this] { return stop; });
   }
 }
@@ -356,8 +357,8 @@ Trail::~Trail() {
   shared_->work.notify_one();
   const bool ended = shared_->done.wait_for(lock, kLastRecords, [this] { return shared_->ended; });
   lock.unlock();
-  // One that waits for a disk keeps what it needs. Else it is waited for to its very end: what OpenSSL keeps
-  // for a thread must be given back before the process is taken down.
+  // A thread blocked on the disk keeps its data and is detached. Otherwise it is joined: OpenSSL's
+  // thread-local data must be freed before the process ends.
   if (ended) {
     writer_.join();
   } else {

@@ -1,9 +1,8 @@
-// The one audit log of the process: records from all threads gather in a bounded buffer, and a thread of its
-// own chains, signs and writes them. Nobody waits for it.
+// The process's audit log: records from all threads are queued in a bounded buffer. A writer thread chains,
+// signs and writes them. Other threads never wait for it.
 //
-// What finds no room is counted, and a record says how many were lost and since when. What cannot be written
-// is kept and tried again. Its thread shares the buffer and nothing else, and may outlive this where the disk
-// hangs.
+// Records that do not fit are counted, and a record reports how many were lost since when. Failed writes are
+// kept and retried. The writer thread shares only the buffer, and may outlive this object if the disk hangs.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +19,17 @@ namespace lineward::audit {
 
 class Trail {
  public:
-  // Opens the file and writes its first record. `version`: of this program. The error names the file or the
-  // key that is not fit.
+  // Opens the file and writes its first record. `version`: of this program. The error names the invalid file
+  // or key.
   static Result<std::shared_ptr<Trail>> open(const config::Audit& config, const std::string& version);
-  // What waits is written, and the file is closed with a record; for at most three seconds.
+  // Writes queued records, and closes the file with a record; takes at most three seconds.
   ~Trail();
   Trail(const Trail&) = delete;
   Trail& operator=(const Trail&) = delete;
 
   // From any thread.
   void take(Kind kind, Fields fields);
-  // The file was moved away, or is about to be looked for: SIGUSR1.
+  // SIGUSR1: the file was moved away, or is about to be.
   void reopen();
   bool refuses() const;
   Counts counts() const;
@@ -46,7 +45,7 @@ class Trail {
   std::thread writer_;
 };
 
-// Where record() goes from here on; null: nowhere. While no other thread records.
+// Sets the log that record() writes to; null: none. Call it while no other thread records.
 void use(std::shared_ptr<Trail> trail);
 
 }  // namespace lineward::audit

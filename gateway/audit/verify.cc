@@ -21,20 +21,20 @@
 namespace lineward::audit {
 namespace {
 
-// What a crash may have left in front of a record `torn`.
+// Maximum size of a crash's remains before a `torn` record.
 constexpr size_t kMaxRegion = 8 << 20;
 
-// Lines of a file, however long they are: of one that is longer than a record may be the beginning.
+// The lines of a file; overlong lines are truncated.
 class Lines {
  public:
   static Result<Lines> open(const std::string& path) {
-    // Files are read twice, the first time to put them in order: a pipe would have nothing left to say.
-    // Looked at before it is opened, since that waits for who writes a pipe.
+    // Files are read twice, first to sort them: a pipe can be read only once. The type is checked before
+    // opening, since opening a pipe blocks until it has a writer.
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
       return fail(fmt::format("cannot read {}: not a regular file; unpack it into one first", path));
     std::FILE* file = std::fopen(path.c_str(), "re");
-    // A directory can be opened, and not read.
+    // A directory can be opened but not read.
     if (file != nullptr && std::getc(file) == EOF && std::ferror(file) != 0) {
       const int error = errno;
       std::fclose(file);
@@ -102,25 +102,26 @@ class Verifier {
   Verdict verdict_;
   std::string file_;
   uint64_t line_ = 0;
-  // Where the chain is.
+  // The position in the chain.
   bool begun_ = false;
-  bool begins_within_a_file_ = false;  // the only finding yet
+  bool begins_within_a_file_ = false;  // the only finding so far
   uint64_t seq_ = 0;
   std::string hash_;
   std::string type_;
-  bool closed_ = false;       // the log, and not a file of it alone
-  bool last_signed_ = false;  // the record before is a checkpoint that was signed as the last one
-  bool end_signed_ = false;   // that closing record stands behind such a one
+  bool closed_ = false;       // the whole log is closed, not only a file
+  bool last_signed_ = false;  // the previous record is a checkpoint signed as the last one
+  bool end_signed_ = false;   // the closing record follows such a checkpoint
   std::string place_;
   bool known_seen_ = false;
-  // What is no record, since the last one; and what was found in it, should it turn out to be a crash's.
+  // Text since the last record that is not a record; and the findings before it, to restore if it is a
+  // crash's remains.
   std::string region_;
   size_t findings_before_region_ = 0;
   uint64_t found_before_region_ = 0;
   bool in_region_ = false;
-  bool region_overflowed_ = false;  // not all of it is kept, and none of it can be forgiven
-  std::string cut_off_;             // at the end of a file
-  // Files that were closed without a checkpoint, behind the last signature that fits: the first one.
+  bool region_overflowed_ = false;  // the region is truncated, so none of it can be forgiven
+  std::string cut_off_;             // incomplete line at the end of a file
+  // The first file closed without a checkpoint after the last valid signature.
   std::optional<Remark> unsigned_close_;
   uint64_t unsigned_closes_ = 0;
   size_t findings_before_close_ = 0;
@@ -155,7 +156,7 @@ void Verifier::line(std::string_view text, bool complete) {
   auto found = complete ? read_record(text) : std::nullopt;
   // A record that one file could not take is written again, whole, at the beginning of the next one.
   if (!cut_off_.empty()) {
-    // What stands between the last record and it is not forgiven with it.
+    // Other text between the last record and it is not forgiven.
     if (found && line_ == 1 && is_all_cut_off() && text.substr(0, cut_off_.size()) == cut_off_) {
       forgive_region();
       end_region();
@@ -202,14 +203,14 @@ void Verifier::end_region() {
   region_.clear();
 }
 
-// Does this record say that what stands before it is the rest of one that was never written whole?
+// Whether this record declares the text before it to be the rest of an unfinished record.
 bool Verifier::is_mended(const Record& record, std::string_view text) {
   const bool follows = !begun_ || (record.seq == seq_ + 1 && record.prev == hash_);
   if (record.type != name(Kind::torn) || !record.whole || !follows || region_overflowed_) return false;
   const std::string told = json::string_value(json::member(text, "sha256"));
   std::string_view region = region_;
   if (told == sha256_hex(region)) return true;
-  // Its newline was put there by who recorded it.
+  // The newline was added by the process that recorded it.
   if (region.empty() || region.back() != '\n') return false;
   region.remove_suffix(1);
   return told == sha256_hex(region);
@@ -246,7 +247,7 @@ void Verifier::record(const Record& record, std::string_view text) {
                            seq_, record.seq));
   }
   if (record.type == name(Kind::open)) {
-    // What the file before could not take stands in front of it.
+    // Lines that the previous file could not take stand before this record.
     const bool moved_on = json::string_value(json::member(text, "after")) == "fault";
     if (std::exchange(begins_within_a_file_, false) && moved_on && verdict_.found == 1) {
       verdict_.findings.clear();
@@ -289,7 +290,7 @@ void Verifier::signature(const Record& record, std::string_view text) {
     known = known || key.id() == id;
     if (!key.has_signed(record.seq, record.prev, end, signature)) continue;
     verdict_.unsigned_records = 0;
-    // What it signs is the whole chain before it, files that were closed without a key as well.
+    // It signs the whole chain before it, including files closed without a key.
     unsigned_closes_ = 0;
     unsigned_close_.reset();
     last_signed_ = end == kStop;
@@ -302,14 +303,14 @@ void Verifier::signature(const Record& record, std::string_view text) {
                                        record.seq, id.substr(0, 16)));
 }
 
-// Held back: a log whose key came later is signed from there on, and is no worse for that.
+// Deferred: a log that got its key later is signed from there on, which is not a finding.
 void Verifier::not_signed(uint64_t seq) {
   if (unsigned_closes_++ > 0) return;
   unsigned_close_ = Remark{file_, line_, seq, "the file was closed without a signed checkpoint before"};
   findings_before_close_ = verdict_.findings.size();
 }
 
-// Where it stands in the chain.
+// Inserts the finding at its position in the chain.
 void Verifier::find_not_signed() {
   if (!unsigned_close_) return;
   std::vector<Remark>& findings = verdict_.findings;
@@ -322,7 +323,7 @@ void Verifier::find_not_signed() {
 }
 
 Verdict Verifier::finish() {
-  // The last line of all: half of a record, as it is while it is written.
+  // The last line may be half of a record that is being written.
   if (!cut_off_.empty() && is_all_cut_off() && !options_.closed) forgive_region();
   find_not_signed();
   line_ = 0;
@@ -360,7 +361,7 @@ Result<uint64_t> first_of(const std::string& path) {
   auto lines = Lines::open(path);
   if (!lines) return Unexpected<Error>{lines.error()};
   std::string text;
-  // What is damaged at its beginning still has its place.
+  // A file with a damaged beginning is still sorted by its first readable record.
   while (lines->next(text)) {
     if (auto record = read_record(text)) return record->seq;
   }

@@ -11,7 +11,7 @@ struct Known {
   std::unordered_map<std::string, std::weak_ptr<Account>> accounts;
 };
 
-// Never destroyed: accounts may outlive everything.
+// Never destroyed: accounts may outlive static destruction.
 Known& known_accounts() {
   static Known* known = new Known;
   return *known;
@@ -22,7 +22,7 @@ void forget(Account* account) {
     Known& known = known_accounts();
     std::lock_guard<std::mutex> lock(known.mutex);
     auto found = known.accounts.find(account->name());
-    // Somebody may have asked for it anew since the last one let go.
+    // A new account of this name may exist since the last reference to the old one was dropped.
     if (found != known.accounts.end() && found->second.expired()) known.accounts.erase(found);
   }
   delete account;

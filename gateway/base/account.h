@@ -1,7 +1,7 @@
-// For whom bytes are held: what is held for a caller or for one of its sessions is counted for them as well
-// as in the sum of all (base/held_bytes.h), so that no one caller has all of listen.maxBufferedBytes.
+// Bytes held for one caller or one of its sessions. They count here and in the process total
+// (base/held_bytes.h), so that one caller cannot use all of listen.maxBufferedBytes.
 //
-// Any thread; shared by whoever holds something for the caller.
+// Any thread; shared by the holders of the caller's bytes.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,16 @@ using AccountPtr = std::shared_ptr<Account>;
 
 class Account {
  public:
-  // Of a caller: the same one for all who ask for it, as long as anybody has it.
+  // The account of a caller. All requests for one caller return the same account while any reference to it
+  // exists.
   static AccountPtr of(const std::string& caller);
-  // Of something of a caller's, a session: counts for the caller too.
+  // An account within the caller's, for a session: its bytes count for the caller too.
   static AccountPtr within(AccountPtr above) { return std::make_shared<Account>(std::string(), above); }
-  // What may be held for one caller; 0: no limit. Half of that for one of its sessions.
+  // Maximum bytes held for one caller; 0: no limit. A session of the caller may hold half of that.
   static void limit_callers(uint64_t most) { most_of_caller().store(most, std::memory_order_relaxed); }
   static uint64_t limit_of_callers() { return most_of_caller().load(std::memory_order_relaxed); }
-  // Of so many places that are for all (sessions, processes, calls) what one caller may have. Never less than
-  // that is with the rest rounded down: of a few places all.
+  // The number of shared places (sessions, processes, calls) that one caller may have. The rest is
+  // rounded down, so that one caller may use all of a small number of places.
   static void limit_shares(uint32_t percent) {
     percent_of_caller().store(percent, std::memory_order_relaxed);
   }
@@ -33,7 +34,7 @@ class Account {
     const size_t others = 100 - percent_of_caller().load(std::memory_order_relaxed);
     return places - places * others / 100;
   }
-  // The caller whose it is; never null for one that is not.
+  // The caller's account; never null unless `account` is.
   static const AccountPtr& caller_of(const AccountPtr& account) {
     return account && account->above_ ? caller_of(account->above_) : account;
   }
@@ -50,16 +51,16 @@ class Account {
     const int64_t held = held_.load(std::memory_order_relaxed);
     return held > 0 ? static_cast<uint64_t>(held) : 0;
   }
-  // Of the caller whose it is.
+  // Bytes held by the caller that this account belongs to.
   uint64_t held_by_caller() const { return above_ ? above_->held_by_caller() : held(); }
-  // May so much more be kept for it, here and for its caller?
+  // Whether `more` bytes fit the limits of this account and its caller.
   bool has_room(uint64_t more) const {
     const uint64_t most = limit_of_callers();
     if (most == 0) return true;
     return held() + more <= (above_ ? most / 2 : most) && (!above_ || above_->has_room(more));
   }
   const std::string& name() const { return name_; }
-  // Callers that are known now.
+  // Callers with an account now.
   static size_t known();
 
  private:

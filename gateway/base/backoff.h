@@ -1,9 +1,8 @@
-// The pauses between attempts at one thing (a stream that is opened again, a listen that is asked for again):
-// the first, then twice the one before, up to the longest, give or take a fifth, so that those who lost the
-// same server do not come back at once. What an attempt shows decides when they begin anew: it is good when
-// it has stood for kGoodAfter, or has brought what it was made for.
+// Pauses between attempts at one thing (reopening a stream, repeating a listen). Each pause doubles up to the
+// longest, with 20 % jitter, so that clients of one lost server do not reconnect together. A good attempt
+// resets the pauses: one that lasted kGoodAfter, or delivered the message it was made for.
 //
-// No clock of its own; one thread.
+// Has no clock of its own; one thread.
 #pragma once
 
 #include <algorithm>
@@ -23,32 +22,32 @@ class Backoff {
     milliseconds longest = kLongest;
   };
 
-  // The attempt stands: its stream is open, its listen acknowledged.
+  // The attempt succeeded: its stream is open, or its listen is acknowledged.
   void stood(milliseconds now) {
     stands_ = true;
     brought_ = false;
     since_ = now;
   }
-  // It does not stand any more, and who made it may not try again by itself.
+  // The attempt no longer stands, and its owner may not retry by itself.
   void fell(milliseconds now) { stands_ = brought_ = is_good(now); }
-  // A message came that it was made for.
+  // A message arrived that the attempt was made for.
   void brought() { brought_ = stands_; }
   bool is_good(milliseconds now) const { return stands_ && (brought_ || now - since_ >= kGoodAfter); }
-  // The attempt is over, or came to nothing: the pause before the next one.
+  // The attempt ended or failed: returns the pause before the next one.
   milliseconds pause(milliseconds now, const Range& range) {
     if (is_good(now)) tries_ = 0;
     stands_ = false;
     return doubled(range, tries_++);
   }
-  // What was tried before means nothing any more.
+  // Forgets all earlier attempts.
   void reset() {
     tries_ = 0;
     stands_ = false;
   }
-  // Attempts in a row that were not good.
+  // Consecutive attempts that were not good.
   uint32_t tries() const { return tries_; }
 
-  // The pause after so many others.
+  // The pause after `times` earlier pauses.
   static milliseconds doubled(const Range& range, uint32_t times) {
     const milliseconds longest = std::max(range.first, range.longest);
     const milliseconds wait = std::min<milliseconds>(longest, range.first * (1ll << std::min(times, 20u)));

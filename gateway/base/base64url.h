@@ -1,5 +1,5 @@
-// base64url without padding (RFC 4648, 5), strict: one text for each sequence of bytes, so that what was
-// signed or sealed cannot be spelled in a second way.
+// base64url without padding (RFC 4648, section 5), strict: each byte sequence has exactly one text, so that
+// signed or sealed data has no second spelling.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline std::string to_base64url(std::string_view bytes) {
   return out;
 }
 
-// Nothing when it is none, or not the one spelling of its bytes.
+// nullopt if `text` is not base64url, or not the canonical encoding of its bytes.
 inline std::optional<std::string> from_base64url(std::string_view text) {
   auto digit = [](char c) -> int {
     if (c >= 'A' && c <= 'Z') return c - 'A';

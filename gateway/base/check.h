@@ -1,11 +1,11 @@
-// Invariants that stay on in release builds: going on with a broken one would send an answer to the wrong
-// caller.
+// Invariants that are checked in release builds too: continuing with a broken one could send an answer to the
+// wrong caller.
 #pragma once
 
 #include <cstdio>
 #include <cstdlib>
 
-// What must not be, and is put up with where nobody is watching: ends a debug build.
+// An invariant that aborts debug builds when it is broken, and that release builds tolerate.
 #ifdef NDEBUG
 #define LW_DEBUG_CHECK(condition) static_cast<void>(0)
 #else

@@ -1,4 +1,4 @@
-// A file of the source tree that is in the binary too, as it stands there (conf/scripts/embed.cmake).
+// A file of the source tree embedded in the binary (conf/scripts/embed.cmake).
 #pragma once
 
 #include <string_view>

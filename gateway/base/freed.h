@@ -1,4 +1,4 @@
-// What a C library hands out, owned: std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>.
+// Owns an object of a C library: std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>.
 #pragma once
 
 namespace lineward {

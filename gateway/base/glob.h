@@ -1,5 +1,4 @@
-// Globs over names: '*' stands for any text, '?' for one byte. Linear in practice, no backtracking beyond the
-// last '*'.
+// Globs over names: '*' matches any text, '?' one byte. Linear in practice: backtracks to the last '*' only.
 #pragma once
 
 #include <string_view>

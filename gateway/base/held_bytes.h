@@ -1,8 +1,7 @@
-// How many bytes of other people's data Lineward holds, for listen.maxBufferedBytes: what waits to be
-// written, bodies and lines that are not complete yet, requests under way. A sum kept up to date by those who
-// hold them, one addition each time: cheap enough for the message path, and it names the cause where resident
-// memory does not. Each thread keeps what it counted to itself until that is worth telling: with several the
-// sum is a few KiB off for each.
+// Bytes of clients' and servers' data that Lineward holds, for listen.maxBufferedBytes: queued writes,
+// incomplete bodies and lines, requests under way. Holders update the sum with one addition, which is cheap
+// enough for the message path. The sum names the cause of memory use; resident memory does not. Each thread
+// batches its counts: the sum may be a few KiB off for each thread.
 #pragma once
 
 #include <array>
@@ -16,27 +15,27 @@
 
 namespace lineward {
 
-// What bytes are held as. Each holder is one of these, so that the parts add up to the sum.
+// The kind of held bytes. Each holder has one kind, so that the kinds add up to the sum.
 enum class Held : uint8_t {
   other,
-  bodies,     // messages of clients and servers that are not complete, or not sent on yet
+  bodies,     // messages of clients and servers, incomplete or not forwarded yet
   calls,      // requests under way
-  queues,     // what waits to be written, or for a stream
-  sessions,   // what legacy sessions were begun with, and their questions
-  servers,    // what servers said of themselves, names, keys of groups
+  queues,     // data waiting to be written, or waiting for a stream
+  sessions,   // opening requests and questions of legacy sessions
+  servers,    // servers' descriptions of themselves, names, keys of groups
   listens,    // URIs, filters, acknowledgements
-  cache,      // results that may be told again
-  parked,     // calls whose client was asked
-  events,     // kept for resuming streams
-  plugins,    // messages that wait for verdicts, what plugins keep
-  telemetry,  // spans, metrics, log records that wait to be sent
+  cache,      // cached results
+  parked,     // suspended calls that wait for client input
+  events,     // kept to resume streams
+  plugins,    // messages waiting for verdicts, and plugins' own data
+  telemetry,  // spans, metrics and log records waiting to be sent
   count_
 };
 inline constexpr std::array<std::string_view, static_cast<size_t>(Held::count_)> kHeldNames{
     "other",   "bodies", "calls",  "queues", "sessions", "servers",
     "listens", "cache",  "parked", "events", "plugins",  "telemetry"};
 
-// One holder's part; counts itself out when it is destroyed. Counts for a caller too, where it is told which.
+// The bytes of one holder; the destructor subtracts them. May charge a caller's account too.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -58,7 +57,7 @@ class HeldBytes {
   }
   void add(size_t more) { set(mine_ + more); }
   size_t mine() const { return mine_; }
-  // From here on it counts for this caller, all that there is already; null: for none.
+  // Charges this account from now on, including the bytes already held; null: no account.
   void charge(const AccountPtr& account) {
     if (account == account_) return;
     const auto mine = static_cast<int64_t>(mine_);
@@ -67,19 +66,19 @@ class HeldBytes {
     if (account_) account_->add(mine);
   }
 
-  // Of all holders.
+  // The total of all kinds.
   static uint64_t total() {
     const int64_t all = told().load(std::memory_order_relaxed) + sum().untold;
     return all > 0 ? static_cast<uint64_t>(all) : 0;
   }
-  // Of those of one kind. While other threads stand still, and have told what they counted, the kinds add up
-  // to the total.
+  // The total of one kind. The kinds add up to the total once all other threads have flushed their counts and
+  // are paused.
   static uint64_t total(Held as) {
     const auto at = static_cast<size_t>(as);
     const int64_t all = told_as()[at].load(std::memory_order_relaxed) + sum().untold_as[at];
     return all > 0 ? static_cast<uint64_t>(all) : 0;
   }
-  // The most that this thread saw since it asked last.
+  // The maximum total this thread has seen since the last call.
   static uint64_t take_most() {
     const int64_t most = std::exchange(sum().most, static_cast<int64_t>(total()));
     return most > 0 ? static_cast<uint64_t>(most) : 0;
@@ -93,7 +92,7 @@ class HeldBytes {
     int64_t most = 0;
     std::array<int64_t, kKinds> untold_as{};
   };
-  // All at once, so that the kinds and the sum are off by the same.
+  // Flushes all counts together, so that the kinds and the sum are off by the same amount.
   static void tell(Sum& here) {
     told().fetch_add(std::exchange(here.untold, 0), std::memory_order_relaxed);
     for (size_t i = 0; i < kKinds; ++i) {
@@ -118,7 +117,7 @@ class HeldBytes {
   AccountPtr account_;
 };
 
-// The same as a number that is counted as it changes.
+// The same for a number that is counted as it changes.
 class HeldCount {
  public:
   HeldCount() = default;

@@ -1,5 +1,5 @@
-// Objects of one owner or one group, in the order in which they came: threaded through the objects
-// themselves, so that standing in it costs no allocation, and leaving it no search, however many there are.
+// A list of objects in order of insertion. The links are in the objects: insertion does not allocate, and
+// removal does not search.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace lineward {
 
-// T has members `IntrusiveList<T>* list`, `T* previous` and `T* next`, which belong to the list it stands in.
-// An object leaves before it is freed, and before its list is.
+// T has members `IntrusiveList<T>* list`, `T* previous` and `T* next`, owned by the list. An object leaves
+// before it is freed, and before its list is destroyed.
 template <class T>
 class IntrusiveList {
  public:
@@ -20,14 +20,14 @@ class IntrusiveList {
     last_ = &object;
     ++size_;
   }
-  // Out of the list that it stands in, if any.
+  // Removes the object from its list, if it is in one.
   static void leave(T& object) {
     if (object.list != nullptr) object.list->remove(object);
   }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // The only one that fits; null when none does, or several do.
+  // The only match; null if none or several match.
   template <class Fits>
   T* only(Fits&& fits) const {
     T* found = nullptr;
@@ -45,13 +45,13 @@ class IntrusiveList {
     }
     return false;
   }
-  // The oldest first. No object leaves meanwhile.
+  // Visits the oldest first. No object may leave during the visit.
   template <class Look>
   void each(Look&& look) const {
     for (T* object = first_; object != nullptr; object = object->next)
       look(*object);
   }
-  // A copy, for those whose objects leave while it is walked.
+  // A copy, for visits during which objects may leave.
   std::vector<T*> all() const {
     std::vector<T*> out;
     out.reserve(size_);

@@ -1,5 +1,5 @@
-// Texts that several keep at once (URIs that many listen to): each text is there once, counted once, for as
-// long as somebody has it; and sets and maps of such texts, which count their own nodes.
+// Reference-counted texts with several users (URIs with many listeners). Each text is stored and counted once
+// while it is in use. Sets and maps of such texts count their own nodes.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline SharedText shared_text(std::string text, const AccountPtr& whose = nullpt
   return made;
 }
 
-// By the text, not by where it is.
+// Compares by text, not by address.
 struct ByText {
   using is_transparent = void;
   static std::string_view text(const SharedText& one) { return one->text(); }
@@ -33,7 +33,7 @@ struct ByText {
   }
 };
 
-// What a node of a set or map of them costs.
+// The bytes counted for a node of such a set or map.
 inline constexpr size_t kRefNode = 80;
 
 class KeptRefs {
@@ -69,7 +69,7 @@ class KeptRefs {
     refs_.clear();
     note();
   }
-  // The same text that is here; null: it is not.
+  // The stored text equal to `text`; null if there is none.
   SharedText find(std::string_view text) const {
     auto found = refs_.find(text);
     return found == refs_.end() ? nullptr : *found;

@@ -1,6 +1,6 @@
-// Text of a peer that outlives the message it came in: of a session, a group of callers, a store. It counts
-// in the sum of what is held, and for whom it is kept (base/account.h). What lives long keeps such text in
-// these containers or not at all (tests/lint/kept.sh).
+// Text of a peer that outlives its message: of a session, a group of callers, a store. It counts in the total
+// of held bytes and in its caller's account (base/account.h). Long-lived objects keep such text only in these
+// containers (tests/lint/kept.sh).
 #pragma once
 
 #include <cstddef>
@@ -31,16 +31,16 @@ class KeptText {
   HeldBytes held_;
 };
 
-// A set of texts, each of them there once.
+// A set of texts.
 class KeptTexts {
  public:
-  // What a node of the set costs beside its text.
+  // The bytes counted for a node, without its text.
   static constexpr size_t kNode = 80;
 
   KeptTexts() = default;
   explicit KeptTexts(Held as) : held_(as) {}
 
-  // False when it was there.
+  // False if the text is already in the set.
   bool insert(std::string text, const AccountPtr& whose = nullptr) {
     const size_t bytes = text.size() + kNode;
     if (!texts_.insert(std::move(text)).second) return false;

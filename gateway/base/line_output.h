@@ -1,6 +1,6 @@
-// Lines to a place that may take a part of what it is given, or nothing: a pipe that nobody reads, a full
-// disk. What was cut off in the middle stays a line of its own; the next one begins with a line break, so
-// that two never become one that is neither. Keeps no text: what was not taken is lost, and counted.
+// Writes lines to a destination that may accept a part or nothing: a pipe without a reader, a full disk. A
+// truncated line stays a line of its own: the next one begins with a line break, so that two never merge.
+// Keeps no text: rejected lines are lost and counted.
 #pragma once
 
 #include <sys/types.h>
@@ -14,9 +14,9 @@ namespace lineward {
 
 class LineOutput {
  public:
-  // `text` is lines with their breaks, and ours to change. `write` gets pieces of at most `most` bytes, of
-  // whole lines where one fits, so that those of others do not come between; it gives how many bytes were
-  // taken, or none or less to stop. The result is the number of lines that did not go out whole.
+  // `text` is lines with their breaks, and is modified. `write` gets pieces of at most `most` bytes, of whole
+  // lines where one fits, so that other writers' lines do not interleave. It returns the number of bytes
+  // accepted; 0 or less stops. The result is the number of lines not written whole.
   template <class Write>
   uint64_t put(std::string& text, size_t most, Write&& write) {
     const uint64_t count = breaks(text);
@@ -28,9 +28,9 @@ class LineOutput {
       at += static_cast<size_t>(taken);
     }
     if (at > 0) is_within_line_ = text[at - 1] != '\n';
-    return std::min(breaks(std::string_view(text).substr(at)), count);  // the break in front is no line
+    return std::min(breaks(std::string_view(text).substr(at)), count);  // the break in front is not a line
   }
-  // What comes next goes to another place.
+  // Later output goes to another destination.
   void begin_anew() { is_within_line_ = false; }
 
  private:
@@ -43,7 +43,7 @@ class LineOutput {
     return end == std::string_view::npos ? most : end + 1;
   }
 
-  bool is_within_line_ = false;  // the last byte that was taken ended no line
+  bool is_within_line_ = false;  // the last accepted byte did not end a line
 };
 
 }  // namespace lineward

@@ -1,7 +1,6 @@
-// Memory for the nodes of one map, side by side. Nodes that live longer than what was allocated around them
-// would each keep a page of it from being given back: a cancelled call is remembered for seconds, and when
-// ten thousand are cancelled at once that is most of what they took. All goes back when the map is empty.
-// Per thread, and outlives its map.
+// Contiguous memory for the nodes of one map. Without it, each long-lived node would keep a page from being
+// freed. Cancelled calls are remembered for seconds: after ten thousand cancels that would be most of the
+// calls' memory. All slabs are freed when the map is empty. Per thread; outlives its map.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@ class NodeSlabs {
   NodeSlabs(const NodeSlabs&) = delete;
   NodeSlabs& operator=(const NodeSlabs&) = delete;
 
-  // All of one map's nodes have one size.
+  // All nodes of one map have the same size.
   void* take(size_t size) {
     ++taken_;
     if (free_ == nullptr) grow(size);
@@ -41,9 +40,10 @@ class NodeSlabs {
   struct Node {
     Node* next;
   };
-  static constexpr size_t kNodes = 16;  // of the first slab; each next one is twice as large
+  static constexpr size_t kNodes = 16;  // of the first slab; each next slab is twice as large
   static constexpr size_t kMaxNodes = 1024;
-  static constexpr size_t kKeep = 3;  // with fewer slabs a map that is empty now and then is not worth it
+  static constexpr size_t kKeep = 3;  // with fewer slabs, freeing is not worth it for a map that is often
+                                      // empty
 
   void grow(size_t size) {
     const size_t count = std::min(kNodes << std::min<size_t>(slabs_.size(), 6), kMaxNodes);
@@ -57,8 +57,8 @@ class NodeSlabs {
   size_t taken_ = 0;
 };
 
-// The allocator of such a map. Under AddressSanitizer every node is its own, so that a use after its end is
-// seen.
+// The allocator of such a map. Under AddressSanitizer each node is allocated separately, so that a use after
+// free is detected.
 template <class T>
 class SlabAllocator {
  public:

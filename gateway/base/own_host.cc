@@ -23,7 +23,7 @@ std::string_view host_of_url(std::string_view url) {
   if (scheme == std::string_view::npos) return {};
   url.remove_prefix(scheme + 3);
   url = url.substr(0, url.find_first_of("/?#"));
-  // Some take a backslash for the end of the host, others do not.
+  // Parsers disagree on whether a backslash ends the host.
   if (url.find_first_of("@\\") != std::string_view::npos) return {};
   if (url.substr(0, 1) != "[") return url.substr(0, url.find(':'));
   const size_t end = url.find(']');

@@ -1,5 +1,5 @@
-// Memory for objects of one class that come and go with every call: what one gives back the next one takes.
-// Some are kept for each thread; more go back to the C library, so that a flood leaves nothing behind.
+// A free list for objects of one class that are created for every call. Each thread keeps a few blocks; the
+// rest go back to the C library, so that a burst leaves no memory behind.
 //
 // class Thing : public Pooled<Thing> { … };
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace lineward {
 
-// A block that is used after its end must be found out.
+// None under sanitizers: a block used after its end must be detected.
 inline constexpr size_t kPooled = kAddressSanitizer || kThreadSanitizer ? 0 : 64;
 
 template <class T, size_t most = kPooled>
@@ -39,7 +39,7 @@ class Pooled {
     ~Kept() {
       while (count > 0)
         ::operator delete(blocks[--count]);
-      count = most + 1;  // after this thread's own objects nothing is kept, nor taken
+      count = most + 1;  // after this thread's own objects end, nothing is kept or taken
     }
   };
   static inline thread_local Kept kept_;

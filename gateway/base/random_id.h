@@ -1,4 +1,4 @@
-// Names that nobody can guess: 128 random bits as 32 hexadecimal digits.
+// Unguessable names: 128 random bits as 32 hexadecimal digits.
 #pragma once
 
 #include <sys/random.h>

@@ -1,5 +1,5 @@
-// The one way to a file that somebody named: never waited for. What has a writer at its other end (a pipe, a
-// terminal, a socket) would hold up whoever reads it, for ever perhaps.
+// Opens and reads configured files without blocking. A pipe, terminal or socket is refused: it could block
+// its reader for ever.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 namespace lineward {
 
 // A descriptor of a regular file (or /dev/null), for reading. The error is the reason alone; errno has it
-// too, 0 where the file is of another kind.
+// too, and is 0 if the file is of another kind.
 Result<int> open_regular_file(const std::string& path);
 // The whole file.
 Result<std::string> read_regular_file(const std::string& path, size_t most);
-// May others read it (a library, by its name)? A regular file of at most so many bytes.
+// Checks a file that other code reads (a library, by its name): a regular file of at most `most` bytes.
 Status<> check_regular_file(const std::string& path, size_t most);
 
 }  // namespace lineward

@@ -1,5 +1,5 @@
-// Errors as values at run time. Result<T> is spelled like std::expected (C++23) so that a `using` can replace
-// it one day. No exception crosses a libuv or llhttp callback; broken invariants abort (base/check.h).
+// Errors as values at run time. Result<T> follows std::expected (C++23), so that a `using` can replace it. No
+// exception crosses a libuv or llhttp callback; broken invariants abort (base/check.h).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lineward {
 
-// What went wrong, in words for a person. `retryable` says that nothing was done yet and the same request may
-// be sent again.
+// The reason of a failure, as text for people. `retryable`: nothing was done yet, and the same request may be
+// sent again.
 struct Error {
   std::string text;
   bool retryable = false;
@@ -49,7 +49,7 @@ class [[nodiscard]] Result {
   std::variant<T, E> state_;
 };
 
-// A result without a value: success, or why not.
+// A result without a value: success or an error.
 struct Done {};
 template <class E = Error>
 using Status = Result<Done, E>;

@@ -1,4 +1,4 @@
-// Whether this is a build with a sanitizer, in the words of either compiler.
+// Whether this is a build with a sanitizer, for Clang and GCC.
 #pragma once
 
 namespace lineward {

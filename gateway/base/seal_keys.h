@@ -1,8 +1,8 @@
-// Keys that several processes share: what one of them seals or signs, all of them can open or check. The
-// first key seals, every key opens, so that keys can be changed while sessions last (docs/replicas.md).
+// Keys shared by several processes: data that one process seals or signs, all of them can open or verify. The
+// first key seals and every key opens, so that keys can be rotated while sessions last (docs/replicas.md).
 //
-// Immutable and shared; what is derived from a key is derived once, here. AES-256-GCM with random nonces
-// (NIST SP 800-38D: up to 2^32 seals for each key), HMAC-SHA256, HKDF-SHA256 (RFC 5869).
+// Immutable and shared; derived keys are derived once, here. AES-256-GCM with random nonces (NIST SP 800-38D:
+// up to 2^32 seals for each key), HMAC-SHA256, HKDF-SHA256 (RFC 5869).
 #pragma once
 
 #include <array>
@@ -22,25 +22,25 @@ class SealKeys {
   static constexpr size_t kShortest = 32;  // characters of a key: 24 random bytes in base64
   static constexpr size_t kOverhead = 12 + 16;
 
-  // One key a line, white space around it does not count; empty lines and those that begin with # are left
-  // out. An error tells the line, never its text.
+  // Each line is a key, without surrounding white space; empty lines and lines beginning with # are skipped.
+  // An error names the line, never its text.
   static Result<std::shared_ptr<const SealKeys>> parse(std::string_view text);
   ~SealKeys();
   SealKeys(const SealKeys&) = delete;
   SealKeys& operator=(const SealKeys&) = delete;
 
-  // Encrypted and authenticated, `context` only authenticated: what was sealed in one context cannot be
-  // opened in another. kOverhead bytes longer than `plain`.
+  // Encrypts and authenticates `plain`, and authenticates `context`: data sealed in one context cannot be
+  // opened in another. The result is kOverhead bytes longer than `plain`.
   std::string seal(std::string_view context, std::string_view plain) const;
-  // Nothing when none of the keys has sealed these bytes in this context.
+  // nullopt if no key sealed these bytes in this context.
   std::optional<std::string> open(std::string_view context, std::string_view sealed) const;
 
   // 32 bytes.
   std::string mac(std::string_view text) const;
-  // Under any key; `mac` may be a beginning of it.
+  // Tries every key; `mac` may be a prefix of the MAC.
   bool is_mac(std::string_view text, std::string_view mac) const;
 
-  // Of each key another one, for a purpose of its own; in the same order.
+  // Derives one key from each key, for one purpose; in the same order.
   std::vector<std::array<unsigned char, 32>> derived(std::string_view purpose) const;
 
   size_t size() const { return keys_.size(); }
@@ -54,10 +54,10 @@ class SealKeys {
   std::vector<Key> keys_;
 };
 
-// 8 bytes that stand for a replica, where there is no room for its name.
+// 8 bytes that identify a replica where its name does not fit.
 std::string replica_tag(std::string_view name);
 
-// `parts` as one text that no other list of parts gives.
+// Joins `parts` unambiguously: no other list of parts gives the same text.
 std::string joined_parts(std::initializer_list<std::string_view> parts);
 
 }  // namespace lineward

@@ -1,5 +1,5 @@
-// A slot map: objects owned by value-stable slots, named by {index, generation}. Whoever outlives or is
-// outlived by an object keeps its id and looks it up again after every wait; a stale id finds nothing.
+// A slot map: objects owned by value-stable slots, named by {index, generation}. A reference that may outlive
+// the object is kept as an id and looked up after every wait; a stale id finds nothing.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class SlotMap {
  public:
   using Id = SlotId<Tag>;
 
-  // Reserves an id first, so that the object can know its own id from birth; fill it with put().
+  // Reserves an id first, so that an object knows its id when it is constructed; fill it with put().
   Id reserve() {
     if (free_.empty()) {
       slots_.push_back({});
@@ -42,7 +42,7 @@ class SlotMap {
     if (!id || id.index >= slots_.size() || slots_[id.index].generation != id.generation) return nullptr;
     return slots_[id.index].object.get();
   }
-  // Takes the object out; its id is stale from here on.
+  // Takes the object out; its id is stale afterwards.
   std::unique_ptr<T> take(Id id) {
     if (!find(id)) return nullptr;
     Slot& slot = slots_[id.index];

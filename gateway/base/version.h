@@ -1,6 +1,6 @@
-// Who Lineward says that it is. The number comes from CMakeLists.txt, where alone it is written down.
+// Lineward's name and version, as sent to peers. CMakeLists.txt defines the version.
 #pragma once
 
 #define LINEWARD_USER_AGENT "lineward/" LINEWARD_VERSION
-// An Implementation object of MCP, JSON text.
+// An MCP Implementation object, as JSON text.
 #define LINEWARD_IMPLEMENTATION R"({"name":"lineward","version":")" LINEWARD_VERSION R"("})"

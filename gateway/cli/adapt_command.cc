@@ -99,7 +99,7 @@ ExitCode not_understood(const Surroundings& around, const std::string& why) {
   return ExitCode::bad_config;
 }
 
-// Values as they are where a program reads them; on a terminal nothing steers it.
+// Unchanged for programs; sanitized on a terminal.
 void print_file(const Surroundings& around, const std::string& text) {
   if (around.out_is_terminal()) {
     around.out << text;
@@ -108,7 +108,7 @@ void print_file(const Surroundings& around, const std::string& text) {
   }
 }
 
-// Reads it, or says why not.
+// Reads the file, or reports an error.
 std::optional<adapt::ClientFile> read_form(const std::string& file, std::optional<Form> from, ExitCode& code,
                                            const Surroundings& around) {
   auto text = config::read_small_file(file, config::kMaxDocumentBytes + 1);
@@ -136,8 +136,8 @@ bool has_variable(const adapt::ClientServer& server) {
          in_pairs(server.headers) || std::any_of(server.args.begin(), server.args.end(), in);
 }
 
-// As YAML that `run` takes: a server that it would refuse is left out. Where a value is known to a running
-// gateway alone, that decides.
+// As YAML that `run` accepts: servers that it would refuse are left out. Values known only to a running
+// gateway are not checked.
 adapt::Adapted as_configuration(adapt::ClientFile& file) {
   adapt::Adapted adapted = adapt::write_client_file(file, Form::yaml);
   config::LoadOptions options;
@@ -187,7 +187,7 @@ ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
   return ExitCode::ok;
 }
 
-// Makes it, where nothing is there. `like`: with the owner and the mode of that file, or not at all.
+// Creates the file, unless it exists. `like`: with the owner and mode of that file, or not at all.
 ExitCode write_new(const std::string& path, const std::string& text, const Surroundings& around,
                    const struct stat* like = nullptr) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
@@ -205,7 +205,7 @@ ExitCode write_new(const std::string& path, const std::string& text, const Surro
     at += static_cast<size_t>(n);
   }
   int error = errno;
-  // The owner first: to change it takes bits of the mode away.
+  // The owner first: chown clears bits of the mode.
   const bool kept =
       at != text.size() || like == nullptr ||
       (::fchown(fd, like->st_uid, like->st_gid) == 0 && ::fchmod(fd, like->st_mode & 07777) == 0);
@@ -240,7 +240,7 @@ ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
                                         "configuration has examples",
                                         flags.init_from));
     }
-    // The rest of the file is ours.
+    // The rest of the file is Lineward's.
     if (!file->own.empty()) {
       std::string names;
       for (const config::Member& member : file->own)
@@ -264,7 +264,7 @@ ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
   return code;
 }
 
-// Everything that is read, and everything that is wrong, but for where it stands.
+// All values and all errors, without positions.
 bool mean_the_same(const std::string& before, const std::string& after, const std::string& name,
                    const Surroundings& around) {
   config::LoadOptions options;
@@ -289,8 +289,8 @@ bool mean_the_same(const std::string& before, const std::string& after, const st
   return config::compare(was.config, is.config).none();
 }
 
-// Another file in its place, whole or not at all, with its owner and mode. Where `named` is a link, the file
-// that it leads to: the link stays.
+// Replaces the file atomically, keeping owner and mode. If `named` is a link, its target is replaced and the
+// link stays.
 ExitCode replace_file(const std::string& named, const std::string& text, const Surroundings& around) {
   std::error_code lost;
   const std::string path = std::filesystem::canonical(named, lost).string();

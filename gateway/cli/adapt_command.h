@@ -1,4 +1,4 @@
-// `lineward adapt`, `init` and `fmt`: configuration files, made from other ones and put in order.
+// `lineward adapt`, `init` and `fmt`: convert and sort configuration files.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ struct AdaptFlags {
 
 void add_adapt(CLI::App& app, AdaptFlags& flags);
 bool is_adapt(std::string_view command);
-// 0; 69: a file cannot be read or written; 78: it is none that can be understood; 1: `fmt --diff` found one.
+// 0; 69: a file cannot be read or written; 78: a file cannot be parsed; 1: `fmt --diff` found a difference.
 ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

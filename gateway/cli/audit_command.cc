@@ -26,7 +26,7 @@ constexpr const char* kAuditFooter =
     "  lineward audit verify audit.jsonl audit.jsonl.*\n"
     "  lineward audit verify --key audit.pub --closed audit.jsonl";
 constexpr const char* kAuditHelp = "lineward audit --help";
-// What people read at once; JSON has more.
+// Limit of the text output; JSON has more.
 constexpr size_t kMaxShown = 20;
 
 std::string spelled(const Remark& one) {
@@ -83,7 +83,7 @@ void print_text(const audit::Verdict& verdict, const AuditFlags& flags, const Su
     around.out << "  note   " << spelled(verdict.notes[i]) << "\n";
 }
 
-// "12:HASH"; empty is fine.
+// "12:HASH"; may be empty.
 bool read_known(const std::string& text, audit::VerifyOptions& options) {
   if (text.empty()) return true;
   const size_t colon = text.find(':');

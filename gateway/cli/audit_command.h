@@ -1,4 +1,4 @@
-// `lineward audit verify FILE…`: are these audit logs as they were written?
+// `lineward audit verify FILE…`: verifies audit logs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,7 +19,7 @@ struct AuditFlags {
 };
 
 void add_audit(CLI::App& app, AuditFlags& flags);
-// 0: they are whole; 1: they are not, and the first record that is wrong is named; 69: one cannot be read.
+// 0: intact; 1: not intact, with the first invalid record; 69: a file cannot be read.
 ExitCode run_audit(const AuditFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -16,7 +16,7 @@ extern char** environ;
 namespace lineward::cli {
 namespace {
 
-// Leaves at once, and what it starts belongs to nobody here: the browser is the user's.
+// The child exits at once, and its own child is detached: the browser belongs to the user.
 Status<> spawn(const char* program, const std::string& argument) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

@@ -1,7 +1,7 @@
-// Opens an address in the user's browser, where there is one.
+// Opens an address in the user's browser, if there is one.
 //
-// The address is a secret: it goes through a file that only the user can read, not over a command line, which
-// everybody on the machine can. The file goes with this object.
+// The address is a secret: it is passed in a file that only the user can read, since command lines are
+// visible to all users. The destructor removes the file.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ class Browser {
   Browser(const Browser&) = delete;
   Browser& operator=(const Browser&) = delete;
 
-  // What it was that could not be done is told; whether a browser came up, nobody knows.
+  // The error names the failed step. Success does not mean that a browser appeared.
   Status<> open(const std::string& address, const std::string& display);
-  // The page has been read.
+  // Call it when the page has been read: removes the file.
   void forget();
 
  private:

@@ -13,7 +13,7 @@ struct Range {
   uint32_t first, last;
 };
 
-// East Asian wide and fullwidth, and what terminals show as pictures.
+// East Asian wide and fullwidth characters, and emoji.
 constexpr std::array<Range, 15> kTwoColumns{{{0x1100, 0x115f},
                                              {0x2329, 0x232a},
                                              {0x2e80, 0x303e},
@@ -29,7 +29,7 @@ constexpr std::array<Range, 15> kTwoColumns{{{0x1100, 0x115f},
                                              {0x1f680, 0x1f6ff},
                                              {0x1f900, 0x1faff},
                                              {0x20000, 0x3fffd}}};
-// Marks that stand above or below the letter before them.
+// Combining marks.
 constexpr std::array<Range, 6> kNoColumn{{{0x300, 0x36f},
                                           {0x1ab0, 0x1aff},
                                           {0x1dc0, 0x1dff},
@@ -47,7 +47,7 @@ struct Cell {
   size_t bytes = 1, columns = 1;
 };
 
-// Of the character that begins here; what is no UTF-8 counts byte by byte.
+// The cell of the first character; invalid UTF-8 counts byte by byte.
 Cell cell_at(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0xc0) return {};

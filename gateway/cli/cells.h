@@ -1,5 +1,5 @@
-// Text in the columns of a terminal: how wide it is, cut and filled up to a width, and tables of it. Expects
-// text without control characters (log/printable.h). Pure.
+// Text in terminal columns: width, truncation, padding, and tables. Expects text without control characters
+// (log/printable.h). Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@ namespace lineward::cli {
 
 struct Style {
   bool colour = false;
-  bool wide = false;  // nothing is cut
+  bool wide = false;  // no truncation
   size_t width = 0;   // of the terminal; 0: unknown
 };
 
-// Columns that it takes: an ideograph or an emoji two, a combining mark none.
+// Columns of the text: two for an ideograph or emoji, none for a combining mark.
 size_t width_of(std::string_view text);
-// At most so many columns, the last one "…" where something was cut off; 0: as it is.
+// At most `most` columns, the last one "…" if the text was truncated; 0: unchanged.
 std::string cut(std::string_view text, size_t most);
-// Filled up with blanks.
+// Padded with blanks.
 std::string padded(std::string_view text, size_t columns);
-// Both: exactly so many columns.
+// Truncated or padded to exactly `columns`.
 std::string fitted(std::string_view text, size_t columns);
-// `code` of SGR, such as "1" or "31". Nothing where there is no colour.
+// `code` of SGR, such as "1" or "31". Without colour the text is unchanged.
 std::string paint(std::string_view text, std::string_view code, bool colour);
 
-// Rows of equally many cells, the first of them the head; lines are cut to the terminal's width where it is
-// known.
+// Rows with the same number of cells, the first is the header. Lines are truncated to the terminal's width,
+// if it is known.
 using Row = std::vector<std::string>;
 std::string table(const std::vector<Row>& rows, const Style& style);
 

@@ -109,7 +109,7 @@ bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
 
-// CLI11 knows nothing of what stands behind `--`.
+// CLI11 knows nothing of the part behind `--`.
 class Usage : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {
@@ -208,7 +208,7 @@ CLI::App* add_small(CLI::App& app, const char* name, const char* about, Flags& f
   return small;
 }
 
-// CLI11 must not see what follows `--`, and wants the command first: `lineward --config F validate` is fine
+// CLI11 must not see the part after `--`, and needs the command first: `lineward --config F validate` works
 // too.
 struct Split {
   std::vector<std::string> words;   // without argv[0], command first
@@ -254,7 +254,7 @@ Split split(int argc, const char* const* argv) {
   return split;
 }
 
-// What stands from `at` on is the server's command, and so is what came behind a later -- of its own.
+// The words from `at` on are the server's command, including the part behind a later -- of its own.
 void take_command(Split& split, std::optional<size_t> at) {
   if (!at) return;
   auto begin = split.words.begin() + static_cast<std::ptrdiff_t>(*at);
@@ -281,13 +281,13 @@ ExitCode unknown_command(const std::string& word, const Surroundings& around) {
                      "lineward help");
   std::string_view likely = config::nearest(word, kCommands);
   std::string hint = likely.empty() ? "" : fmt::format("; did you mean '{}'?", likely);
-  // npx, uvx, docker …: what they start is meant to be served.
+  // npx, uvx, docker …: the user means to serve a command.
   if (likely.empty() && !doctor::found_in(word, around.variable("PATH")).empty())
     hint = fmt::format("; to serve what it starts: lineward run -- {} …", shown);
   return bad_usage(around.err, fmt::format("'{}' is no command of Lineward{}", shown, hint), "lineward help");
 }
 
-// A name of an option, which may be shown where something else would not be.
+// The name of an option may be shown, other words may not.
 bool is_option_name(std::string_view word) {
   return word.size() > 2 && word.size() <= 40 && word.substr(0, 2) == "--" &&
          std::all_of(word.begin() + 2, word.end(), [](char c) {
@@ -295,7 +295,7 @@ bool is_option_name(std::string_view word) {
          });
 }
 
-// What CLI11 could not place: an option we do not have, or a word too many.
+// An argument that CLI11 rejected: an unknown option, or an extra word.
 ExitCode unknown_argument(const CLI::App& command, const std::string& word, const Flags& flags, Screen& err) {
   std::string help = fmt::format("lineward {} --help", command.get_name());
   const std::string given = word.substr(0, word.find('='));
@@ -305,7 +305,7 @@ ExitCode unknown_argument(const CLI::App& command, const std::string& word, cons
                                  instead.rfind("not needed", 0) == 0 ? "it is " : "write ", instead),
                      help);
   if (!flags.headers.empty() && !is_option_name(given)) {
-    // -H Authorization: Bearer abc, without quotes: the word too many is the secret.
+    // -H Authorization: Bearer abc, without quotes: the extra word is the secret.
     return bad_usage(err, "there is a word or an option too many; write -H 'Name: value', with the quotes",
                      help);
   }

@@ -1,5 +1,4 @@
-// From argv to what is to be done: a loaded configuration to run, or an exit code because everything has been
-// said.
+// Parses argv into a loaded configuration to run, or into an exit code when the command is already done.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +28,8 @@ struct Invocation {
   bool quiet = false;
 };
 
-// Prints help, reports and errors itself: data on `out`, talk on `err`. Only `run` leaves something to do.
-// `start` makes the gateway that a client's command speaks through; without it there are no such commands.
+// Prints help, reports and errors itself: data on `out`, messages on `err`. Only `run` returns work to do.
+// `start` makes the gateway for client commands; without it these commands do not exist.
 std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* const* argv,
                                                       std::string_view version, const config::EnvLookup& env,
                                                       std::ostream& out, std::ostream& err,

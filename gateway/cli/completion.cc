@@ -8,11 +8,11 @@
 namespace lineward::cli {
 namespace {
 
-// What `lineward server NAME` takes behind the name.
+// Actions of `lineward server NAME`.
 constexpr std::string_view kServerActions = "start stop restart drain";
-// Options whose value is the name of a server.
+// Options that take the name of a server.
 constexpr std::string_view kNamesServer = "--server|--upstream";
-// The names of the servers of the running gateway: the first column, below its head. Names are plain words.
+// The running gateway's server names: the first column, below its header. Names are plain words.
 constexpr std::string_view kServerNames =
     "lineward servers 2>/dev/null | sed -n '2,$s/^\\([A-Za-z0-9_-]*\\) .*/\\1/p'";
 
@@ -34,7 +34,7 @@ std::string short_words(const std::string& text) {
 std::vector<Choice> options_of(const CLI::App& command) {
   std::vector<Choice> out;
   for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group().empty()) continue;  // words of other programs, which we only understand
+    if (option->get_group().empty()) continue;  // accepted words of other programs
     for (const std::string& name : option->get_lnames())
       out.push_back(
           {"--" + name, short_words(option->get_description()), option->get_items_expected_max() > 0});
@@ -115,7 +115,7 @@ std::string bash_script(const CLI::App& app) {
       cases, values, command_names(app), kNamesServer, kServerActions, kServerNames);
 }
 
-// What stands between quotes in a specification of zsh's _arguments.
+// Text between quotes in a specification of zsh's _arguments.
 std::string zsh_words(std::string text) {
   std::string out;
   for (char c : text) {

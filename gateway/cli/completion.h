@@ -1,4 +1,4 @@
-// Scripts that complete `lineward` in a shell, made from the command line's own table.
+// Shell completion scripts for `lineward`, generated from the command-line table.
 #pragma once
 
 #include <string>

@@ -19,13 +19,13 @@ using Next = http::ResponseParser::Next;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectLimit{3000};
-// Longer than a cancel is waited for.
+// Longer than the maximum wait for a cancel.
 constexpr milliseconds kBridgeLimit{40000};
 constexpr uint64_t kMaxBridged = 64ull << 20;
-// What waits for a browser that reads slowly, before the gateway is not read from.
+// Queue for a slow browser before reading from the gateway pauses.
 constexpr size_t kBacklog = 256 * 1024;
 constexpr std::string_view kOpen = "/open/";
-// Of an answer, what a browser needs to see.
+// Response headers forwarded to the browser.
 constexpr std::string_view kPassed[] = {"Content-Security-Policy",
                                         "Referrer-Policy",
                                         "Cross-Origin-Opener-Policy",
@@ -40,7 +40,7 @@ bool same(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// One request on its way to the gateway, and its answer back.
+// A forwarded request and its answer.
 class ConsoleBridge::Passing final : public net::StreamOwner,
                                      public admin::PlainStream,
                                      public std::enable_shared_from_this<Passing> {
@@ -67,7 +67,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
       stream_->start_reading();
     });
   }
-  // The bridge has gone.
+  // The bridge is gone.
   void leave() { bridge_ = nullptr; }
 
  private:
@@ -106,7 +106,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
           if (sink_->backlog() > kBacklog) stream_->pause_reading();
           continue;
         case Next::complete:
-          if (sink_ != nullptr) return;  // the connection's end ends it
+          if (sink_ != nullptr) return;  // the end of the connection ends it
           return finish(head(std::move(body_)));
         case Next::failed: return give_up(502, "the gateway did not answer as one does");
       }
@@ -126,7 +126,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
     return out;
   }
 
-  // It has no end: from here on it belongs to the browser's connection.
+  // An endless answer: it belongs to the browser's connection from here on.
   void begin_stream() {
     timer_.stop();
     parser_.unlimited_body();
@@ -134,7 +134,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
     auto self = shared_from_this();
     out.stream = self;
     std::exchange(answer_, nullptr)(std::move(out));
-    over_ = sink_ == nullptr;  // the browser has left meanwhile
+    over_ = sink_ == nullptr;  // the browser has disconnected meanwhile
     forget();
   }
   // PlainStream
@@ -223,7 +223,8 @@ PlainResponse ConsoleBridge::use_link() {
   once_.clear();
   PlainResponse out;
   out.content_type = "text/html; charset=utf-8";
-  // Not a redirect: the cookie is sent by pages from here only, and this is one, wherever the link stood.
+  // Not a redirect: the cookie is only sent by pages from here. This is such a page, wherever the link was
+  // opened.
   out.body =
       "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Lineward</title>"
       "<meta http-equiv=\"refresh\" content=\"0;url=../console\"><p><a href=\"../console\">The console</a>\n";

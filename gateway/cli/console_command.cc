@@ -29,7 +29,7 @@ constexpr const char* kConsoleFooter =
     "  lineward console --no-open\n"
     "  lineward console --admin unix:/run/lineward/4711.sock";
 
-// Where the gateway is now: a new one has a socket of its own.
+// The gateway's current socket: a restarted gateway has a new one.
 std::string current_socket(std::string& known, const std::string& address) {
   if (access(known.c_str(), F_OK) == 0) return known;
   const Found found = find_gateway(address);

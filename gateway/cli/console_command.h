@@ -18,7 +18,7 @@ struct ConsoleFlags {
 };
 
 void add_console(CLI::App& app, ConsoleFlags& flags);
-// Until SIGINT, SIGTERM or SIGHUP.
+// Runs until SIGINT, SIGTERM or SIGHUP.
 ExitCode console(const ConsoleFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -12,10 +12,10 @@
 namespace lineward::cli {
 namespace {
 
-// Of each of several gateways, of which one is meant.
+// Limit for each gateway while searching for one.
 constexpr std::chrono::seconds kMeantLimit{1};
 
-// A report on a configuration has lines, with a picture of the place; all else stands in a line.
+// A configuration report has several lines with carets; all other texts are one line.
 void make_reply_printable(nlohmann::json& body) {
   std::string report;
   auto found = body.find("report");
@@ -27,7 +27,7 @@ void make_reply_printable(nlohmann::json& body) {
 
 }  // namespace
 
-// What is shown on a terminal does not depend on who wrote it.
+// Sanitized whatever their source.
 void make_printable(nlohmann::json& value) {
   if (value.is_string()) {
     value = printable(value.get_ref<const std::string&>(), std::string::npos);
@@ -63,8 +63,8 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
 
 namespace {
 
-// Those of them whose gateways have their admin API there too: as they were told to, or as it came to be.
-// What else runs here is not meant by the address of another.
+// The sockets of gateways with their admin API at that address, configured or bound. Other gateways go to
+// `others`.
 std::vector<std::string> sockets_of(const std::string& address, std::vector<std::string>& others) {
   std::vector<std::string> out;
   for (std::string& socket : admin::live_sockets()) {
@@ -82,7 +82,7 @@ std::vector<std::string> sockets_of(const std::string& address, std::vector<std:
 
 Found find_gateway(const std::string& address) {
   Found found;
-  // One that is on TCP too has its socket where all have it.
+  // A gateway on TCP also has a socket in the usual directories.
   const bool tcp = config::is_tcp_address(address);
   if (address.empty() || address == "auto" || tcp) {
     std::vector<std::string> others;

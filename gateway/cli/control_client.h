@@ -1,5 +1,5 @@
-// Asks a running gateway over its control socket (admin/admin_server.h), and waits for the answer: these are
-// commands for people. None waits for longer than its limit.
+// Sends requests to a running gateway over its control socket (admin/admin_server.h), and waits for the
+// answer, up to a limit. For interactive commands.
 #pragma once
 
 #include <chrono>
@@ -18,23 +18,23 @@ struct ControlReply {  // NOLINT(bugprone-exception-escape): moving a json value
   nlohmann::json body;
 };
 
-// Longer than a cancel is waited for.
+// Longer than the maximum wait for a cancel.
 inline constexpr std::chrono::seconds kAnswerLimit{40};
 
-// One request; `body` empty: GET, else POST. The error is one plain sentence.
+// Sends one request; `body` empty: GET, else POST. The error is one plain sentence.
 Result<ControlReply> ask(const std::string& socket, const std::string& path, const std::string& body = {},
                          std::chrono::milliseconds limit = kAnswerLimit);
-// What a connection brought, whole: the same for those who wait for several things.
+// The complete reply of a finished connection, for callers that poll several.
 Result<ControlReply> reply_of(ControlConnection& connection, std::string body, const std::string& socket);
-// A text of a gateway in a list of its own: nothing in it steers a terminal.
+// Makes all strings of an answer safe for a terminal.
 void make_printable(nlohmann::json& value);
 
-// The socket that `--admin` or LINEWARD_ADMIN_ADDRESS names, or that of the only gateway that runs. For an
-// address of TCP those that run are asked which of them has it.
+// The socket that `--admin` or LINEWARD_ADMIN_ADDRESS names, or that of the only running gateway. For a TCP
+// address all running gateways are asked for theirs.
 struct Found {
   std::string socket;
-  std::vector<std::string> several;  // when there is more than one
-  std::string fault;                 // of `address`
+  std::vector<std::string> several;  // set if there is more than one
+  std::string fault;                 // error in `address`
 };
 Found find_gateway(const std::string& address);
 

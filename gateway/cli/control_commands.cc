@@ -67,7 +67,7 @@ json filtered(const json& body, const char* list, const Filter& filter) {
   return out;
 }
 
-// Where it let nothing pass.
+// Checks a filter's server name when nothing matched.
 std::optional<ExitCode> wrong_filter(const std::string& socket, const Filter& filter,
                                      const Surroundings& around) {
   return filter.upstream.empty() ? std::nullopt : wrong_server(socket, filter.upstream, around);
@@ -150,7 +150,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
   }
   auto status = ask(socket, "/api/v1/status");
   if (!status) return failed(around, socket, status.error().text);
-  // One is waited for until it is known what became of it; many are not.
+  // A single cancel waits for its outcome; several do not.
   ExitCode code = ExitCode::ok;
   for (const std::string& id : ids) {
     json body{{"reason", flags.reason}, {"wait", ids.size() == 1}};
@@ -230,7 +230,7 @@ void add_control(CLI::App& app, ControlFlags& flags) {
   cancel->add_option("--reason", flags.reason, "Why, for the client, the server and the log")
       ->type_name("TEXT");
   cancel->add_flag("--yes", flags.yes, "Cancel all that --upstream, --older and --method select");
-  command("status", "One screen about the running gateway.", kStatusFooter);
+  command("status", "Shows the state of the running gateway on one screen.", kStatusFooter);
   CLI::App* again = command("reload", "Reads the configuration file again.", kReloadFooter);
   again->add_flag("--dry-run", flags.dry_run, "Only print what would happen");
 }

@@ -1,4 +1,4 @@
-// `lineward ps`, `cancel`, `status` and `reload`: their flags and what they do.
+// `lineward ps`, `cancel`, `status` and `reload`: flags and actions.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ void add_control(CLI::App& app, ControlFlags& flags);
 bool is_control(std::string_view command);
 ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around);
 
-// The control socket of the gateway that `address` (--admin, may be empty) means; or an exit code, and
-// everything has been said.
+// The control socket of the gateway named by `address` (--admin, may be empty); or an exit code after the
+// error was printed.
 std::variant<std::string, ExitCode> running_gateway(const std::string& address, const Surroundings& around);
 
 }  // namespace lineward::cli

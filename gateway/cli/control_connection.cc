@@ -16,7 +16,7 @@ namespace {
 
 // A page of the largest lists has some hundred KiB.
 constexpr uint64_t kMaxAnswer = 64ull << 20;
-// Between two tries at a gateway whose queue of connections is full.
+// Between attempts to connect to a gateway with a full queue.
 constexpr std::chrono::milliseconds kTryAgain{50};
 
 std::string request_text(std::string_view path, std::string_view body, std::string_view headers) {
@@ -63,7 +63,7 @@ void ControlConnection::connect() {
 void ControlConnection::send() {
   const ssize_t n = ::send(fd_, to_send_.data(), to_send_.size(), MSG_NOSIGNAL);
   if (n >= 0) to_send_.erase(0, static_cast<size_t>(n));
-  // What the other side said before it hung up may still be read.
+  // Data sent by the peer before it closed may still be read.
   if (n < 0 && errno != EAGAIN && errno != EINTR) to_send_.clear();
 }
 

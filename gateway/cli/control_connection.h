@@ -1,7 +1,7 @@
-// One HTTP request to a gateway over its control socket (admin/admin_server.h), and its answer as it comes.
-// Never blocks: its user waits with poll() for what wants() says, calls advance(), and looks.
+// An HTTP request to a gateway over its control socket (admin/admin_server.h), with a streamed answer.
+// Non-blocking: the user polls for wants(), calls advance(), and checks the result.
 //
-// Owned by whoever asks; destroying it hangs up.
+// Destroying it closes the connection.
 #pragma once
 
 #include <poll.h>
@@ -16,28 +16,28 @@ namespace lineward::cli {
 
 class ControlConnection {
  public:
-  // `body` empty: GET, else POST of JSON. `headers`: more of them, each with its line end.
+  // `body` empty: GET, else POST of JSON. `headers`: additional headers, each with its line end.
   ControlConnection(std::string socket, std::string_view path, std::string_view body = {},
                     std::string_view headers = {});
   ~ControlConnection();
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
-  // For poll(); its descriptor is negative where there is nothing to wait for but time: advance() again soon.
+  // For poll(); its descriptor is negative if only time is awaited: call advance() again soon.
   pollfd wants() const;
-  // Goes on as far as that is possible now.
+  // Continues as far as possible now.
   void advance();
 
-  // 0 until the head of the answer is there.
+  // 0 until the response head has arrived.
   int status() const { return status_; }
-  // What came of the body since the last time.
+  // The body received since the last call.
   std::string take_body() { return std::move(body_); }
-  // The answer is whole.
+  // The response is complete.
   bool complete() const { return complete_; }
-  // One sentence when there will be no answer, or no more of it; else empty.
+  // A sentence if the response failed or broke off; else empty.
   const std::string& fault() const { return fault_; }
   bool over() const { return complete_ || !fault_.empty(); }
-  // The rest of the body has no end.
+  // The rest of the body is endless.
   void expect_stream() { parser_.unlimited_body(); }
 
  private:
@@ -57,7 +57,7 @@ class ControlConnection {
   std::string fault_;
 };
 
-// Waits for one of `set`, and until `until` at most; false when the time is over. Signals end the wait early.
+// Polls `set` until `until` at most; false when the time is over. Signals end the wait early.
 bool wait_for_any(pollfd* set, size_t count, std::chrono::steady_clock::time_point until);
 
 }  // namespace lineward::cli

@@ -50,7 +50,7 @@ std::string progress_text(const json& call) {
   return out;
 }
 
-// Who it is by its credentials, and what it calls itself.
+// Its authenticated principal, and its own name.
 std::string client_text(const json& call) {
   std::string who = text_of(call, "principal"), client = text_of(call, "client");
   return who.empty() || client.empty() ? who + client : who + ", " + client;
@@ -74,7 +74,7 @@ std::string target_text(const json& call) {
   return listens.empty() ? text_of(call, "target") : listens;
 }
 
-// The server, and the way to it where that is the path of all.
+// The server, and the aggregate's path if the call came by it.
 std::string upstream_text(const json& call) {
   std::string route = text_of(call, "route");
   return text_of(call, "upstream") + (route.empty() ? "" : " via " + route);

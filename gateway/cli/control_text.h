@@ -1,5 +1,4 @@
-// What ps, cancel and status print: text for people from the control API's JSON. Pure, so that tests can read
-// it.
+// The output of ps, cancel and status: text from the control API's JSON. Pure, so that tests can read it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +9,7 @@
 
 namespace lineward::cli {
 
-// Of a call, one sentence or word each: who made it, how far it is, what it is for, and where it goes to.
+// Fields of a call as text: its client, progress, state and target.
 std::string client_text(const nlohmann::json& call);
 std::string progress_text(const nlohmann::json& call);
 std::string state_text(const nlohmann::json& call);
@@ -26,15 +25,15 @@ std::string exact_time(int64_t ms);
 std::string counted(int64_t count, std::string_view one);
 
 std::string calls_table(const nlohmann::json& calls, const Style& style);
-// All that is known of one call.
+// All known details of one call.
 std::string call_text(const nlohmann::json& call, const Style& style);
-// What happened to it, and when, line by line.
+// The events of a call with their times, one per line.
 std::string timeline_text(const nlohmann::json& call);
-// One line: what a cancel did.
+// A line with the effect of a cancel.
 std::string cancel_line(const nlohmann::json& ended, int64_t grace_ms);
 // "it ended 12s ago: timeout_request after 60s"
 std::string end_line(const nlohmann::json& ended);
-// The plan of a reload, and what came of it.
+// The plan of a reload, and its result.
 std::string reload_text(const nlohmann::json& report);
 std::string status_screen(const nlohmann::json& status, const Style& style);
 

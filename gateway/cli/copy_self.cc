@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kSelf = "/proc/self/exe";
 
-// A program that names a loader has libraries beside it, which are not copied.
+// A program with an interpreter needs shared libraries, which are not copied.
 bool needs_libraries(int fd) {
   Elf64_Ehdr head{};
   if (pread(fd, &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head)) return false;
@@ -32,7 +32,7 @@ bool needs_libraries(int fd) {
   return false;
 }
 
-// 0, or why not (errno).
+// 0, or an errno.
 int copy_bytes(int from, int to, off_t size) {
   off_t done = 0;
   while (done < size) {
@@ -81,7 +81,7 @@ ExitCode copy_self(const CopySelfFlags& flags, const Surroundings& around) {
   int error = to < 0 ? errno : copy_bytes(from, to, self.st_size);
   const bool shared = needs_libraries(from);
   close(from);
-  // Whatever the umask was: another user runs it.
+  // Independent of the umask: another user runs it.
   if (to >= 0 && error == 0 && fchmod(to, kProgram) != 0) error = errno;
   if (to >= 0 && close(to) != 0 && error == 0) error = errno;
   if (error == 0 && std::rename(next.c_str(), path.c_str()) != 0) error = errno;

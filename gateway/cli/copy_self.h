@@ -1,5 +1,5 @@
-// `lineward copy-self DIR`: this program as a file in another folder, for a container that has a server and
-// no Lineward (docs/kubernetes.md).
+// `lineward copy-self DIR`: copies this program to a folder, for a container that has a server and no
+// Lineward (docs/kubernetes.md).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@ struct CopySelfFlags {
 };
 
 void add_copy_self(CLI::App& app, CopySelfFlags& flags);
-// Whoever runs DIR/lineward meanwhile has the old one or the new one whole.
+// Replaces DIR/lineward atomically.
 ExitCode copy_self(const CopySelfFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -57,7 +57,7 @@ const char* word_of(Verdict verdict) {
   return "";
 }
 
-// Prints what was found as soon as a subject is through, or keeps it for JSON.
+// Prints the findings of each subject when it is done, or keeps them for JSON.
 class Report {
  public:
   Report(bool as_json, bool colour, const Surroundings& around)
@@ -129,7 +129,7 @@ std::vector<doctor::RunningGateway> running_gateways() {
     if (!status || status->status != 200) continue;
     std::string url = text_of(status->body, "url");
     if (const size_t scheme = url.find("://"); scheme != std::string::npos) url.erase(0, scheme + 3);
-    const char end = url.rfind("unix:", 0) == 0 ? '#' : '/';  // of the address, before its path
+    const char end = url.rfind("unix:", 0) == 0 ? '#' : '/';  // ends the address, before its path
     out.push_back({url.substr(0, url.find(end)), number_of(status->body, "pid")});
   }
   return out;

@@ -1,5 +1,4 @@
-// `lineward doctor`: looks at the configuration, this machine and each server, and says what is wrong and how
-// to mend it.
+// `lineward doctor`: checks the configuration, this machine and each server, and reports problems with fixes.
 #pragma once
 
 #include <string>
@@ -23,10 +22,10 @@ struct DoctorFlags {
 };
 
 void add_doctor(CLI::App& app, DoctorFlags& flags);
-// `failure` when something is wrong.
+// `failure` if there is a problem.
 ExitCode run_doctor(DoctorFlags flags, const Surroundings& around);
 
-// One finding as it is printed; pure.
+// The printed form of a finding; pure.
 std::string finding_text(const doctor::Finding& finding, bool colour);
 
 }  // namespace lineward::cli

@@ -51,7 +51,7 @@ std::optional<StreamEvent> EventStream::next() {
       case http::SseParser::Next::event: break;
     }
     http::SseEvent read = parser_.take_event();
-    // It comes back in a header.
+    // The cursor is sent back in a header.
     const bool plain = read.id.size() <= 64 && read.id.find_first_not_of(
                                                    "0123456789abcdefghijklmnopqrstuvwxyz"
                                                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == std::string::npos;

@@ -1,5 +1,5 @@
-// The event stream of a gateway (docs/admin-api.md) as a reader sees it: events one by one, and a cursor with
-// which it goes on after it was cut off. Never blocks; waits like a ControlConnection.
+// Reads a gateway's event stream (docs/admin-api.md): single events, and a cursor to resume after a
+// disconnect. Non-blocking; polled like a ControlConnection.
 #pragma once
 
 #include <chrono>
@@ -17,27 +17,27 @@ namespace lineward::cli {
 
 class EventStream {
  public:
-  // `types` as the API takes them: "calls,servers,log".
+  // `types` as in the API: "calls,servers,log".
   explicit EventStream(std::string types) : types_(std::move(types)), parser_(kLimits) {}
 
-  // Begins, or goes on behind the last event that was taken.
+  // Begins, or resumes after the last event taken.
   void open(const std::string& socket);
   void close() { connection_ = nullptr; }
   bool is_open() const { return connection_ != nullptr; }
   pollfd wants() const { return connection_->wants(); }
-  // Reads what is there. When the stream has ended, or nothing was heard of the gateway for too long, it is
-  // not open any more, and why() says why.
+  // Reads available data. When the stream has ended, or was silent for too long, it closes; why() has the
+  // reason.
   void advance();
-  // When silence() is over, advance() has to be called even if nothing came.
+  // The time at which advance() must be called even without data.
   std::chrono::steady_clock::time_point silence() const { return heard_ + kSilence; }
-  // The next event, from what was read.
+  // The next event of the data read.
   std::optional<StreamEvent> next();
   const std::string& why() const { return why_; }
-  // It was answered with a refusal instead of a stream.
+  // The error response, if there is one instead of a stream.
   const std::optional<ControlReply>& refusal() const { return refusal_; }
 
  private:
-  // A gateway says something every 15 seconds.
+  // A gateway sends a keep-alive every 15 seconds.
   static constexpr std::chrono::seconds kSilence{45};
   static constexpr http::SseLimits kLimits{2u << 20, 2u << 20};
 
@@ -48,7 +48,7 @@ class EventStream {
   http::SseParser parser_;
   std::unique_ptr<ControlConnection> connection_;
   std::string cursor_;
-  std::string body_;  // of a refusal
+  std::string body_;  // of an error response
   std::chrono::steady_clock::time_point heard_;
   std::string why_;
   std::optional<ControlReply> refusal_;

@@ -1,4 +1,4 @@
-// What stands on the command line, before anybody has judged it.
+// The command line's flags, not validated yet.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ struct Flags {
   std::string listen, path, timeout, max_duration, ops, admin, log_format, log_level, isolation, protocol_era;
   std::string name, cwd;
   std::string url;
-  std::string server;                // --server: the one of several
+  std::string server;                // --server: one of several
   std::vector<std::string> headers;  // "Name: value", unexpanded; may be secrets
   std::vector<std::string> env;
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool watch = false;
 
-  // Words of supergateway and mcp-proxy.
+  // Flags of supergateway and mcp-proxy.
   std::string stdio, port, http_path, output_transport, their_log_level, mcp_config, named_config;
 
-  std::string help = "lineward run --help";  // where mistakes send one
+  std::string help = "lineward run --help";  // the help command named in errors
   std::string color = "auto";
   std::string format;
   bool quiet = false;

@@ -9,7 +9,7 @@ struct Foreign {
   std::string_view option, instead;
 };
 
-// Without those that are understood with a notice (prepare.cc).
+// Without the options that are accepted with a notice (prepare.cc).
 constexpr std::array kForeign{
     // supergateway
     Foreign{"--streamableHttp", "lineward stdio URL, or lineward run --url URL"},

@@ -13,22 +13,22 @@
 namespace lineward::cli {
 namespace {
 
-// The alternate screen, no cursor, and lines that are too long are cut off rather than wrapped; and back.
+// Alternate screen, no cursor, long lines cut off rather than wrapped; and back.
 constexpr std::string_view kEnter = "\033[?1049h\033[?25l\033[?7l\033[2J";
 constexpr std::string_view kLeave = "\033[0m\033[?7h\033[?25h\033[?1049l";
-// What ends a process that did not expect it.
+// Signals of crashes.
 constexpr std::array<int, 6> kCrashes{SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGQUIT};
 
-// For the handler of a crash, which can rely on nothing else.
+// For the crash handler, which cannot use anything else.
 termios crash_settings;
 std::array<struct sigaction, kCrashes.size()> crash_handlers;
 
 void tell_terminal(std::string_view bytes) {
-  // Nothing can be done where it does not take them.
+  // A failure cannot be handled.
   if (write(STDOUT_FILENO, bytes.data(), bytes.size()) < 0) return;
 }
 
-// Puts the terminal back, and lets the signal do what it did before.
+// Restores the terminal, then lets the previous handler run.
 extern "C" void lineward_cli_crashed(int signal) {
   tell_terminal(kLeave);
   tcsetattr(STDIN_FILENO, TCSANOW, &crash_settings);
@@ -71,7 +71,7 @@ void FullScreen::enter() {
   if (on_) return;
   on_ = true;
   termios raw = before_;
-  // Signals by keys stay: Ctrl-C ends, Ctrl-Z stops.
+  // Signal keys stay: Ctrl-C ends, Ctrl-Z stops.
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_iflag &= ~static_cast<tcflag_t>(IXON);
   raw.c_cc[VMIN] = 0;
@@ -97,7 +97,7 @@ std::string FullScreen::picture(const std::vector<std::string>& lines) {
   std::string out = "\033[H";
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) out += "\r\n";
-    // Before the text: behind one that fills its line it would take the last character away.
+    // Before the text: after a line of full width it would erase the last character.
     out += "\033[2K" + terminal_text(lines[i], Colours::ours);
   }
   return out;

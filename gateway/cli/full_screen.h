@@ -1,7 +1,6 @@
-// The terminal as a screen of its own: the alternate one, without a cursor, keys as they are pressed. What
-// was there before comes back with the end of this, also when the process ends by a signal or a crash.
-//
-// One at a time in a process, on stdin and stdout.
+// The terminal in full-screen mode: alternate screen, no cursor, unbuffered keys. The destructor restores the
+// terminal; so does a signal or crash that ends the process.
+// Single instance per process, on stdin and stdout.
 #pragma once
 
 #include <signal.h>
@@ -16,7 +15,7 @@ namespace lineward::cli {
 
 class FullScreen {
  public:
-  // stdin and stdout are terminals, and of a kind that can do it.
+  // stdin and stdout are capable terminals.
   static bool possible();
 
   FullScreen();
@@ -24,7 +23,7 @@ class FullScreen {
   FullScreen(const FullScreen&) = delete;
   FullScreen& operator=(const FullScreen&) = delete;
 
-  // Back to what was there before, and here again: for whoever stops the process for a while.
+  // Restores the terminal and enters again: for suspending the process.
   void leave();
   void enter();
 
@@ -32,8 +31,7 @@ class FullScreen {
     size_t columns = 80, rows = 24;
   };
   static Size size();
-  // The bytes that show these lines, each already cut to the screen's width. Texts of others are made
-  // harmless.
+  // The bytes that draw these lines, each already cut to the screen's width. Sanitizes the texts.
   static std::string picture(const std::vector<std::string>& lines);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of each of several gateways, which are only to be named.
+// Limit for each gateway while listing them.
 constexpr std::chrono::seconds kNameLimit{3};
 constexpr size_t kMaxPages = 1000;
 
@@ -112,7 +112,7 @@ Result<ControlReply> ask_pages_once(const std::string& socket, const std::string
 }  // namespace
 
 Result<ControlReply> ask_pages(const std::string& socket, const std::string& path, const char* list) {
-  // A reload between two pages may have taken away what the second is to stand behind.
+  // A reload between two pages may have removed the cursor's item.
   constexpr int kTries = 3;
   constexpr int kBadRequest = 400;
   for (int tries = 1;; ++tries) {

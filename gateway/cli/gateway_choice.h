@@ -1,4 +1,4 @@
-// Which running gateway a command is for, and what is said when there is none, or when it refuses.
+// Selects the running gateway for a command, and reports its absence or refusals.
 #pragma once
 
 #include <optional>
@@ -26,21 +26,21 @@ struct GatewayFlags {
 // --admin, --format and --color.
 void add_gateway_flags(CLI::App& command, GatewayFlags& flags);
 
-// Of what goes to stdout.
+// The style for stdout.
 Style style_of(const GatewayFlags& flags, const Surroundings& around);
 
-// --admin, or LINEWARD_ADMIN_ADDRESS; empty: whichever runs.
+// --admin, or LINEWARD_ADMIN_ADDRESS; empty: any running gateway.
 std::string address_of(const GatewayFlags& flags, const Surroundings& around);
-// The socket to ask, or an exit code after everything has been said.
+// The gateway's socket, or an exit code after the error was printed.
 std::variant<std::string, ExitCode> choose_gateway(const GatewayFlags& flags, const Surroundings& around);
 
-// It could not be asked.
+// Reports that the request could not be sent.
 ExitCode failed(const Surroundings& around, const std::string& socket, const std::string& why);
-// It answers, and says no; `path` is what it was asked for.
+// Reports an error response; `path` is the request's path.
 ExitCode refused(const Surroundings& around, const std::string& socket, std::string_view path,
                  const ControlReply& reply);
 
-// All pages of a list, as one answer; `path` without `after`. At most a million elements.
+// All pages of a list as one answer; `path` without `after`. At most a million elements.
 Result<ControlReply> ask_pages(const std::string& socket, const std::string& path, const char* list);
 
 }  // namespace lineward::cli

@@ -13,9 +13,9 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A gateway answers within milliseconds; what is shown is old soon.
+// A gateway answers within milliseconds; shown data ages quickly.
 constexpr milliseconds kAnswerWithin{5000};
-// Of calls: more are counted, and not shown.
+// Pages of calls: further calls are counted, not shown.
 constexpr size_t kPages = 5;
 
 int64_t ms_since(steady_clock::time_point then) {
@@ -115,7 +115,7 @@ void GatewayPoll::next_step() {
   rest();
 }
 
-// It is asked again at the next time; what is shown stays, and is said to be old.
+// The gateway is polled again at the next interval; the shown data stays, marked as old.
 void GatewayPoll::trouble(const std::string& text) {
   connection_ = nullptr;
   std::string what = text;

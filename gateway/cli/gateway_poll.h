@@ -1,5 +1,5 @@
-// What `lineward top` asks a gateway for, again and again: one request after the other, none of which blocks.
-// A gateway that goes away is looked for, also under another name where none was given.
+// The repeated requests of `lineward top` to a gateway: one after another, non-blocking. A lost gateway is
+// searched for, with any address if none was given.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,16 @@ namespace lineward::cli {
 
 class GatewayPoll {
  public:
-  // `address`: as find_gateway() takes it. What is learned goes into `model`.
+  // `address`: as for find_gateway(). Results go into `model`.
   GatewayPoll(std::string socket, std::string address, std::chrono::milliseconds interval, TopModel& model);
 
   const std::string& socket() const { return socket_; }
-  // The connection to wait for; null: none until until().
+  // The connection to poll; null: none before until().
   const ControlConnection* connection() const { return connection_.get(); }
   std::chrono::steady_clock::time_point until() const { return until_; }
-  // After the wait. True when all of it is new, or cannot be had.
+  // Call it after polling. True if all results are new, or the gateway cannot be reached.
   bool advance();
-  // Not at its time but now.
+  // Starts the next round immediately.
   void hurry();
 
  private:

@@ -1,6 +1,6 @@
-// A gateway of a command's own: a process that serves this one client over a socket, as `lineward stdio`
-// does on stdin and stdout. What a command asks a server for goes through it, so that eras, limits, cancels
-// and the end of processes are what they are everywhere.
+// A private gateway of a command: a process that serves this client over a socket, as `lineward stdio` does
+// on stdin and stdout. All requests of the command use it, so that eras, limits, cancels and process ends
+// behave as in any gateway.
 #pragma once
 
 #include <sys/types.h>
@@ -14,24 +14,24 @@
 namespace lineward::cli {
 
 struct StartedGateway {
-  int socket = -1;  // speaks JSON-RPC, one message a line
-  pid_t pid = 0;    // a child of this process, in a session of its own
+  int socket = -1;  // JSON-RPC, one message per line
+  pid_t pid = 0;    // a child of this process, in its own session
 };
-// Forks; `config.listen.address` is "stdio". Given by main(), which alone knows what a gateway is made of.
-// The gateway writes its log to `log` (a descriptor, which stays the caller's).
+// Forks; `config.listen.address` is "stdio". Provided by main(), which can construct a gateway. The gateway
+// writes its log to `log` (a descriptor owned by the caller).
 using GatewayStarter = std::function<Result<StartedGateway>(config::Config config, int log)>;
 
 class GatewayProcess {
  public:
-  // The descriptor of the socket is its user's; this one has the process.
+  // The socket's user owns its descriptor; this object owns the process.
   explicit GatewayProcess(pid_t pid) : pid_(pid) {}
-  // Kills it when it still runs: its spawner ends the server's processes then.
+  // Kills the process if it still runs: its spawner then ends the server's processes.
   ~GatewayProcess();
   GatewayProcess(const GatewayProcess&) = delete;
   GatewayProcess& operator=(const GatewayProcess&) = delete;
 
   void kill_now();
-  // Blocks until it has ended. Call it when the socket has come to its end, or after kill_now().
+  // Blocks until it has exited. Call it after the socket has reached its end, or after kill_now().
   void wait();
 
  private:

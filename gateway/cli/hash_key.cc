@@ -12,7 +12,7 @@
 namespace lineward::cli {
 namespace {
 
-// A key with fewer characters may be one that people think of; its plain hash would not protect it.
+// A shorter key may be chosen by a human; its plain hash would not protect it.
 constexpr size_t kShortestKey = 20;
 constexpr size_t kMaxKey = 1024;
 

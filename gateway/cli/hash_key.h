@@ -1,4 +1,4 @@
-// `lineward hash-key NAME [SCOPE…]`: a line for the file of auth.apiKey.
+// `lineward hash-key NAME [SCOPE…]`: prints a line for the file of auth.apiKey.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@ struct HashKeyFlags {
 };
 
 void add_hash_key(CLI::App& app, HashKeyFlags& flags);
-// Reads the key from `in`, unless it makes one; that goes to `err`, once.
+// Reads the key from `in`, or generates one and prints it to `err`, once.
 ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, Screen& out, Screen& err);
 
 }  // namespace lineward::cli

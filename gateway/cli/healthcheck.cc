@@ -44,7 +44,7 @@ struct Socket {
   }
 };
 
-// Waits for `what` until then; false when the time is over.
+// Waits for `what`; false when the time is over.
 bool wait_for(int fd, short what, Clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
@@ -70,7 +70,7 @@ bool connected(int fd, const sockaddr* address, socklen_t size, Clock::time_poin
   return error == 0;
 }
 
-// -1 and errno when nobody is there.
+// -1 and errno if the connection fails.
 int connect_to(const std::string& address, Clock::time_point until) {
   if (address.rfind("unix:", 0) == 0) {
     sockaddr_un path{};
@@ -93,7 +93,7 @@ int connect_to(const std::string& address, Clock::time_point until) {
   }
   std::string host = address.substr(0, colon);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  // The address that a listener on every interface is reached at.
+  // The address at which a listener on every interface is reachable.
   if (host.empty() || host == "0.0.0.0" || host == "*") host = "127.0.0.1";
   if (host == "::") host = "::1";
   addrinfo hints{};
@@ -116,7 +116,7 @@ int connect_to(const std::string& address, Clock::time_point until) {
   return fd;
 }
 
-// The whole answer, up to its end; empty when there is none in time.
+// The whole answer; empty if there is none in time.
 std::string answer_of(int fd, std::string_view path, Clock::time_point until) {
   const std::string request =
       fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);

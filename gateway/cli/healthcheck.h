@@ -1,5 +1,5 @@
-// `lineward healthcheck`: asks the ops listener of a running gateway whether it lives, or is ready; for
-// HEALTHCHECK of containers that have neither a shell nor curl. Blocking, bounded in time.
+// `lineward healthcheck`: checks liveness or readiness at the ops listener of a running gateway. For
+// HEALTHCHECK in containers without a shell or curl. Blocking, bounded in time.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct HealthcheckFlags {
 };
 
 void add_healthcheck(CLI::App& app, HealthcheckFlags& flags);
-// ok when it answers 200, `failure` when it answers something else, `unavailable` when nobody does.
+// ok for status 200, `failure` for any other status, `unavailable` without an answer.
 ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -20,7 +20,7 @@ bool has(const std::vector<std::string_view>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The names of plugins, of those that say who calls or of the others.
+// The names of plugins, either authenticating ones or the others.
 std::vector<std::string_view> plugin_names(bool authenticating) {
   std::vector<std::string_view> out;
   for (const config::PluginSpec* spec : plugins::specs()) {
@@ -48,7 +48,7 @@ std::string_view page_of(std::string_view reason) {
   return {};
 }
 
-// "  word  one, two, three", in lines that a terminal has room for.
+// "  word  one, two, three", wrapped for a terminal.
 std::string listed(std::string_view word, const std::vector<std::string_view>& names) {
   std::string out, line = fmt::format("  {:<9}", word);
   const size_t indent = line.size();
@@ -111,7 +111,7 @@ std::string plain_page(std::string_view markdown) {
       ++at;
       continue;
     }
-    // [words](target): the words; where they name the page, its path in the documentation.
+    // [words](target): the words; if they name the page, its path in the documentation.
     const size_t middle = !code && c == '[' ? markdown.find("](", at) : std::string_view::npos;
     const size_t end = middle == std::string_view::npos ? middle : markdown.find(')', middle);
     if (end != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// What `lineward help TOPIC` prints: commands, options by their group or name, plugins, and the reasons of
+// The output of `lineward help TOPIC`: commands, options by group or name, plugins, and the reasons of
 // errors.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace lineward::cli {
 
-// `topic` is not empty. What is a command and a group of options is both.
+// `topic` is not empty. A word that is a command and an option group prints both.
 ExitCode print_topic(const CLI::App& app, const std::vector<std::string_view>& commands,
                      const std::string& topic, const Surroundings& around);
 
-// A page of Markdown as it is read in a terminal: no marks, links as their words.
+// A Markdown page as plain text: no marks, links as their words.
 std::string plain_page(std::string_view markdown);
 
 }  // namespace lineward::cli

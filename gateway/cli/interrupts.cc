@@ -13,7 +13,7 @@ volatile int told_to = -1;
 extern "C" void lineward_cli_interrupted(int signal) {
   const int error = errno;
   const auto byte = static_cast<unsigned char>(signal);
-  // A full pipe has enough in it to wake whoever waits.
+  // A full pipe already wakes the reader.
   if (write(told_to, &byte, 1) < 0) errno = error;
   errno = error;
 }

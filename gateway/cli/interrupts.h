@@ -1,6 +1,5 @@
-// Signals as something to wait for: while this lives they do nothing but make fd() readable.
-//
-// One at a time in a process. The handlers that were there before come back with its end.
+// Signals as pollable events: while this exists they only make fd() readable.
+// Single instance per process. The destructor restores the previous handlers.
 #pragma once
 
 #include <signal.h>
@@ -19,7 +18,7 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
 
   int fd() const { return read_end_; }
-  // The next that has come; 0: none.
+  // The next signal received; 0: none.
   int next() const;
 
  private:

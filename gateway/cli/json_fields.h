@@ -1,4 +1,4 @@
-// Members of what a gateway answered: nothing of it is certain, a newer one may say something else.
+// Members of a gateway's answer. All are optional: a newer gateway may send different ones.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace lineward::cli {
 
-// null where it is not there.
+// null if it is absent.
 inline const nlohmann::json& member_of(const nlohmann::json& object, const char* key) {
   static const nlohmann::json none;
   auto found = object.find(key);

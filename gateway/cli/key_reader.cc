@@ -8,7 +8,7 @@ namespace {
 constexpr char kEscape = '\033';
 
 struct Sequence {
-  std::string_view bytes;  // behind the escape
+  std::string_view bytes;  // after the escape
   Key key;
 };
 constexpr Sequence kSequences[] = {
@@ -34,7 +34,7 @@ std::optional<KeyPress> KeyReader::next(Patience patience) {
       const size_t before = bytes_.size();
       auto key = escape(patience);
       if (key || bytes_.size() == before) return key;
-      continue;  // a sequence that is none of ours
+      continue;  // an unknown sequence
     }
     const size_t size = bytes_of_character(static_cast<unsigned char>(first));
     if (size > bytes_.size() && patience == Patience::more_may_come) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<KeyPress> KeyReader::next(Patience patience) {
   return std::nullopt;
 }
 
-// Empty and nothing taken: it is not known yet. Empty and something taken: nothing that we know.
+// Empty with nothing taken: incomplete. Empty with bytes taken: an unknown sequence.
 std::optional<KeyPress> KeyReader::escape(Patience patience) {
   const std::string_view rest = std::string_view(bytes_).substr(1);
   const bool sequence = !rest.empty() && (rest[0] == '[' || rest[0] == 'O');
@@ -56,7 +56,7 @@ std::optional<KeyPress> KeyReader::escape(Patience patience) {
     bytes_.erase(0, 1);
     return KeyPress{Key::escape, {}};
   }
-  // Parameters, then one byte that ends it.
+  // Parameters, then one final byte.
   size_t end = 1;
   while (end < rest.size() && rest[0] == '[' && rest[end] >= 0x20 && rest[end] < 0x40)
     ++end;

@@ -1,4 +1,4 @@
-// Keys out of the bytes that a terminal sends for them. Pure.
+// Decodes a terminal's bytes into keys. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ enum class Key : uint8_t { text, up, down, page_up, page_down, home, end, enter,
 
 struct KeyPress {
   Key key = Key::text;
-  std::string text;  // of Key::text: one character
+  std::string text;  // for Key::text: one character
 };
 
 class KeyReader {
  public:
   void add(std::string_view bytes);
-  // The next key. What was begun, and nothing has come of for a while, is ended by `patience` none.
+  // The next key. With `patience` none, an incomplete sequence is ended after a timeout.
   enum class Patience : uint8_t { more_may_come, none };
   std::optional<KeyPress> next(Patience patience);
-  // Something was begun: it may be the Escape key, or the beginning of another.
+  // A sequence has begun: it may be the Escape key, or the start of another key.
   bool waits() const { return !bytes_.empty(); }
 
  private:
   std::optional<KeyPress> escape(Patience patience);
 
-  // A paste of more than this is cut.
+  // Longer pastes are truncated.
   static constexpr size_t kMost = 4096;
   std::string bytes_;
 };

@@ -52,7 +52,7 @@ constexpr const char* kSubsFooter =
     "  lineward subs\n"
     "  lineward subs --upstream github";
 
-// One of the commands that print a list.
+// A command that prints a list.
 struct Listing {
   const char* command;
   const char* path;
@@ -111,7 +111,7 @@ ExitCode show_server(const std::string& socket, const ListFlags& flags, const Su
   return ExitCode::ok;
 }
 
-// What is wrong with the words of `server`, or empty.
+// The error in the arguments of `server`, or empty.
 std::string fault_of(const ListFlags& flags) {
   const std::string& action = flags.action;
   if (flags.name.empty()) return "name a server (lineward servers lists them)";

@@ -1,5 +1,5 @@
-// `lineward servers`, `server`, `sessions` and `subs`: what a running gateway stands in front of, who is
-// there, and servers started and stopped.
+// `lineward servers`, `server`, `sessions` and `subs`: lists servers, sessions and listens of a running
+// gateway, and starts and stops servers.
 #pragma once
 
 #include <string>

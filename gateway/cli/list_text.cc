@@ -37,7 +37,7 @@ std::string detail_line(std::string_view key, const std::string& value) {
   return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
 }
 
-// A child of the tree, below lines that go on or have ended.
+// A child of the tree; `above` has the lines of its ancestors.
 std::string branch(const std::string& above, bool last, const std::string& text) {
   return above + (last ? "└─ " : "├─ ") + text + "\n";
 }

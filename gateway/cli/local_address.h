@@ -1,11 +1,11 @@
-// A listener's address as it is reached from this machine.
+// A listener's address as reachable from this machine.
 #pragma once
 
 #include <string>
 
 namespace lineward::cli {
 
-// "http://0.0.0.0:8000" is every interface, to which nobody can connect everywhere: 127.0.0.1 is one of them.
+// Replaces "every interface" (http://0.0.0.0:8000), which is not a portable connect address, by 127.0.0.1.
 std::string reachable(std::string url);
 
 }  // namespace lineward::cli

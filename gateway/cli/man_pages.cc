@@ -10,7 +10,7 @@
 namespace lineward::cli {
 namespace {
 
-// As it is, whatever roff makes of dashes, backslashes and lines that begin with a dot.
+// Escapes dashes, backslashes and leading dots for roff.
 std::string roff(std::string_view text) {
   std::string out;
   bool begins = true;
@@ -95,8 +95,9 @@ std::string man_page_of_commands(const CLI::App& app, std::string_view version) 
       "once. SIGUSR1 "
       "opens log files anew.\n";
   out +=
-      ".SH ENVIRONMENT\n.TP\n.B LINEWARD_CONFIG\nThe configuration, where the command line names none.\n.TP\n"
-      ".B LINEWARD_ADMIN_ADDRESS\nThe control socket that commands ask.\n.TP\n.B LINEWARD_*\nOptions: see "
+      ".SH ENVIRONMENT\n.TP\n.B LINEWARD_CONFIG\nThe configuration file, unless the command line names "
+      "one.\n.TP\n"
+      ".B LINEWARD_ADMIN_ADDRESS\nThe control socket for commands.\n.TP\n.B LINEWARD_*\nOptions: see "
       "lineward.yaml(5).\n.TP\n.B NO_COLOR, CLICOLOR_FORCE\nNo colour, or colour where there is no "
       "terminal.\n";
   out +=

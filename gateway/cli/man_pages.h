@@ -1,5 +1,5 @@
-// The pages lineward(1) and lineward.yaml(5) in the language of man(7), made from the tables of commands and
-// of options.
+// The pages lineward(1) and lineward.yaml(5) in man(7) format, generated from the tables of commands and
+// options.
 #pragma once
 
 #include <string>

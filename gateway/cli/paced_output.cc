@@ -29,7 +29,7 @@ pollfd PacedOutput::wants() const {
 void PacedOutput::advance(short found) {
   if ((found & (POLLERR | POLLHUP | POLLNVAL)) != 0) broken_ = true;
   if (broken_ || (found & POLLOUT) == 0 || at_ == waiting_.size()) return;
-  // A pipe that can be written takes so much without waiting.
+  // A writable pipe takes this much without blocking.
   const size_t piece = std::min<size_t>(waiting_.size() - at_, PIPE_BUF);
   const ssize_t n = write(fd_, waiting_.data() + at_, piece);
   if (n >= 0) at_ += static_cast<size_t>(n);

@@ -1,6 +1,5 @@
-// What is written to a descriptor that may be slow, or whose reader may go: it is given in pieces that do not
-// block, and what waits is bounded by whoever looks at full(). What others wrote comes out of terminal_text
-// (log/printable.h).
+// Output to a descriptor that may be slow or lose its reader: written in non-blocking pieces. Callers bound
+// the queue by checking full(). Foreign text is passed through terminal_text (log/printable.h).
 #pragma once
 
 #include <poll.h>
@@ -16,19 +15,18 @@ class PacedOutput {
   explicit PacedOutput(int fd) : fd_(fd) {}
 
   void add(std::string_view text);
-  // The same of what was put together here and steers the terminal; texts of others in it are terminal_text
-  // already.
+  // The same for text with terminal control sequences made here; foreign text in it is already terminal_text.
   void add_screen(std::string_view bytes);
   bool empty() const { return at_ == waiting_.size(); }
-  // So much waits that nothing should be added.
+  // The queue is long: add nothing more.
   bool full() const { return waiting_.size() - at_ >= kFull; }
-  // For poll(), which also tells when nobody reads any more.
+  // For poll(), which also reports a closed reader.
   pollfd wants() const;
-  // After poll(), with what it has found.
+  // Call it after poll(), with the events found.
   void advance(short found);
-  // Nobody reads any more.
+  // The reader has closed.
   bool broken() const { return broken_; }
-  // Waits until all is written, for so long at most.
+  // Waits until everything is written, for at most `most`.
   void finish(std::chrono::milliseconds most);
 
  private:
@@ -36,7 +34,7 @@ class PacedOutput {
 
   const int fd_;
   std::string waiting_;
-  size_t at_ = 0;  // what stands before was written
+  size_t at_ = 0;  // bytes before it are written
   bool broken_ = false;
 };
 

@@ -40,7 +40,7 @@ bool is_for_a_shell(std::string_view word) {
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-// Empty, or what is wrong with it.
+// Empty, or the error.
 std::string take_aliases(Flags& flags, const Surroundings& around) {
   if (!flags.stdio.empty()) {
     if (flags.has_server) return "--stdio and a command behind -- are the same thing: give one of them";
@@ -126,7 +126,7 @@ std::vector<config::Setting> settings_of(const Flags& flags) {
   return settings;
 }
 
-// Empty, or what is wrong: a bad flag is an error of the command line, not of the configuration.
+// Empty, or the error: a bad flag is an error of the command line, not of the configuration.
 std::string fault_of(const config::Setting& setting) {
   const config::Option* option = config::find_option(setting.path);
   if (option == nullptr) return {};
@@ -251,7 +251,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   if (stdio) {
     if (flags.file == "-" || flags.config == "-")
       return bad_usage(around.err, "stdin belongs to the client here; name a file", help);
-    // The process of a client: it has no ports, and its stderr is for what went wrong.
+    // Started by a client: no ports, and stderr only has errors.
     if (flags.ops.empty()) flags.ops = "off";
     if (flags.admin.empty()) flags.admin = "off";
     if (!flags.verbose) flags.quiet = true;

@@ -1,5 +1,4 @@
-// The work behind `run` and `validate`: aliases, the search for a configuration, loading it, and saying what
-// is wrong.
+// Implements `run` and `validate`: aliases, the search for a configuration, loading, and error reports.
 #pragma once
 
 #include <string>
@@ -16,11 +15,11 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
 std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around);
 ExitCode validate(const Flags& flags, const Surroundings& around);
 
-// The file that FILE, --config, LINEWARD_CONFIG or the search mean; empty: there is none.
+// The file named by FILE, --config, LINEWARD_CONFIG or the search; empty: there is none.
 std::string configuration_file(const Flags& flags, const Surroundings& around);
 
-// One error of the command line with the way to its help; always ExitCode::usage.
-// "./lineward.yaml, …": where a configuration is looked for that nobody names.
+// searched_places(): "./lineward.yaml, …", where a configuration is searched if none is named. bad_usage():
+// prints a command-line error with its help command; always ExitCode::usage.
 std::string searched_places(const Surroundings& around);
 ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command);
 

@@ -1,4 +1,5 @@
-// The pages of docs/reasons in the binary, each named after its reason (mcp/end_reason.h), in Markdown.
+// The pages of docs/reasons, embedded in the binary, each named after its reason (mcp/end_reason.h), in
+// Markdown.
 #pragma once
 
 #include "base/embedded_file.h"

@@ -1,6 +1,5 @@
-// `lineward schema`, `completion` and `man`: what this binary knows of itself, in the forms that editors,
-// shells and man(1) read. All of it is made from the tables that the program itself goes by, so it is never
-// behind.
+// `lineward schema`, `completion` and `man`: the binary's reference in the forms for editors, shells and
+// man(1). Generated from the program's own tables, so it is always current.
 #pragma once
 
 #include <string>
@@ -22,7 +21,7 @@ struct ReferenceFlags {
 
 void add_reference(CLI::App& app, ReferenceFlags& flags);
 bool is_reference(std::string_view command);
-// `app` has all commands by now.
+// `app` already has all commands.
 ExitCode run_reference(std::string_view command, const CLI::App& app, const ReferenceFlags& flags,
                        std::string_view version, const Surroundings& around);
 

@@ -1,5 +1,5 @@
-// Where the commands print: stdout or stderr, a terminal perhaps. Whatever is printed comes out of
-// terminal_text (log/printable.h), so nothing of files, servers and clients steers the terminal.
+// The output of commands: stdout or stderr, possibly a terminal. All text passes through terminal_text
+// (log/printable.h), so that files, servers and clients cannot control the terminal.
 #pragma once
 
 #include <ostream>
@@ -17,8 +17,8 @@ class Screen {
     stream_ << terminal_text(text, Colours::ours);
     return *this;
   }
-  // As it is, byte by byte: what moves the cursor of a terminal, and what a tool said into a pipe or a file,
-  // a file that was asked for. Never what others said onto a terminal.
+  // Writes unchanged bytes: terminal control sequences made here, a tool's output to a pipe or file, a
+  // requested file. Never foreign text to a terminal.
   void verbatim(std::string_view bytes) { stream_ << bytes; }
   void flush() { stream_.flush(); }
   bool is(const std::ostream& stream) const { return &stream_ == &stream; }

@@ -20,9 +20,9 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kLookAgain{200};
-constexpr std::chrono::seconds kPatience{60};  // with whoever was asked whether he means it
+constexpr std::chrono::seconds kPatience{60};  // for the answer to the confirmation
 
-// A name as a part of a path.
+// Encodes a name as a path segment.
 std::string in_path(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -53,7 +53,7 @@ Decision ask_whether(const std::string& question, const Surroundings& around) {
   return said == "y" || said == "Y" || said == "yes" ? Decision::yes : Decision::no;
 }
 
-// Nothing where it may be done.
+// nullopt if the action may proceed.
 std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& work,
                                  const Surroundings& around) {
   if (!ends_work(wanted.action, wanted.force) || wanted.yes || !work.any()) return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& w
   return ExitCode::usage;
 }
 
-// Is it where the action leads to? Nothing while it is on the way.
+// The exit code once the server has reached the action's state; nullopt before.
 std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server, const Surroundings& around) {
   const std::string state = text_of(server, "state");
   const bool leaves = wanted.action == "stop" || wanted.action == "drain";
@@ -107,7 +107,7 @@ std::variant<json, ExitCode> look_at_server(const std::string& socket, const std
   auto reply = ask(socket, path_of(name));
   if (!reply) return failed(around, socket, reply.error().text);
   if (reply->status == 404) {
-    // There is none of that name, or no such path: the list of them tells which.
+    // A missing server or a missing path: the list of servers decides.
     if (auto said = wrong_server(socket, name, around)) return *said;
   }
   if (reply->status != 200) return refused(around, socket, path_of(name), *reply);

@@ -1,5 +1,5 @@
-// `lineward server NAME start|stop|restart|drain`: says what it does to whom, asks before it ends calls, and
-// waits until it is done where that is wanted.
+// `lineward server NAME start|stop|restart|drain`: shows the effect, asks for confirmation before ending
+// calls, and optionally waits until it is done.
 #pragma once
 
 #include <chrono>
@@ -13,12 +13,12 @@ struct ServerAction {
   std::string name, action, reason;
   bool json = false;
   bool force = false;
-  bool yes = false;   // nobody is asked
+  bool yes = false;   // no confirmation
   bool wait = false;  // until the server is ready, or has ended
   std::chrono::milliseconds limit{60000};
 };
 
-// Looks at one server; an exit code after everything has been said.
+// Gets one server; or an exit code after the error was printed.
 std::variant<nlohmann::json, ExitCode> look_at_server(const std::string& socket, const std::string& name,
                                                       const Surroundings& around);
 ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, const Surroundings& around);

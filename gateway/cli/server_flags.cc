@@ -45,7 +45,7 @@ std::string environment_of(const Flags& flags, const config::EnvLookup& env, con
   return {};
 }
 
-// Nothing of a header is shown: where the colon is forgotten, the whole of it may be a secret.
+// Errors show no part of a header: without its colon the whole text may be a secret.
 std::string headers_of(const Flags& flags, const config::EnvLookup& env, config::Server& server,
                        Names& used) {
   config::VariableSources sources;
@@ -107,7 +107,7 @@ std::string add_server_of_flags(const Flags& flags, config::LoadOptions& load) {
     server.cwd = flags.cwd;
     server.name = name_from_command(flags.server_words);
     server.inherit_env.mode =
-        config::InheritedEnv::Mode::all;  // whoever types a command means their own shell
+        config::InheritedEnv::Mode::all;  // a typed command expects the shell's environment
     fault = environment_of(flags, load.env, server, used);
   }
   if (!flags.name.empty()) server.name = flags.name;

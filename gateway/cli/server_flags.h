@@ -1,5 +1,4 @@
-// The one server that the command line itself may describe: a command behind `--`, or `--url` with its
-// headers.
+// The server described by the command line: a command behind `--`, or `--url` with its headers.
 #pragma once
 
 #include <string>
@@ -12,20 +11,19 @@
 
 namespace lineward::cli {
 
-// Empty, or which flag has no server it could belong to.
+// Empty, or the flag without a server that it could belong to.
 std::string misplaced_server_flag(const Flags& flags);
 
-// Adds it to what is loaded, with the variables that its flags take from the environment; empty, or what is
-// wrong. Values of -e and -H may be secrets: no message holds one.
+// Adds the server to `load`, with the environment variables that its flags use; empty, or the error. Values
+// of -e and -H may be secrets: no message contains one.
 std::string add_server_of_flags(const Flags& flags, config::LoadOptions& load);
 
 bool names_url(std::string_view word);
-// Without what may be a secret in it, for a message.
+// The URL without possible secrets, for a message.
 std::string url_to_show(std::string_view url);
 
-// On stdio there is no path to tell servers apart: leaves the one called `name`, the only one, or
-// all of them, to be served as one. Empty, or
-// what is wrong.
+// stdio has no paths to distinguish servers. Keeps the one called `name`, the only one, or all of them as an
+// aggregate. Empty, or the error.
 std::string choose_server(const std::string& name, config::Config& config);
 
 }  // namespace lineward::cli

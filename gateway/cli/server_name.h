@@ -1,5 +1,5 @@
-// Is there such a server, or path of several, in the gateway that was asked? A wrong name would look like a
-// server at which nothing happens.
+// Checks that a server, or an aggregate's path, exists in the gateway. A misspelt name would look like an
+// idle server.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace lineward::cli {
 
-// Nothing where it is there; else an exit code after everything has been said.
+// nullopt if it exists; else an exit code after the error was printed.
 std::optional<ExitCode> wrong_server(const std::string& socket, const std::string& name,
                                      const Surroundings& around);
 

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kAskAgain{50};
 constexpr std::chrono::seconds kLongestCancel{10};
-// More than a server's stdinGrace and termGrace together; then it is ended by force.
+// Longer than a server's stdinGrace and termGrace together; then it is killed.
 constexpr std::chrono::seconds kLongestEnd{20};
 constexpr const char* kName = "lineward call";
 
@@ -39,14 +39,14 @@ std::string private_folder() {
 
 Result<std::unique_ptr<ServerTalk>> ServerTalk::begin(Target target, const GatewayStarter& start,
                                                       std::string_view version, json capabilities) {
-  // Its own name for each run, by which a gateway finds its calls.
+  // A unique name for each run, by which a gateway finds its calls.
   const std::string own = fmt::format("{}/{}", version, random_id().substr(0, 8));
   std::string folder;
   if (target.control_socket.empty()) {
     folder = private_folder();
     if (!folder.empty()) target.config.admin.address = "unix:" + folder + "/admin.sock";
   }
-  // What it has to say comes in its answers; its log is for who wants it.
+  // Its errors come in its answers; the log is optional.
   const int nowhere = target.logs ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
   auto gateway = start(target.config, nowhere >= 0 ? nowhere : STDERR_FILENO);
   if (nowhere >= 0) close(nowhere);
@@ -103,7 +103,7 @@ std::string ServerTalk::became_of_cancel() {
       auto cancel = call.find("cancel");
       if (cancel != call.end() && cancel->is_object()) return cancel_line(call, 0);
     }
-    // Whoever presses Ctrl-C again does not want to know.
+    // A second Ctrl-C skips the outcome.
     pollfd interrupt{interrupts_.fd(), POLLIN, 0};
     if (poll(&interrupt, 1, static_cast<int>(kAskAgain.count())) > 0) return {};
   }

@@ -1,4 +1,4 @@
-// One conversation with a server: a gateway of its own in front of it, a client, and Ctrl-C.
+// A conversation with a server: a private gateway in front of it, a client, and Ctrl-C.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace lineward::cli {
 
 class ServerTalk {
  public:
-  // `capabilities`: what is declared to the server. Errors are one plain sentence.
+  // `capabilities`: declared to the server. Errors are one plain sentence.
   static Result<std::unique_ptr<ServerTalk>> begin(Target target, const GatewayStarter& start,
                                                    std::string_view version, nlohmann::json capabilities);
   ~ServerTalk();
@@ -24,20 +24,20 @@ class ServerTalk {
   mcp_client::Client& client() { return client_; }
   Interrupts& interrupts() { return interrupts_; }
   const std::string& where() const { return where_; }
-  // Has an operator taken the server that was named out of service? Asks the running gateway.
+  // Asks the running gateway whether an operator took the named server out of service.
   bool is_held() const;
-  // Where all its servers are one: those that an operator took out of service, which its lists do not name.
+  // For an aggregate: adds servers taken out of service by an operator, which its lists omit.
   void add_held(std::vector<mcp_client::MissingPart>& missing) const;
-  // Which server of the running gateway was named; may be empty.
+  // The named server of the running gateway; may be empty.
   const std::string& upstream() const { return upstream_; }
-  // Were headers given, which may say who calls?
+  // Whether headers were given, which may contain credentials.
   bool has_credentials() const { return has_credentials_; }
-  // Does an id of a call that our own gateway gave out mean anything to somebody else?
+  // Whether call ids are the running gateway's; those of a private gateway mean nothing elsewhere.
   bool asks_running_gateway() const { return folder_.empty() && !control_socket_.empty(); }
-  // After client().cancel(): what became of the call, as `lineward cancel` says it. Waits until that is
-  // known, a signal comes or ten seconds are over; empty when nobody knows.
+  // After client().cancel(): the outcome of the call, as `lineward cancel` prints it. Waits until it is
+  // known, a signal arrives or ten seconds are over; empty if it is unknown.
   std::string became_of_cancel();
-  // The server is ended in order, which may take a few seconds; a signal ends it at once.
+  // Ends the server in order, which may take a few seconds; a signal ends it at once.
   void end();
 
  private:
@@ -48,9 +48,9 @@ class ServerTalk {
   std::string where_;
   std::string upstream_;
   bool has_credentials_;
-  std::string control_socket_;  // of the gateway that knows what became of calls
-  std::string folder_;          // with the socket of our own gateway in it; empty: there is none
-  std::string label_;           // of this client, as that gateway shows it
+  std::string control_socket_;  // of the gateway that knows the outcome of calls
+  std::string folder_;          // contains the private gateway's socket; empty: no private gateway
+  std::string label_;           // of this client, as shown by that gateway
   GatewayProcess process_;
   mcp_client::LineLink link_;
   mcp_client::Client client_;

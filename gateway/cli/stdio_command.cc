@@ -42,7 +42,7 @@ bool can_run(const std::string& path) {
   return is_file(path) && access(path.c_str(), X_OK) == 0;
 }
 
-// A URL is none, nor is what looks like a configuration or is a file that cannot be run.
+// A URL, a configuration file name or a non-executable file is not a program.
 bool is_program(const std::string& word, const config::EnvLookup& env) {
   if (word.empty() || names_url(word)) return false;
   for (std::string_view end : {".yaml", ".yml", ".json", ".jsonc"}) {
@@ -59,7 +59,7 @@ bool is_program(const std::string& word, const config::EnvLookup& env) {
   return false;
 }
 
-// Does this word of ours take the next one as its value?
+// Whether this Lineward option takes the next word as its value.
 bool takes_next(const CLI::App& app, const std::string& word) {
   if (word.find('=') != std::string::npos) return false;
   const bool glued = word.size() > 2 && word[1] != '-';  // -eNAME=VALUE

@@ -1,4 +1,4 @@
-// `lineward stdio`, and the flags of HTTP servers that it shares with `run`.
+// `lineward stdio`, and the flags for HTTP servers shared with `run`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,8 +13,8 @@
 namespace lineward::cli {
 
 CLI::App* add_stdio(CLI::App& app, Flags& flags);
-// Where a server's command begins that stands there without --, which some clients swallow: at the first word
-// that is no option, when it is a program and neither a URL nor a file. `words` begin with "stdio".
+// The start of a server's command given without --, which some clients remove. It is the first word that is
+// not an option, if it is a program and neither a URL nor a file. `words` begin with "stdio".
 std::optional<size_t> command_without_dashes(const CLI::App& app, const std::vector<std::string>& words,
                                              const config::EnvLookup& env);
 // -H, for the server named by a URL.

@@ -1,4 +1,4 @@
-// One event of a gateway's stream, as a reader has it.
+// An event of a gateway's stream, as received.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@ namespace lineward::cli {
 
 struct StreamEvent {  // NOLINT(bugprone-exception-escape): moving a json value does not throw
   std::string type, id;
-  nlohmann::json data;  // an object, and printable
+  nlohmann::json data;  // an object; its texts are safe to print
 };
 
 }  // namespace lineward::cli

@@ -1,4 +1,4 @@
-// Where a command runs: its environment and where it prints.
+// A command's context: its environment and outputs.
 #pragma once
 
 #include <string>
@@ -14,13 +14,12 @@ struct Surroundings {
   Screen& out;
   Screen& err;
 
-  // Empty where there is none of that name.
+  // Empty if there is no such variable.
   std::string variable(std::string_view name) const;
-  // They are this process's own and a terminal. Tests print into strings.
+  // Whether the output is this process's own and a terminal. Tests print into strings.
   bool out_is_terminal() const;
   bool err_is_terminal() const;
-  // `word`: always, never or auto. NO_COLOR and CLICOLOR_FORCE count where the word leaves it open, then the
-  // terminal.
+  // `word`: always, never or auto. With auto, NO_COLOR and CLICOLOR_FORCE decide, then the terminal.
   bool wants_colour(std::string_view word, bool on_terminal) const;
 };
 

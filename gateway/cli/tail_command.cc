@@ -25,18 +25,18 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kTailFooter =
-    "One line for each call that begins, waits, reports progress and ends, and for what servers do. Times "
+    "Prints a line when a call begins, waits, reports progress or ends, and for events of servers. Times "
     "are UTC, as\n"
     "in the log. --types chooses among calls, servers (sessions, reloads and operators too) and log (every "
     "line).\n"
-    "A gateway that restarts is found again, and what was missed is said. Ctrl-C ends it.\n"
+    "It finds a restarted gateway again, and reports missed events. Ctrl-C ends it.\n"
     "\n"
     "Examples\n"
     "  lineward tail\n"
     "  lineward tail --errors --upstream github\n"
     "  lineward tail --types calls --format json | jq 'select(.event == \"call.end\") | .data.reason'";
 constexpr const char* kTailHelp = "lineward tail --help";
-constexpr milliseconds kSoonest{250}, kLatest{2000};  // between two tries to find it again
+constexpr milliseconds kSoonest{250}, kLatest{2000};  // between two attempts to find it again
 constexpr milliseconds kLastWords{1000};
 
 std::string utc_now() {
@@ -53,7 +53,7 @@ bool has_word(const std::string& list, std::string_view word) {
   return ("," + list + ",").find(fmt::format(",{},", word)) != std::string::npos;
 }
 
-// One run of the command, from the first connection to its end.
+// A run of the command, from the first connection to its end.
 class Tail {
  public:
   Tail(const TailFlags& flags, const Surroundings& around, std::string socket, milliseconds patience)
@@ -77,14 +77,14 @@ class Tail {
   }
 
  private:
-  // Waits for something, and does what it asks for.
+  // Waits for an event, and handles it.
   void step() {
     print();
     std::array<pollfd, 3> set{output_.wants(), {signals_.fd(), POLLIN, 0}, {-1, 0, 0}};
     const bool reads = stream_.is_open() && !output_.full();
     if (reads) set[2] = stream_.wants();
     const auto until = stream_.is_open() ? stream_.silence() : steady_clock::now();
-    // A descriptor of -1 that is wanted is a connection which has to be tried again.
+    // A wanted descriptor of -1 is a connection to be retried.
     wait_for_any(set.data(), reads ? 3 : 2, until);
     output_.advance(set[0].revents);
     if (output_.broken() || signals_.next() != 0) {

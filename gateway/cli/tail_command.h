@@ -1,4 +1,4 @@
-// `lineward tail`: what happens in a running gateway, as it happens.
+// `lineward tail`: live events of a running gateway.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct TailFlags : GatewayFlags {
 };
 
 void add_tail(CLI::App& app, TailFlags& flags);
-// Until it is interrupted, its reader has gone, or the gateway has gone and does not come back in time.
+// Runs until it is interrupted, its reader closes, or a lost gateway does not return in time.
 ExitCode tail(const TailFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a map that is kept of names which somebody else gives.
+// Limit of a map with externally chosen names.
 constexpr size_t kMaxStates = 2000;
 constexpr const char* kRed = "31";
 constexpr const char* kYellow = "33";
@@ -53,8 +53,7 @@ std::string field_text(const std::string& key, const json& value) {
   return fmt::format(" {}={}", key, quotes ? value.dump() : shown);
 }
 
-// Of lines of the log: what has no place of its own in the line that is shown, what matters most before the
-// rest.
+// Fields of a log line without their own place in the output, the most important first.
 std::string other_fields(const json& line) {
   constexpr std::array<std::string_view, 6> kShown{"time", "level", "event", "upstream", "pid", "line"};
   constexpr std::array<std::string_view, 8> kFirst{"action", "call",    "method", "target",
@@ -71,7 +70,7 @@ std::string other_fields(const json& line) {
   return out.empty() ? out : out.substr(1);
 }
 
-// A line of the log that is an event of another name too.
+// A log line that is also an event of another name.
 bool is_told_twice(const std::string& event, bool with_calls, bool with_servers) {
   if (with_calls && starts(event, "call.")) return true;
   return with_servers &&
@@ -139,7 +138,7 @@ std::string TailLines::of_call(const StreamEvent& event, const std::string& time
     const std::string who = client_text(call);
     if (!who.empty()) about = "from " + who;
   } else if (what == "phase") {
-    // That it runs says nothing that its begin and its end do not say.
+    // That it runs adds nothing to its begin and end.
     const std::string state = text_of(call, "state");
     if (state != "queued" && state != "starting" && state != "input") return {};
     what = "waits";

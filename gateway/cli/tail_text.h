@@ -1,5 +1,5 @@
-// What `lineward tail` prints: which events are wanted, and a line for each. Knows what it has shown of
-// servers, so that a state is told when it changes. Pure.
+// The output of `lineward tail`: a filter of events, and a line for each. It remembers shown server states,
+// and prints changes only. Pure.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace lineward::cli {
 
 struct TailFilter {
   std::string upstream;
-  bool errors = false;  // only what went wrong
+  bool errors = false;  // failures only
   bool takes(const StreamEvent& event) const;
 };
 
@@ -22,9 +22,9 @@ class TailLines {
   TailLines(TailFilter filter, const Style& style, bool with_calls, bool with_servers)
       : filter_(std::move(filter)), style_(style), with_calls_(with_calls), with_servers_(with_servers) {}
 
-  // With its line end; empty: it is not shown. `time`: when it came, "15:04:05.123".
+  // The line with its line end; empty: not shown. `time`: of arrival, "15:04:05.123".
   std::string text(const StreamEvent& event, const std::string& time);
-  // As one line of JSON, whatever was shown before.
+  // A line of JSON, regardless of earlier output.
   std::string json(const StreamEvent& event, const std::string& iso_time) const;
 
  private:
@@ -37,10 +37,10 @@ class TailLines {
   const TailFilter filter_;
   const Style style_;
   const bool with_calls_, with_servers_;
-  std::map<std::string, std::string> states_;  // of servers, as they were shown
+  std::map<std::string, std::string> states_;  // last shown states of servers
 };
 
-// What a `lost` event means, as one sentence.
+// The meaning of a `lost` event, as one sentence.
 std::string lost_text(const nlohmann::json& lost);
 
 }  // namespace lineward::cli

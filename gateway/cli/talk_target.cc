@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-// A gateway has limits of its own, and its errors say which; ours must not come first.
+// The target gateway has its own limits and reports them; the private gateway's limits must not expire first.
 constexpr const char* kTheirLimits = "24h";
 
 std::string first_word(const std::string& text, char end) {
@@ -41,12 +41,12 @@ std::string with_path(const std::string& url, const std::string& path) {
   return url.substr(0, end) + path;
 }
 
-// The path of the server of that name, or of all as one.
+// The path of the server of that name, or of the aggregate.
 Place place_of(const json& status, const std::string& name) {
   Place place;
   place.url = reachable(text_of(status, "url"));
   std::vector<std::string> names;
-  std::string together;  // the path of all as one, which is their name
+  std::string together;  // the aggregate's path, which is its name
   for (const json& one : status.value("upstreams", json::array())) {
     if (text_of(one, "kind") == "together") {
       together = text_of(one, "name");
@@ -71,12 +71,12 @@ Place place_of(const json& status, const std::string& name) {
                                  : fmt::format("the gateway has no server '{}'; did you mean '{}'?",
                                                config::clip(name), likely);
   } else if (names.size() > 1) {
-    place.url += (place.url.back() == '/' ? "" : "/") + name;  // listen.path may be no more than that
+    place.url += (place.url.back() == '/' ? "" : "/") + name;  // listen.path may be just "/"
   }
   return place;
 }
 
-// Fills in the URL of the running gateway; an exit code when everything has been said.
+// Fills in the running gateway's URL; or an exit code after the error was printed.
 ExitCode take_running_gateway(TargetFlags& flags, Target& target, const Surroundings& around) {
   auto chosen = running_gateway(flags.admin, around);
   if (auto* code = std::get_if<ExitCode>(&chosen)) {
@@ -99,7 +99,7 @@ ExitCode take_running_gateway(TargetFlags& flags, Target& target, const Surround
   if (!place.fault.empty()) return bad_usage(around.err, place.fault, flags.server.help);
   target.where = "the gateway at " + place.url;
   target.upstream = flags.server.server;
-  // By this name our own gateway's errors are told from those of the running one.
+  // The name distinguishes the private gateway's errors from those of the running one.
   flags.server.name = kRunningGateway;
   flags.server.url = std::move(place.url);
   flags.server.server.clear();

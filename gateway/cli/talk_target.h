@@ -1,5 +1,5 @@
-// Whom `lineward tools` and `lineward call` talk to: a URL, a command, a server of a file, or the gateway
-// that is running; as the configuration of a gateway that stands in front of it for this one client.
+// The target of `lineward tools` and `lineward call`: a URL, a command, a server of a file, or the running
+// gateway. It becomes the configuration of a private gateway in front of it.
 #pragma once
 
 #include <string>
@@ -17,24 +17,24 @@ class App;
 namespace lineward::cli {
 
 struct TargetFlags {
-  Flags server;            // of the one that is talked to
+  Flags server;            // of the target server
   std::string admin;       // the running gateway's control socket
   std::string token_file;  // a bearer token for a URL or the running gateway
 };
 
 void add_target(CLI::App& command, TargetFlags& flags);
 
-// What the gateway of `lineward tools` and `call` calls the running one.
+// The running gateway's server name within the private gateway of `lineward tools` and `call`.
 inline constexpr const char* kRunningGateway = "running-gateway";
 
 struct Target {
   config::Config config;       // serves on stdio
-  std::string control_socket;  // of the running gateway; empty: another server is meant
-  bool logs = false;           // its gateway's log is to be seen
-  std::string upstream;        // of the running gateway, where it was named
+  std::string control_socket;  // of the running gateway; empty: another target
+  bool logs = false;           // show the private gateway's log
+  std::string upstream;        // the named server of the running gateway
   std::string where;           // for messages: "https://…", "npx …", "the gateway at http://…"
 };
-// Everything that is wrong has been said when it is an exit code.
+// An exit code if the error was printed.
 std::variant<Target, ExitCode> find_target(TargetFlags flags, const Surroundings& around);
 
 }  // namespace lineward::cli

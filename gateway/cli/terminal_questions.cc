@@ -29,7 +29,7 @@ const json& member_object(const json& holder, const char* key) {
   return found != holder.end() && found->is_object() ? *found : empty;
 }
 
-// Those of `oneOf` with a title each.
+// The choices of `oneOf` with their titles.
 std::vector<std::pair<json, std::string>> titled_choices(const json& property) {
   std::vector<std::pair<json, std::string>> out;
   auto choices = property.find("oneOf");
@@ -92,7 +92,8 @@ std::string questions_text(const json& requests) {
 
 TerminalQuestions::TerminalQuestions(Interrupts& interrupts, const Surroundings& around)
     : interrupts_(interrupts), around_(around) {
-  // Of its own: stdin may be a file of arguments. Where stderr is none, nobody would see what is asked.
+  // A separate descriptor: stdin may be a file of arguments. Unless stderr is a terminal, the user would not
+  // see the question.
   if (around.err_is_terminal()) terminal_ = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 }
 

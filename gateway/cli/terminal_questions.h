@@ -1,4 +1,4 @@
-// A server's questions (elicitation), asked on the terminal of whoever made the call.
+// A server's questions (elicitation), asked on the user's terminal.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,8 +20,8 @@ class TerminalQuestions {
 
   // There is a terminal to ask on.
   bool can_ask() const { return terminal_ >= 0; }
-  // `requests` of an InputRequiredResult: the inputResponses to it. Nothing when a signal came meanwhile.
-  // Where it cannot be asked, each is answered with a cancel.
+  // `requests` of an InputRequiredResult; returns their inputResponses. nullopt if a signal arrived
+  // meanwhile. A request that cannot be asked is answered with a cancel.
   std::optional<nlohmann::json> answer(const nlohmann::json& requests);
 
  private:
@@ -35,16 +35,16 @@ class TerminalQuestions {
   Interrupts& interrupts_;
   const Surroundings& around_;
   int terminal_ = -1;
-  bool refused_ = false;  // by an end of file in the middle of a form
+  bool refused_ = false;  // by an end of file within a form
 };
 
-// What an elicitation's field wants, and whether a text is that: pure. Choices of `oneOf` may be given by
-// their title.
+// Converts a text to the value of an elicitation field, or returns the error. Pure. Choices of `oneOf` may be
+// given by title.
 Result<nlohmann::json> field_value(const nlohmann::json& property, const nlohmann::json& schema,
                                    const std::string& text);
 // "(string, required) What it is called"
 std::string field_prompt(const std::string& name, const nlohmann::json& property, bool required);
-// What is asked, in a sentence for an error.
+// The questions as a sentence for an error.
 std::string questions_text(const nlohmann::json& requests);
 
 }  // namespace lineward::cli

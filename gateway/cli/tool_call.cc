@@ -69,7 +69,7 @@ class ProgressLine {
 
   mcp_client::Watch watch() {
     mcp_client::Watch watch;
-    // Asked for also where it is not shown: a server that makes progress is waited for.
+    // Requested even if not shown: progress extends the timeout.
     watch.progress = [this](const json& params) {
       last_ = params;
       draw();
@@ -118,8 +118,7 @@ std::optional<std::string> from_base64(std::string text) {
   return from_base64url(text);
 }
 
-// A file of that name that was not there; nothing that is there is written over. Empty path: `fault` says
-// why.
+// A new file of that name; existing files are never overwritten. Empty path: `fault` has the reason.
 struct Saved {
   std::string path, fault;
 };
@@ -145,7 +144,7 @@ Saved save(const std::string& folder, const std::string& stem, const std::string
   return {{}, fmt::format("{} has too many files called {}-N.{}", folder, stem, extension)};
 }
 
-// False when something could not be saved.
+// False if an attachment could not be saved.
 bool keep_attachments(const ResultParts& parts, const CallOptions& options, const Surroundings& around) {
   bool kept = true;
   for (const Attachment& one : parts.attachments) {
@@ -175,9 +174,9 @@ ExitCode print_result(const json& result, const CallOptions& options, const Surr
   if (options.raw) {
     around.out << result.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
   } else if (around.out_is_terminal()) {
-    around.out << terminal_text(parts.text);  // a colour of the server's could hide, or imitate us
+    around.out << terminal_text(parts.text);  // server colours could hide or imitate Lineward's text
   } else {
-    around.out.verbatim(parts.text);  // into a file or a pipe: nothing of it is changed
+    around.out.verbatim(parts.text);  // unchanged for a file or a pipe
   }
   around.out.flush();
   bool kept = true;
@@ -225,13 +224,13 @@ ExitCode nobody_answered(const std::string& questions, const Surroundings& aroun
   return ExitCode::failure;
 }
 
-// The arguments, or an exit code after everything has been said.
+// The arguments, or an exit code after the error was printed.
 std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTalk& talk,
                                            const Surroundings& around) {
   mcp_client::ToolList list = mcp_client::list_tools(talk.client());
   if (list.failed.kind != Answer::Kind::result) return report_no_answer(list.failed, talk, around);
   const json* tool = find_tool(list.tools, options.tool);
-  // Where not all of them were looked at, the server knows whether there is one of that name.
+  // If the list is incomplete, the server decides whether the tool exists.
   if (tool == nullptr && !list.cut) {
     talk.add_held(list.missing);
     around.err << "error: " << terminal_text(no_such_tool(list.tools, options.tool)) << "\n  where  "
@@ -301,7 +300,7 @@ ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surround
   }
   CallFault fault = fault_of(answer.body);
   around.err << "error: " << fault.message << "\n  where  " << talk.where() << "\n";
-  // The id of a call of our own gateway is some other call's at the running one.
+  // A private gateway's call id belongs to another call at the running one.
   const bool known = talk.asks_running_gateway() && fault.server != kRunningGateway && !fault.call_id.empty();
   if (!fault.reason.empty())
     around.err << fmt::format("  reason {}{}\n", fault.reason, known ? "   call " + fault.call_id : "");
@@ -321,7 +320,7 @@ ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundi
   TerminalQuestions questions(talk.interrupts(), around);
   ProgressLine progress(options.progress, around);
   std::string unanswered;
-  int withdrawal = 0;  // the signal that came instead of an answer
+  int withdrawal = 0;  // the signal received instead of an answer
   for (int round = 0; round < kMaxRounds; ++round) {
     Answer answer = talk.client().ask("tools/call", params, progress.watch());
     progress.clear();
@@ -334,13 +333,13 @@ ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundi
       const ExitCode code = print_result(answer.body, options, around);
       return unanswered.empty() ? code : nobody_answered(unanswered, around);
     }
-    // It has been told already that nobody answers.
+    // The missing terminal was already reported.
     if (!unanswered.empty()) return nobody_answered(unanswered, around);
     if (!questions.can_ask()) unanswered = questions_text(*asked);
     auto responses = questions.answer(*asked);
     if (!responses) {
       withdrawal = talk.interrupts().next();
-      // The call waits for its answer and nobody reads it: told so, the tool ends it its own way.
+      // No user reads the question: a cancelled answer lets the tool end the call.
       around.err << "\ncancelling (Ctrl-C again ends now)\n";
       responses = withdrawn(*asked);
     }

@@ -1,4 +1,4 @@
-// One call of a tool from the command line, from its arguments to what is printed and saved of its result.
+// A tool call from the command line, from its arguments to printing and saving its result.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,15 +12,15 @@
 namespace lineward::cli {
 
 enum class ShownProgress : unsigned char { none, bar, lines };
-// A bar on a terminal, else nothing; `wanted` prints lines there.
+// A bar on a terminal, else none; `wanted` prints lines there.
 ShownProgress progress_of(bool quiet, bool wanted, const Surroundings& around);
 
 struct CallOptions {  // NOLINT(bugprone-exception-escape)
   std::string tool;
-  nlohmann::json arguments;        // of --json
+  nlohmann::json arguments;        // from --json
   std::vector<std::string> words;  // k=v
   bool raw = false;                // --format json
-  std::string output;              // a folder; empty: nothing is saved
+  std::string output;              // a folder; empty: save nothing
   ShownProgress progress = ShownProgress::none;
 };
 
@@ -29,7 +29,7 @@ Result<nlohmann::json> given_arguments(const std::string& text);
 Status<> usable_folder(const std::string& folder);
 
 ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundings& around);
-// Says why there is no result, and what may help.
+// Reports why there is no result, with a fix.
 ExitCode report_no_answer(const mcp_client::Answer& answer, ServerTalk& talk, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -85,7 +85,7 @@ ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, cons
   return ExitCode::ok;
 }
 
-// What `tools` was given to look at: a URL, a file, or a server's name.
+// The argument of `tools`: a URL, a file, or a server's name.
 void take_named(ToolFlags& flags) {
   if (flags.named.empty()) return;
   Flags& server = flags.target.server;
@@ -147,7 +147,7 @@ ExitCode run_tool_command(std::string_view command, ToolFlags flags, const Gatew
   const Style style = style_for(flags.target.server.color, around);
   auto target = find_target(flags.target, around);
   if (auto* code = std::get_if<ExitCode>(&target)) return *code;
-  // A form is what a terminal can ask; addresses are for a person to open.
+  // A terminal can ask form questions; the user opens URLs.
   json capabilities = json::object();
   if (calls) capabilities["elicitation"] = json{{"form", json::object()}, {"url", json::object()}};
   auto talk = ServerTalk::begin(std::move(std::get<Target>(target)), start, version, std::move(capabilities));

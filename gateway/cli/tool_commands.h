@@ -12,8 +12,8 @@ namespace lineward::cli {
 
 struct ToolFlags {
   TargetFlags target;
-  std::string named;               // of `tools`: a server of the running gateway, a URL or a file
-  std::string tool;                // of `call`
+  std::string named;               // for `tools`: a server of the running gateway, a URL or a file
+  std::string tool;                // for `call`
   std::vector<std::string> words;  // k=v
   std::string json;                // --json
   std::string schema;              // --schema

@@ -19,8 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kBarColumns = 20;
-constexpr size_t kMaxServer = 100, kMaxWhy = 300;  // of one whose tools are missing
-constexpr size_t kMostArguments = 64;              // that are shown of one tool
+constexpr size_t kMaxServer = 100, kMaxWhy = 300;  // of a server with missing tools
+constexpr size_t kMostArguments = 64;              // shown of one tool
 
 std::string first_line(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
@@ -85,7 +85,7 @@ std::string tool_text(const json& tool, const Style& style) {
     names = std::max(names, width_of(row.name));
     types = std::max(types, width_of(row.type));
   }
-  // One long list of choices does not push everything else off the screen.
+  // A long list of choices must not push other columns off the screen.
   names = std::min<size_t>(names, 24);
   types = std::min<size_t>(types, 24);
   auto padded = [](const std::string& text, size_t to) {

@@ -26,16 +26,16 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kTopFooter =
-    "Keys: j k and arrows choose a call, Enter shows all of it, c cancels it (asks first), / filters, s "
-    "sorts, l shows\n"
-    "the log, ? all keys, q ends. If stdout is not a terminal, it prints one screen and ends.\n"
+    "Keys: j k and arrows choose a call, Enter shows its details, c cancels it (asks first).\n"
+    "Other keys: / filters, s sorts, l shows the log, ? shows all keys, q ends. If stdout is not a terminal, "
+    "it prints one screen and ends.\n"
     "\n"
     "Examples\n"
     "  lineward top\n"
     "  lineward top --interval 250ms\n"
     "  lineward top --format json | jq .calls";
 constexpr milliseconds kLeastInterval{100};
-// After this an escape is the Escape key.
+// A lone escape after this time is the Escape key.
 constexpr milliseconds kEscapeAfter{60};
 constexpr milliseconds kLastFrame{300};
 
@@ -59,7 +59,7 @@ class Top {
     return {now.columns, now.rows};
   }
 
-  // A terminal that is slow gets every picture whole, and fewer of them.
+  // A slow terminal gets fewer frames, each complete.
   void draw() {
     if (!changed_ || !output_.empty()) return;
     changed_ = false;
@@ -179,7 +179,7 @@ class Top {
   std::unique_ptr<ControlConnection> action_;
   std::string action_body_;
   steady_clock::time_point action_until_;
-  bool changed_ = false;  // nothing is shown before there is something
+  bool changed_ = false;  // nothing is drawn before the first data
   bool over_ = false;
 };
 
@@ -221,7 +221,7 @@ ExitCode top(const TopFlags& flags, const Surroundings& around) {
   auto chosen = choose_gateway(flags, around);
   if (auto* code = std::get_if<ExitCode>(&chosen)) return *code;
   const std::string& socket = std::get<std::string>(chosen);
-  // Said in words, and with its exit code, while there still is a plain terminal.
+  // Errors are printed on the plain terminal first, with their exit code.
   auto status = ask(socket, "/api/v1/status");
   if (!status) return failed(around, socket, status.error().text);
   if (status->status != 200) return refused(around, socket, "/api/v1/status", *status);

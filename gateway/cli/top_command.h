@@ -1,4 +1,4 @@
-// `lineward top`: the calls in flight of a running gateway, on a screen that refreshes itself.
+// `lineward top`: a self-refreshing screen of a running gateway's calls in flight.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct TopFlags : GatewayFlags {
 };
 
 void add_top(CLI::App& app, TopFlags& flags);
-// Until it is ended by a key or a signal; where there is no terminal it prints one screen.
+// Runs until a key or signal ends it; without a terminal it prints one screen.
 ExitCode top(const TopFlags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -20,7 +20,7 @@ std::string lowered(std::string text) {
   return text;
 }
 
-// Takes the last character away.
+// Removes the last character.
 void shorten(std::string& text) {
   while (!text.empty()) {
     const bool continues = (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80;
@@ -59,7 +59,7 @@ void TopModel::use_servers(json servers, int64_t ms) {
     const int64_t ended = number_of(member_of(one, "counts"), "calls");
     now[server] = ended;
     auto before = ended_.find(server);
-    // Fewer than before: another process counts.
+    // A lower count comes from another process.
     if (before != ended_.end() && ms > 0 && ended >= before->second)
       rates_[server] = static_cast<double>(ended - before->second) * 1000 / static_cast<double>(ms);
   }
@@ -87,7 +87,7 @@ bool TopModel::takes(const json& call) const {
   return false;
 }
 
-// Who was chosen stays chosen while it is there, wherever it stands now.
+// The selected call stays selected while it exists, at any position.
 void TopModel::sort_out() {
   shown_.clear();
   for (const json& one : calls_) {

@@ -1,5 +1,5 @@
-// What `lineward top` knows and shows: the last that the gateway said, which call is chosen, and what a key
-// does to that. Pure: knows no terminal and no gateway.
+// The state of `lineward top`: the gateway's last answers, the selected call, and the effects of keys. Pure:
+// knows no terminal and no gateway.
 #pragma once
 
 #include <algorithm>
@@ -24,35 +24,35 @@ class TopModel {
   TopModel(const TopModel&) = delete;
   TopModel& operator=(const TopModel&) = delete;
 
-  // What a key asks for that others have to do.
+  // A request by key that the caller must carry out.
   struct Wish {
     enum class Kind : uint8_t { quit, cancel, story } kind;
     std::string call;
   };
 
   void use_status(nlohmann::json status) { status_ = std::move(status); }
-  // `ms`: since the last time, for rates.
+  // `ms`: since the last call, for rates.
   void use_servers(nlohmann::json servers, int64_t ms);
-  // `total`: of them all, where these are only the first.
+  // `total`: number of all calls, if `calls` are only the first.
   void use_calls(nlohmann::json calls, int64_t total);
   void use_log(nlohmann::json lines) { log_ = std::move(lines); }
-  // Why nothing new comes, and how old what is shown is; empty: all is well.
+  // Why no new data arrives, and the age of the shown data; empty: all is well.
   void use_trouble(std::string text) { trouble_ = std::move(text); }
-  // What became of something, shown until the next key.
+  // A result, shown until the next key.
   void say(std::string text) { message_ = std::move(text); }
   void show_story(std::string text) { story_ = std::move(text); }
 
-  // `page`: rows of calls that the screen has.
+  // `page`: rows of calls on the screen.
   std::optional<Wish> press(const KeyPress& key, size_t page);
 
   const nlohmann::json& status() const { return status_; }
   const nlohmann::json& servers() const { return servers_; }
   const nlohmann::json& log() const { return log_; }
-  // Those that the filter leaves, in their order.
+  // The filtered calls, in order.
   const std::vector<const nlohmann::json*>& calls() const { return shown_; }
   size_t total() const { return static_cast<size_t>(std::max<int64_t>(0, total_)); }
   size_t chosen() const { return chosen_; }
-  // Calls that have ended at this server in a second; negative: not known yet.
+  // Calls ended at this server per second; negative: not known yet.
   double rate(const std::string& server) const;
   TopOrder order() const { return order_; }
   bool has_log() const { return wants_log_; }
@@ -61,7 +61,7 @@ class TopModel {
   const std::string& trouble() const { return trouble_; }
   const std::string& message() const { return message_; }
   const std::string& story() const { return story_; }
-  // The line at the bottom is a question or a field to write in.
+  // The line at the bottom is a question or an input field.
   enum class Prompt : uint8_t { none, filter, cancel };
   Prompt prompt() const { return prompt_; }
   const std::string& asked_call() const { return asked_call_; }

@@ -29,7 +29,7 @@ constexpr const char* kKeys[] = {
     "q, Ctrl-C                     end",
 };
 
-// Joined by two blanks, as many as fit whole.
+// Joins as many whole parts as fit, with two blanks.
 std::string fitting(const std::vector<std::string>& parts, size_t columns) {
   std::string out;
   for (const std::string& part : parts) {
@@ -89,7 +89,7 @@ std::string server_line(const TopModel& model, const json& server, size_t column
   return before + paint(word, colour_of_state(state), colour) + cut(after, columns - used);
 }
 
-// The columns of a call, by what there is room for.
+// The widths of a call's columns, by the available width.
 struct CallColumns {
   size_t left = 0, server = 8, what = 8, client = 0, state = 0;  // 0: not shown
 };
@@ -164,7 +164,7 @@ std::string bottom_line(const TopModel& model, size_t columns, bool colour) {
                kFaint, colour);
 }
 
-// Text of several lines, such as a call's story, cut to the room that there is.
+// Adds text of several lines, such as a call's timeline, cut to the available space.
 void add_text(std::vector<std::string>& lines, const std::string& text, const TopSize& size) {
   for (size_t at = 0; at < text.size() && lines.size() + 1 < size.rows;) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -232,7 +232,7 @@ void add_log(std::vector<std::string>& lines, const TopModel& model, size_t rows
 }  // namespace
 
 TopLayout top_layout(const TopModel& model, const TopSize& size) {
-  constexpr size_t kOthers = 4;  // two lines at the top, the head of the calls, the line at the bottom
+  constexpr size_t kOthers = 4;  // two lines at the top, the header of the calls, the line at the bottom
   TopLayout out;
   if (size.rows <= kOthers) return out;
   size_t rest = size.rows - kOthers;

@@ -13,15 +13,15 @@ struct TopSize {
   size_t columns = 80, rows = 24;
 };
 
-// How its rows are shared out.
+// The distribution of rows.
 struct TopLayout {
-  size_t servers = 0;  // rows, one of them for those that have no room
-  size_t calls = 0;    // without the head
-  size_t log = 0;      // with its head
+  size_t servers = 0;  // rows, including one that summarizes the rest
+  size_t calls = 0;    // without the header
+  size_t log = 0;      // with its header
 };
 TopLayout top_layout(const TopModel& model, const TopSize& size);
 
-// As many lines as there are rows, none wider than the screen.
+// As many lines as the screen has rows, none wider than the screen.
 std::vector<std::string> top_screen(const TopModel& model, const TopSize& size, bool colour);
 
 }  // namespace lineward::cli

@@ -78,12 +78,12 @@ std::string clean_name(std::string_view name) {
 Result<std::vector<std::string>> split_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
-  bool inside = false;  // a word has begun, though it may be empty: ""
+  bool inside = false;  // a word has begun, possibly empty: ""
   char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     bool escape = c == '\\' && quote != '\'' && i + 1 < text.size();
-    // Inside double quotes a backslash only takes the meaning off these.
+    // Within double quotes a backslash only escapes these characters.
     if (escape && quote == '"' && text[i + 1] != '"' && text[i + 1] != '\\') escape = false;
     if (escape) {
       word += text[++i];

@@ -1,4 +1,4 @@
-// Words of a command: splitting one that was given as a single text, and naming a server after its command.
+// Splits a command given as a single text, and derives a server's name from its command.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace lineward::cli {
 
-// By blanks and quotes as a shell would, but nothing is expanded and no shell runs.
+// Splits at blanks and quotes like a shell, without expansion and without running a shell.
 Result<std::vector<std::string>> split_words(std::string_view text);
 
 // "npx -y @modelcontextprotocol/server-everything@2" → "everything"; always a valid server name.
 std::string name_from_command(const std::vector<std::string>& words);
 
-// "https://mcp.example.com/mcp" → "example"; "server" where the host says nothing. The path may hold secrets.
+// "https://mcp.example.com/mcp" → "example"; "server" if the host has no usable name. The path may hold
+// secrets.
 std::string name_from_url(std::string_view url);
 
 }  // namespace lineward::cli

@@ -24,7 +24,7 @@ bool counts_once(const PluginEntry& entry) {
   if (!entry.servers.empty()) return false;
   if (entry.type == "accessLog" || entry.type == "trace") return true;
   if (entry.type != "rateLimit" && entry.type != "redact") return false;
-  // What is counted by server or tool is so under the server's own names: one bucket, whatever the way there.
+  // Counting by server or tool uses the server's own names: one bucket for every path to the server.
   const std::string key = entry.type == "rateLimit" ? entry.values.text("key") : std::string();
   const bool by_server = key.find("tool") != std::string::npos || key.find("server") != std::string::npos;
   return entry.values.list("tools").empty() && !by_server;
@@ -53,15 +53,15 @@ std::string_view prefix_fault(std::string_view pattern) {
 
 std::optional<PrefixClash> prefix_clash(const Config& config) {
   if (!is_aggregated(config) || config.aggregate.prefix_mode == PrefixMode::never) return std::nullopt;
-  std::vector<std::pair<std::string, std::string>> prefixes;  // and whose
+  std::vector<std::pair<std::string, std::string>> prefixes;  // prefix, server name
   for (const Server& server : config.servers) {
     if (!server.disabled) prefixes.emplace_back(rendered_prefix(config.aggregate, server.name), server.name);
   }
-  // In this order what begins with a text comes right after it.
+  // In sorted order, texts with a common prefix directly follow that prefix.
   std::sort(prefixes.begin(), prefixes.end());
   for (size_t i = 1; i < prefixes.size(); ++i) {
     const auto& [shorter, its] = prefixes[i - 1];
-    if (prefixes[i].second == its) continue;  // one name twice is another error
+    if (prefixes[i].second == its) continue;  // a duplicate name is another error
     if (prefixes[i].first.compare(0, shorter.size(), shorter) == 0)
       return PrefixClash{its, prefixes[i].second};
   }

@@ -1,4 +1,4 @@
-// The rules by which the names of many servers become one list (behaviour.md 7). Pure.
+// Rules that combine the names of many servers into one list (behaviour.md 7). Pure.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,20 @@
 
 namespace lineward::config {
 
-// What the aggregate is called where servers are named: its path, which no server's name can be.
+// The aggregate's name in place of a server name: its path, which cannot be a server name.
 std::string aggregate_path(const Config& config);
 std::string rendered_prefix(const Aggregate& aggregate, std::string_view server);
 inline bool is_aggregate(std::string_view upstream) {
   return !upstream.empty() && upstream.front() == '/';
 }
-// Does this plugin see a call at the aggregate once, under the names there? All others see what each server
-// is asked, under its own.
+// Whether this plugin sees a call at the aggregate once, under the aggregate's names. All other plugins see
+// each server's request, under the server's own names.
 bool counts_once(const PluginEntry& entry);
-// Is there an aggregate to serve: is it on, with two servers or more?
+// Whether an aggregate is served: enabled, with at least two servers.
 bool is_aggregated(const Config& config);
-// What is wrong with the pattern of a prefix; empty when nothing is.
+// The error in a prefix pattern; empty if it is valid.
 std::string_view prefix_fault(std::string_view pattern);
-// Two servers of which the rendered prefix of one begins that of the other: then names could not be told
-// apart.
+// Two servers where the rendered prefix of one begins with that of the other: names would be ambiguous.
 struct PrefixClash {
   std::string shorter, longer;  // names of servers
 };

@@ -1,5 +1,5 @@
-// How long one call may take: a server's timeouts, then what stands under `methods` for the call's method,
-// then what stands under `tools.overrides` for its tool; of each the first glob that matches.
+// The timeouts of one call: the server's, overridden by `methods` for the call's method, then by
+// `tools.overrides` for its tool. The first matching glob of each applies.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace lineward::config {
 
-// `tool`: of a tools/call; empty for all else.
+// `tool`: of a tools/call; empty for other methods.
 Timeouts timeouts_for(const Server& server, std::string_view method, std::string_view tool = {});
 
 }  // namespace lineward::config

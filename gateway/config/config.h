@@ -1,6 +1,6 @@
 // The configuration as plain structs with their defaults; config/reader/load.h fills them from YAML or JSON
-// and reports every error at once. A running gateway changes it between turns of its loop only, at a reload
-// (gateway/runtime/reloader.h): keep references to the structs, never into their strings and vectors. Option
+// and reports every error at once. A running gateway changes it only between loop turns, at a reload
+// (gateway/runtime/reloader.h). Keep references to the structs, never into their strings and vectors. Option
 // names, units, ranges and help: config/options/options.h.
 #pragma once
 
@@ -28,14 +28,15 @@ struct Timeouts {
   milliseconds request = 60s;
   milliseconds max_duration = 10min;
   milliseconds acknowledge = 5s;  // of a listen
-  milliseconds park = 10min;      // while a server's question waits for its client
-  milliseconds settle = 5ms;      // questions of one call that come within this go to the client together
+  milliseconds park = 10min;      // wait for the client's answer to a server's question
+  milliseconds settle = 5ms;      // questions of one call within this interval are sent to the client
+                                  // together
   milliseconds cancel_grace =
-      5s;  // how long a cancelled call may still be answered before it counts as ignored
+      5s;  // a cancelled call that ends later than this counts as having ignored the cancel
   bool progress_resets = true;
 };
 
-// Limits for what matches a glob ('*' any text, '?' one character); what is not set stays as it was.
+// Limits for names that match a glob ('*' any text, '?' one character); unset limits keep their value.
 struct TimeoutOverride {
   std::string pattern;
   std::optional<milliseconds> request;
@@ -45,22 +46,22 @@ struct TimeoutOverride {
 };
 
 struct Limits {
-  uint32_t max_in_flight = 64;  // per server; listens and parked calls are not counted
+  uint32_t max_in_flight = 64;  // per server; listens and suspended calls do not count
   uint32_t max_queue = 256;
   milliseconds queue_timeout = 10s;
-  uint32_t max_parked = 256;           // calls that wait for their client's retry
-  uint32_t max_parked_per_caller = 8;  // of them, those that keep their places when another caller wants one
-  uint64_t max_parked_bytes = 16ull << 20;   // what was asked meanwhile, and results that came too early
+  uint32_t max_parked = 256;                 // suspended calls that wait for their client's retry
+  uint32_t max_parked_per_caller = 8;        // of them, those not evicted in favour of another caller
+  uint64_t max_parked_bytes = 16ull << 20;   // questions of suspended calls, and results that came too early
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
-  uint64_t max_list_bytes = 4ull << 20;      // of one answer, that have to be gone through item by item
+  uint64_t max_list_bytes = 4ull << 20;      // of one answer that is processed item by item
   uint64_t max_request_bytes = 0;            // body of a client's request; 0: as listen.max_body_bytes
   // HTTP servers:
-  uint32_t max_connections = 10000;  // at once, streams and idle ones included; calls beyond it wait
+  uint32_t max_connections = 10000;  // at once, including streams and idle connections; further calls wait
   uint32_t idle_connections = 64;    // kept open for the next request
-  milliseconds idle_timeout = 4s;    // how long, where the server does not say (Keep-Alive)
+  milliseconds idle_timeout = 4s;    // of an idle connection, unless the server states it (Keep-Alive)
   uint32_t max_head_bytes = 64 * 1024;
-  uint32_t max_sessions = 10000;     // with it, of clients and of Lineward's own
-  uint32_t max_own_sessions = 1000;  // that Lineward opened for clients without sessions
+  uint32_t max_sessions = 10000;     // with the server, of clients and of Lineward
+  uint32_t max_own_sessions = 1000;  // opened by Lineward for clients without sessions
 };
 
 struct Restart {
@@ -68,41 +69,42 @@ struct Restart {
   milliseconds max_backoff = 30s;
 };
 
-// After so many failures in a row the server is left alone for a while (docs/limits.md).
+// After this many consecutive failures no call is sent to the server for a while (docs/limits.md).
 struct CircuitBreaker {
   uint32_t consecutive_failures = 5;  // 0: never
-  milliseconds open_for = 30s;        // then one call tries
+  milliseconds open_for = 30s;        // then one probe call is sent
 };
 
-// Processes that are kept ready, and how long one is used.
+// Prewarmed processes, and the lifetime of a process.
 struct Pool {
-  uint32_t prewarm = 0;          // started ahead, for whoever needs a process next
-  milliseconds max_lifetime{0};  // 0: for ever
-  uint64_t max_requests = 0;     // 0: any number
+  uint32_t prewarm = 0;          // spare processes started ahead
+  milliseconds max_lifetime{0};  // 0: unlimited
+  uint64_t max_requests = 0;     // 0: unlimited
 };
 
-// What may be answered from memory (docs/cache.md).
+// Response cache (docs/cache.md).
 struct Cache {
   bool enabled = false;
-  bool trust_public = false;  // what the server calls public is everybody's
+  bool trust_public = false;  // results marked public by the server are shared by all callers
   uint64_t max_bytes = 16ull << 20;
 };
 
-// Limits of the kernel on each process of a server (setrlimit); 0: as Lineward's own.
+// Kernel limits for each process of a server (setrlimit); 0: as Lineward's own.
 struct Rlimit {
   uint64_t memory = 0;      // bytes of address space
   uint64_t open_files = 0;  // descriptors
   milliseconds cpu{0};      // CPU time; whole seconds
-  uint64_t processes = 0;   // of the user that it runs as
+  uint64_t processes = 0;   // of the user it runs as
   bool core = true;         // false: no core files
 };
 
-// What is sent again when it came to nothing. Never without `attempts`, never what may have had an effect.
+// Retries of failed requests. Only if `attempts` is above 1, and never for a request that may have had an
+// effect.
 struct Retry {
-  uint32_t attempts = 1;         // in all; 1: nothing is repeated
+  uint32_t attempts = 1;         // total; 1: no retry
   std::vector<std::string> on;   // connect, reset, unavailable; empty: connect
   milliseconds backoff = 100ms;  // doubles
-  uint32_t budget = 20;          // repeats for each 100 calls
+  uint32_t budget = 20;          // retries per 100 calls
 };
 
 // Close stdin, wait, SIGTERM to the group, wait, SIGKILL.
@@ -116,32 +118,33 @@ enum class SigningAlgorithm : uint8_t { es256, es384, es512, rs256, rs384, rs512
 // OAuth client credentials for an HTTP server (the MCP authorization pages). All but issuer, scope and URLs
 // are secrets.
 struct ClientCredentials {
-  std::string client_id;      // empty: none are used
-  std::string client_secret;  // one of these two
+  std::string client_id;      // empty: no client credentials
+  std::string client_secret;  // either this or private_key
   std::string private_key;    // PEM, for private_key_jwt
   SigningAlgorithm algorithm = SigningAlgorithm::es256;
-  std::string issuer;     // the authorization server they belong to; empty: the one the MCP server names
+  std::string issuer;     // the authorization server they belong to; empty: the one named by the MCP server
   std::string token_url;  // instead of discovery
-  std::string scope;      // instead of what the server asks for
+  std::string scope;      // instead of the scope requested by the server
 };
 
-// What clients may keep of what a server lists: everyone's, or each their own (2026-07-28, cacheScope).
+// Scope of clients' caching of a server's lists (2026-07-28, cacheScope): shared, or per client.
 enum class CacheScope : uint8_t { own, everyone };
 enum class Era : uint8_t { automatic, legacy, modern };
-// How a server is reached. automatic: a command means stdio; a url Streamable HTTP, then HTTP+SSE
+// The transport to a server. automatic: stdio for a command; for a url Streamable HTTP, then HTTP+SSE
 // (2024-11-05).
 enum class ServerType : uint8_t { automatic, stdio, http, sse };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
-// Does a legacy session have a process of its own on a legacy server (over HTTP: a session)? Else Lineward
-// initialises what it uses, and others may use it too.
+// Whether each legacy session has its own process on a legacy server (over HTTP: its own session). Otherwise
+// Lineward initialises the process, and sessions may share it.
 constexpr bool is_of_one_session(Isolation isolation) {
   return isolation == Isolation::automatic || isolation == Isolation::session;
 }
-// Are all callers of a modern stdio server with one process? Else what one's own suffers is no other's.
+// Whether all callers of a modern stdio server share one process. Otherwise a failing process affects its own
+// callers only.
 constexpr bool is_of_all_callers(Isolation isolation) {
   return isolation == Isolation::automatic || isolation == Isolation::shared;
 }
-// What becomes of a legacy client's requests that name no session, where their server keeps sessions.
+// Handling of legacy requests without a session id, at a server that keeps sessions.
 enum class MissingSession : uint8_t { adopt, refuse };
 enum class CancelMode : uint8_t { send, never, kill };
 enum class StdoutMode : uint8_t { tolerant, strict };
@@ -155,15 +158,15 @@ struct Server {
   std::string env_file;  // NAME=value lines, already merged into `env` when loaded
   std::string cwd;
   InheritedEnv inherit_env;
-  std::vector<std::string> withheld_env;  // variables that are for others of the configuration alone
+  std::vector<std::string> withheld_env;  // variables used by other parts of the configuration only
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
   MissingSession missing_session = MissingSession::adopt;
-  milliseconds reclaim_after = 1min;  // from then on an idle session gives up its process for another
-  uint32_t instances = 64;            // at most that many processes
+  milliseconds reclaim_after = 1min;  // an idle session older than this may lose its process to another
+  uint32_t instances = 64;            // maximum number of processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
-  std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts
+  std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each applies
   std::vector<TimeoutOverride> tool_timeouts;
   Limits limits;
   Restart restart;
@@ -171,7 +174,7 @@ struct Server {
   Pool pool;
   Cache cache;
   Rlimit rlimit;
-  bool tell_stderr = true;  // a start that failed is answered with its last line on stderr
+  bool tell_stderr = true;  // the error of a failed start includes its last stderr line
   Retry retry;
   Stop stop;
   CancelMode cancel = CancelMode::send;
@@ -180,14 +183,14 @@ struct Server {
   std::string url;
   std::vector<std::pair<std::string, std::string>>
       headers;                               // on every request; values may be secrets: never log them
-  std::vector<std::string> forward_headers;  // names of client headers that are passed on
+  std::vector<std::string> forward_headers;  // names of client headers that are forwarded
   ClientCredentials credentials;
   std::string ca_file;      // PEM; empty: the system's authorities
   std::string client_cert;  // PEM
   std::string client_key;   // PEM; empty: in client_cert
-  std::string proxy;  // http://[user:password@]host:port, or "none"; empty: as the environment says. A secret
+  std::string proxy;  // http://[user:password@]host:port, or "none"; empty: from the environment. A secret
   CacheScope cache_scope = CacheScope::own;  // of its part in merged lists
-  std::vector<std::string> roots;            // file:// URIs that answer roots/list where no session does
+  std::vector<std::string> roots;            // file:// URIs answering roots/list if no session does
   bool required = false;
   bool disabled = false;
   std::string files_seen;  // digests of caFile, clientCert and clientKey (config/reader/changes.h)
@@ -195,13 +198,13 @@ struct Server {
 
 struct Listen {
   std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
-  std::string path = "/mcp";               // without a slash at its end, unless it is no more than that
+  std::string path = "/mcp";               // without a trailing slash, except "/" itself
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
   milliseconds head_timeout = 10s;    // a whole request head, from its first byte
   milliseconds read_timeout = 30s;    // a whole request body
-  milliseconds write_timeout = 30s;   // a client that takes nothing of its answer
+  milliseconds write_timeout = 30s;   // without write progress towards a client
   milliseconds idle_timeout = 11min;  // a keep-alive connection with nothing in flight
   milliseconds keep_alive = 5s;       // SSE comment on a quiet stream
   uint64_t max_body_bytes = 8ull << 20;
@@ -211,19 +214,19 @@ struct Listen {
   bool legacy_sse = false;           // /sse and /messages for clients of 2024-11-05
   uint32_t max_sessions = 10000;     // legacy sessions
   milliseconds session_idle = 1h;    // a legacy session with no stream and no call
-  milliseconds resume_window = 10s;  // a legacy stream on which an event id was sent may be resumed this long
+  milliseconds resume_window = 10s;  // a legacy stream that carried an event id stays resumable this long
   uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
-  // Over all (docs/limits.md); 0: no limit.
+  // Limits of the whole process (docs/limits.md); 0: no limit.
   uint64_t max_buffered_bytes = 512ull << 20;
   uint64_t max_buffered_bytes_per_principal = 0;  // 0: a quarter (config/shares.h)
-  uint32_t principal_share = 75;                  // percent of sessions, processes, places in queues
-  uint32_t max_in_flight = 10000;  // calls of all clients to all servers; listens are not counted
+  uint32_t principal_share = 75;                  // percent of sessions, processes and queue places
+  uint32_t max_in_flight = 10000;                 // calls of all clients to all servers; listens do not count
   uint32_t max_in_flight_per_principal = 0;
   uint32_t max_connections_per_address = 0;
 
-  // What paths below `path` begin with.
+  // The prefix of paths below `path`.
   std::string_view mount() const { return path == "/" ? std::string_view() : std::string_view(path); }
-  // Where one of several servers is.
+  // The path of a server below `path`.
   std::string below(std::string_view server) const {
     return std::string(mount()) + "/" + std::string(server);
   }
@@ -234,7 +237,7 @@ struct Shutdown {
   milliseconds drain = 25s;
 };
 
-// What happens when the loop does not turn.
+// Reaction to a stalled loop.
 struct Watchdog {
   milliseconds warn = 100ms;
   milliseconds abort = 60s;  // 0: never
@@ -243,36 +246,36 @@ struct Watchdog {
 // Probes and metrics, read-only.
 struct Ops {
   std::string address = "127.0.0.1:9464";  // or off
-  bool given = false;                      // somebody wrote it: then a port in use is an error
+  bool given = false;                      // set explicitly: then a port in use is an error
 };
 
 // The admin API (docs/admin-api.md): the control socket of `lineward ps`, `cancel` and `status`, and TCP.
 struct Admin {
-  std::string address = "auto";  // auto, off, unix:/path, or host:port: beside the automatic socket
-  std::string token_file;        // who may come in by TCP, and as what; empty: who is on this machine
-  std::vector<std::string> allowed_hosts;  // names by which TCP may be reached, besides its address
-  bool read_only = false;                  // nobody may change anything
+  std::string address = "auto";  // auto, off, unix:/path, or host:port in addition to the automatic socket
+  std::string token_file;        // tokens and their rights for TCP; empty: any local user may connect
+  std::vector<std::string> allowed_hosts;  // host names accepted over TCP besides its address
+  bool read_only = false;                  // no changes through the API
 };
 
-// What becomes of calls when the audit log cannot be written.
+// Handling of calls when the audit log cannot be written.
 enum class AuditError : uint8_t { proceed, refuse };
 
-// A record of each call, refusal, operator's action and reload, in a chain of hashes (docs/audit.md).
+// A record of each call, refusal, operator action and reload, in a hash chain (docs/audit.md).
 struct Audit {
-  std::string path;                // empty: none is written
+  std::string path;                // empty: no audit log
   bool arguments = false;          // of calls, redacted
-  uint64_t argument_bytes = 4096;  // so much of each
+  uint64_t argument_bytes = 4096;  // maximum recorded of each
   std::string key_file;            // PEM, Ed25519: signs checkpoints; empty: none
   uint32_t checkpoint_records = 1000;
   milliseconds checkpoint_every = 1min;
   uint64_t max_file_bytes = 64ull << 20;
-  uint32_t keep_files = 30;  // full ones; 0: all
+  uint32_t keep_files = 30;  // full files; 0: all
   uint64_t max_waiting_bytes = 16ull << 20;
   AuditError on_error = AuditError::proceed;
   bool operator==(const Audit&) const = default;
 };
 
-// When the file is read again without being asked (docs/reload.md).
+// Automatic reload of the file (docs/reload.md).
 struct Reload {
   bool watch = false;
 };
@@ -281,25 +284,24 @@ enum class PrefixMode : uint8_t { always, on_conflict, never };
 
 // All servers together at one path (docs/many-servers.md).
 struct Aggregate {
-  bool enabled = true;  // with two servers or more
+  bool enabled = true;  // needs at least two servers
   std::string path;     // empty: listen.path
   std::string prefix = "{server}__";
   PrefixMode prefix_mode = PrefixMode::always;
-  milliseconds part_timeout = 10s;       // how long one server may hold up a merged list
+  milliseconds part_timeout = 10s;       // maximum wait for one server in a merged list
   uint32_t max_items = 10000;            // of one server on one page of a merged list
-  uint64_t max_part_bytes = 8ull << 20;  // of what one server answers for a merged list or discover
+  uint64_t max_part_bytes = 8ull << 20;  // of one server's answer for a merged list or discover
 };
 
 // Several processes that serve the same sessions (docs/replicas.md).
 struct Replicas {
-  std::string key_file;  // empty: this process is alone. Its content is a secret
-  std::string name;      // of this one
-  std::vector<std::pair<std::string, std::string>>
-      peers;  // name → url; this one's own entry counts for nothing
+  std::string key_file;                                    // empty: no replicas. Its content is a secret
+  std::string name;                                        // of this replica
+  std::vector<std::pair<std::string, std::string>> peers;  // name → url; the entry of this replica is ignored
   milliseconds session_lifetime = 24h;
 };
 
-// How a legacy session's request is refused by a rate limit: in HTTP 200, or by the status.
+// How a rate limit refuses a request of a legacy session: in HTTP 200, or by the HTTP status.
 enum class LegacyStatus : uint8_t { rpc, http };
 
 struct Errors {
@@ -330,9 +332,9 @@ struct Config {
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
   std::vector<Server> servers;       // in the order of the file
-  // What ${env:} and ${file:} gave, wherever it stands, and what therefore no text shows (config/secrets.h).
+  // Values of ${env:} and ${file:} anywhere in the file; no text may show them (config/secrets.h).
   std::vector<std::string> given_secrets;
-  Server together;  // what `defaults` say of a call at the aggregate; its name is the path
+  Server together;  // the aggregate as a server, from `defaults`; its name is the path
 };
 
 }  // namespace lineward::config

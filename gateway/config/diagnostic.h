@@ -1,4 +1,4 @@
-// What the configuration says wrongly, and where. Lines and columns count from 1, columns in characters.
+// A problem in the configuration, with its position. Lines and columns count from 1, columns in characters.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,18 @@ struct Diagnostic {
   int line = 0;         // 0: not from the file, see origin
   int column = 0;
   int length = 1;
-  std::string hint;    // short, stands beside the caret
-  std::string note;    // background, on a line of its own
-  std::string origin;  // a flag or an environment variable when the value came from there
+  std::string hint;    // short, printed beside the caret
+  std::string note;    // background, on its own line
+  std::string origin;  // the flag or environment variable that the value came from
 };
 
-// A server of a client's own file in which something is wrong.
+// An invalid server of a client's own file.
 struct LeftOut {
-  std::string name;  // as it is written
+  std::string name;  // as written in the file
   std::string why;
 };
 
-// A stretch of the file that is never shown: values of env and headers. The end is one past the last
-// character.
+// A range of the file that is never shown: values of env and headers. The end is one past the last character.
 struct SecretSpan {
   int line = 0;
   int column = 0;

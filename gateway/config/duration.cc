@@ -41,7 +41,7 @@ struct Quantity {
   std::string_view whole, fraction, unit;
 };
 
-// "1.5s" → {1, 5, s} and leaves what follows. False if no number starts here.
+// "1.5s" → {1, 5, s}; leaves the rest of the text. False if no number starts here.
 bool take_quantity(std::string_view& text, Quantity& out) {
   out.whole = take(text, count_while(text, is_digit));
   if (out.whole.empty() || out.whole.size() > 15) return false;
@@ -62,7 +62,7 @@ uint64_t to_number(std::string_view digits) {
   return value;
 }
 
-// False when it is too large, or a fraction does not come out even.
+// False if it is too large, or the fraction is not a whole number of units.
 bool scale_up(const Quantity& quantity, uint64_t scale, uint64_t limit, uint64_t& out) {
   uint64_t whole = to_number(quantity.whole);
   if (whole > limit / scale) return false;

@@ -9,7 +9,7 @@ namespace lineward::config {
 namespace {
 
 constexpr std::array<std::string_view, 5> kMinimal{"PATH", "HOME", "LANG", "TZ", "TMPDIR"};
-// Proxies in both spellings: curl reads http_proxy in lower case alone.
+// Proxies in both spellings: curl reads http_proxy in lower case only.
 constexpr std::array<std::string_view, 13> kUsual{
     "USER",      "LOGNAME",    "SHELL",       "TERM",     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
     "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",  "LANGUAGE"};
@@ -44,7 +44,7 @@ void withhold(std::vector<Server>& servers, const VariableUses& uses) {
       if (user == server.name) continue;
       for (const std::string& name : names) {
         bool its = own != uses.end() && own->second.count(name) > 0;
-        // What it would not get anyway is not noted: a reload compares this.
+        // Variables it would not inherit are not recorded: a reload compares this.
         bool would =
             server.inherit_env.mode == InheritedEnv::Mode::all || contains(server.inherit_env.names, name);
         if (!its && would && !is_usual_variable(name)) withheld.insert(name);

@@ -1,5 +1,4 @@
-// Which variables of Lineward's own environment a stdio server gets, beside those that its configuration
-// gives it.
+// Selects the variables of Lineward's own environment that a stdio server inherits.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ struct Server;
 
 struct InheritedEnv {
   enum class Mode : uint8_t {
-    usual,    // what programs need to run (PATH, HOME, locale, proxies …), and `names`
+    usual,    // variables most programs need (PATH, HOME, locale, proxies …), and `names`
     minimal,  // PATH HOME LANG TZ TMPDIR
     all       // everything
   };
@@ -24,14 +23,13 @@ struct InheritedEnv {
   bool operator==(const InheritedEnv&) const = default;
 };
 
-// LINEWARD_* and what is withheld from it are never passed on.
+// LINEWARD_* and withheld variables are never inherited.
 bool inherits(const Server& server, std::string_view name);
-// Is it one of those that every program may have? They are never withheld.
+// Whether every program may have the variable; such variables are never withheld.
 bool is_usual_variable(std::string_view name);
-// Whose values use which variables (${env:NAME}), by server; under the empty name what is no server's.
+// The variables (${env:NAME}) used by each server's values; the empty name stands for the rest of the file.
 using VariableUses = std::map<std::string, std::set<std::string>>;
-// A variable whose value somebody else of the configuration was given, a token as a rule, is kept from the
-// others.
+// Withholds variables that other parts of the configuration use (usually tokens) from all other servers.
 void withhold(std::vector<Server>& servers, const VariableUses& uses);
 
 }  // namespace lineward::config

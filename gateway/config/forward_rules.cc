@@ -29,7 +29,7 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
   return std::any_of(names.begin(), names.end(), [&](std::string_view one) { return same(name, one); });
 }
 
-// Passed on only when named in full: a glob that is too wide must not give away who the client is.
+// Forwarded only if named in full: a glob that is too wide must not reveal the client's identity.
 bool is_private(std::string_view name) {
   static constexpr std::array<std::string_view, 5> kNames{"authorization", "cookie", "origin", "referer",
                                                           "x-api-key"};
@@ -101,7 +101,7 @@ const Server* plain_sidecar(const Config& config) {
 
 ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
   if (server.url.empty()) return;
-  // Trace context says nothing about the client, and a hop that leaves it out breaks the trace.
+  // Trace context reveals nothing about the client, and a hop that omits it breaks the trace.
   names_ = {"traceparent", "tracestate"};
   if (plain_sidecar) names_.push_back("authorization");
   for (const std::string& pattern : server.forward_headers) {

@@ -1,4 +1,4 @@
-// Which of a client's HTTP headers may go on to an HTTP server (behaviour.md 11; docs/headers.md). Pure.
+// Selects the client's HTTP headers forwarded to an HTTP server (behaviour.md 11; docs/headers.md). Pure.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace lineward::config {
 
-// Frames a message, belongs to one connection, or must say what the body says: neither configured nor
-// forwarded, whoever asks for it.
+// Headers that frame a message, belong to one connection or must match the body: they are never configured or
+// forwarded.
 bool is_own_header(std::string_view name);
 
-// By which a modern client names state that Lineward keeps for it (docs/isolation.md). They are a secret
-// between the two, and are never forwarded.
+// Name the state that Lineward keeps for a modern client (docs/isolation.md). A secret between the client and
+// Lineward; never forwarded.
 inline constexpr std::string_view kStateHeader = "Lineward-Session";
 inline constexpr std::string_view kStateCookie = "lineward-session";
 
-// The one HTTP server of a configuration that has no other and does not authenticate its clients itself;
-// null where there is none. It is the client's counterpart for authorization too.
+// The only server of a configuration, if it is an HTTP server and Lineward does not authenticate clients;
+// else null. It is the client's counterpart for authorization too.
 const Server* plain_sidecar(const Config& config);
 
-// The rules of one server, ready for the message path.
+// The forwarding rules of one server, prepared for the message path.
 class ForwardRules {
  public:
   ForwardRules() = default;
   ForwardRules(const Server& server, bool plain_sidecar);
   bool passes(std::string_view name) const;
-  // What one of the two passes.
+  // Adds the headers that `more` forwards.
   void add(const ForwardRules& more);
 
  private:
@@ -36,7 +36,7 @@ class ForwardRules {
   std::vector<std::string> globs_;  // lower case
 };
 
-// What is wrong with `forwardHeaders`; empty when nothing is.
+// The error in `forwardHeaders`; empty if there is none.
 std::string_view forward_fault(const std::vector<std::string>& patterns);
 
 }  // namespace lineward::config

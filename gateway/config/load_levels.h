@@ -1,4 +1,4 @@
-// Where listen.maxBufferedBytes begins to bite (docs/limits.md).
+// Load levels of listen.maxBufferedBytes (docs/limits.md).
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace lineward::config {
 
 enum class Load : uint8_t {
   normal,
-  no_streams,   // from 85 % on
-  no_requests,  // from 95 % on, small ones aside; and who takes least of its answers is cut
-  no_bodies,    // from 98 % on they are cut off, small ones aside
+  no_streams,   // from 85 %
+  no_requests,  // from 95 %, except small requests; the client that reads least of its answers is cut
+  no_bodies,    // from 98 %: bodies are aborted, except small ones
   full
 };
 
@@ -24,13 +24,13 @@ inline Load load_of(uint64_t held, const Listen& listen) {
   return held < most ? Load::no_bodies : Load::full;
 }
 
-// It adds next to nothing to a budget of so much.
+// Negligible within a budget of this size.
 inline bool is_small(uint64_t bytes, uint64_t budget) {
   return bytes <= std::min<uint64_t>(16 * 1024, budget / 10000);
 }
 
-// Whether a request of so many bytes may still come in: a flood of big ones must not keep out those that add
-// next to nothing, so the last part of the budget is theirs.
+// Whether a request of `bytes` is admitted. The last part of the budget is reserved for small requests, so
+// that a flood of large ones cannot exclude them.
 inline bool has_room(Load load, uint64_t bytes, const Listen& listen) {
   const bool small = is_small(bytes, listen.max_buffered_bytes);
   return load < (small ? Load::full : Load::no_requests);

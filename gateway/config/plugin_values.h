@@ -1,4 +1,4 @@
-// What one plugin of a configuration was told.
+// The configured values of one plugin.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace lineward::config {
 
-// Every option of the plugin's table is in it, those that nobody gave with their defaults. Asking for another
-// name is a bug.
+// Contains every option of the plugin's table, unset ones with their defaults. Looking up another name is a
+// bug.
 class PluginValues {
  public:
   const Value& at(std::string_view name) const {
@@ -22,7 +22,7 @@ class PluginValues {
     return found->second;
   }
   const std::string& text(std::string_view name) const { return at(name).text; }
-  uint64_t number(std::string_view name) const { return at(name).number; }  // of a choice: its index
+  uint64_t number(std::string_view name) const { return at(name).number; }  // the index of a choice
   bool flag(std::string_view name) const { return at(name).flag; }
   std::chrono::milliseconds duration(std::string_view name) const { return at(name).duration; }
   const std::vector<std::string>& list(std::string_view name) const { return at(name).list; }
@@ -38,7 +38,7 @@ class PluginValues {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-// A relative path without the "./" before it: what is put in front of it says where it begins.
+// Removes "./" from a relative path, so that a folder can be prepended.
 inline std::string_view without_here(std::string_view path) {
   while (path.size() > 2 && path.substr(0, 2) == "./")
     path.remove_prefix(2);
@@ -46,20 +46,20 @@ inline std::string_view without_here(std::string_view path) {
 }
 
 struct PluginEntry {
-  std::string type;                  // of the registry; "sharedObject" where `path` is given
-  std::string name;                  // in logs and metrics: given, else the type, "type-2" when repeated
+  std::string type;                  // in the registry; "sharedObject" if `path` is set
+  std::string name;                  // in logs and metrics: configured, else the type, "type-2" when repeated
   std::string path;                  // of a shared object
-  std::vector<std::string> servers;  // for these only; empty: for all
+  std::vector<std::string> servers;  // only for these; empty: for all
   PluginValues values;
-  std::vector<std::pair<std::string, std::string>> raw;  // of a shared object: its options as text
-  std::string directory = ".";  // of the configuration file: where relative paths start
+  std::vector<std::pair<std::string, std::string>> raw;  // options of a shared object, as text
+  std::string directory = ".";                           // of the configuration file: base of relative paths
   int line = 0;
   // A file that an option names; empty stays empty.
   std::string path_of(const std::string& file) const {
     return file.empty() || file.front() == '/' ? file : directory + "/" + std::string(without_here(file));
   }
   bool is_for(std::string_view server) const;
-  // Where it stands in the file does not matter.
+  // Ignores the position in the file.
   bool operator==(const PluginEntry& other) const {
     return type == other.type && name == other.name && path == other.path && servers == other.servers &&
            values == other.values && raw == other.raw && directory == other.directory;
@@ -68,7 +68,7 @@ struct PluginEntry {
 
 // OAuth protected-resource metadata of this gateway (RFC 9728).
 struct ResourceMetadata {
-  std::string resource;  // the URL of listen.path as clients know it; servers below it by name
+  std::string resource;  // the URL of listen.path as clients know it; servers are below it by name
   std::vector<std::string> authorization_servers;
   std::vector<std::string> scopes_supported;
   std::string name;           // resource_name, for people
@@ -76,10 +76,10 @@ struct ResourceMetadata {
   bool operator==(const ResourceMetadata&) const = default;
 };
 
-// Who may come in. Not given: everybody, as "anonymous".
+// Authentication. Without it every caller is admitted as "anonymous".
 struct Auth {
   bool given = false;      // there is an `auth:` section
-  bool anonymous = false;  // who brings no credentials comes in as "anonymous"
+  bool anonymous = false;  // callers without credentials are admitted as "anonymous"
   ResourceMetadata resource_metadata;
   std::vector<PluginEntry> methods;  // the authenticating plugins, in the order of the file
   int line = 0;

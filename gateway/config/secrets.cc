@@ -9,14 +9,14 @@
 namespace lineward::config {
 namespace {
 
-// The last word of a name, or the end of it, in capitals.
+// The last word of a name, or its ending, in capitals.
 constexpr std::array<std::string_view, 18> kTellingEnds{
     "KEY",  "KEYS", "TOKEN", "TOKENS",      "SECRET",     "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE",
     "PASS", "PWD",  "AUTH",  "CREDENTIALS", "CREDENTIAL", "COOKIE",  "DSN",      "SALT",   "AUTHORIZATION"};
-// Of a name of several words, these ends alone are no word of their own: "MONKEY", "COMPASS".
+// Shorter endings must be a whole word ("COMPASS" does not count as PASS), except KEY.
 constexpr size_t kShortestEnding = 5;
 constexpr size_t kLongestPlain = 20, kLongestWord = 15, kLongestNumber = 4, kMostSegments = 4;
-// Of a text of several lines: what is shorter stands in other texts too.
+// Lines of a longer text: shorter lines occur in other texts too.
 constexpr size_t kShortestLine = 16;
 
 bool is_figure(char c) {
@@ -36,7 +36,7 @@ bool promises_secret(std::string_view name) {
     const char c = name[begin - 1];
     if (!is_figure(c) && !is_small(c) && !is_capital(c)) break;
     --begin;
-    if (is_capital(c) && begin > 0 && is_small(name[begin - 1])) break;  // where a hump begins
+    if (is_capital(c) && begin > 0 && is_small(name[begin - 1])) break;  // camelCase word boundary
   }
   std::string word(name.substr(begin));
   std::transform(word.begin(), word.end(), word.begin(),
@@ -74,7 +74,7 @@ bool is_number(std::string_view value) {
 
 class Secrets {
  public:
-  // Without a configuration: all that a server was given, the names of servers and harmless values too.
+  // Null: collects all values of a server, including server names and harmless values.
   explicit Secrets(const Config* config) : config_(config) {}
 
   void add(const Server& server) {

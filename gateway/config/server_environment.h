@@ -1,4 +1,4 @@
-// The whole environment of a stdio server's process.
+// Builds the whole environment of a stdio server's process.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace lineward::config {
 
-// "NAME=value": what it inherits of `own` (as the global `environ`: ends with null), and what it is given.
+// "NAME=value" entries: variables inherited from `own` (like the global `environ`, ends with null), and
+// configured ones.
 std::vector<std::string> server_environment(const Server& server, const char* const* own);
 
 }  // namespace lineward::config

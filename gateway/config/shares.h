@@ -1,5 +1,5 @@
-// How much of what there is for all one caller may have (docs/limits.md, "Shares"): a principal, or an
-// address where nobody knows who calls.
+// A caller's share of process-wide limits (docs/limits.md, "Shares"). The caller is a principal, or an
+// address if callers are not authenticated.
 #pragma once
 
 #include "base/account.h"
@@ -7,13 +7,13 @@
 
 namespace lineward::config {
 
-// A quarter of listen.maxBufferedBytes, where nothing else is said.
+// By default a quarter of listen.maxBufferedBytes.
 inline uint64_t bytes_of_caller(const Listen& listen) {
   if (listen.max_buffered_bytes_per_principal > 0) return listen.max_buffered_bytes_per_principal;
   return listen.max_buffered_bytes / 4;
 }
 
-// Connections that one address may have at once.
+// Maximum connections of one address.
 inline uint64_t connections_of_address(const Listen& listen) {
   if (listen.max_connections_per_address > 0) return listen.max_connections_per_address;
   return Account::share_of(listen.max_connections);

@@ -1,4 +1,4 @@
-// A typed value on its way into the structs. Which member counts is decided by the option's kind.
+// A typed value on its way into the structs. The option's kind decides which member is used.
 #pragma once
 
 #include <chrono>

@@ -11,7 +11,7 @@
 namespace lineward::doctor {
 namespace {
 
-// Those of a head that was read whole.
+// Parses the head of a complete answer.
 http::ResponseInfo head_of(const Asked& asked) {
   http::ResponseInfo info;
   info.status = asked.status;

@@ -1,5 +1,5 @@
-// An access token for an HTTP server that has clientCredentials, got on the same way as the gateway gets one.
-// Blocking, with an end.
+// Gets an access token for an HTTP server with clientCredentials, as the gateway does. Blocking, with a time
+// limit.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 
 namespace lineward::doctor {
 
-// Is it one that a token may do away with?
+// Whether an access token may resolve this answer's error.
 bool wants_token(const config::Server& server, const Asked& asked);
 
-// The value of Authorization with which the server may be asked again; `refusal` is what it answered without.
-// The error names the address that gave no token, and nothing of the credentials.
+// The Authorization value for a second request; `refusal` is the server's answer without one. The error names
+// the address that gave no token, and no part of the credentials.
 Result<std::string, Step> access_token(const config::Server& server, const Asked& refusal,
                                        std::chrono::milliseconds patience);
 

@@ -8,7 +8,7 @@
 namespace lineward::doctor {
 namespace {
 
-constexpr int64_t kMuchSkew = 60;  // seconds; tokens are mostly checked with as much leeway
+constexpr int64_t kMuchSkew = 60;  // seconds; the usual leeway in token checks
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What `lineward doctor` has found: one line each, with the way to mend it.
+// Results of `lineward doctor`: one line each, with the fix.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Finding {
   Verdict verdict = Verdict::well;
   std::string text;   // one plain sentence, without secrets
   std::string where;  // may be empty
-  std::string fix;    // empty where all is well
+  std::string fix;    // empty if all is well
 };
 
 class Findings {
@@ -24,14 +24,14 @@ class Findings {
   void well(std::string check, std::string text) {
     add({subject_, std::move(check), Verdict::well, std::move(text), {}, {}});
   }
-  // It works, and will make trouble.
+  // A warning: it works, but causes trouble.
   void doubt(std::string check, std::string text, std::string fix, std::string where = {}) {
     add({subject_, std::move(check), Verdict::doubt, std::move(text), std::move(where), std::move(fix)});
   }
   void fault(std::string check, std::string text, std::string fix, std::string where = {}) {
     add({subject_, std::move(check), Verdict::fault, std::move(text), std::move(where), std::move(fix)});
   }
-  // It was not looked at: `text` says why.
+  // Skipped: `text` has the reason.
   void untold(std::string check, std::string text) {
     add({subject_, std::move(check), Verdict::untold, std::move(text), {}, {}});
   }

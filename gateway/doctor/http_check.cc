@@ -18,13 +18,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// An answer of JSON-RPC.
+// Whether the body has a JSON-RPC answer.
 bool has_message(std::string_view body) {
   const size_t found = body.find("\"jsonrpc\"");
   return found != std::string_view::npos && body.find('}', found) != std::string_view::npos;
 }
 
-// The first event of HTTP+SSE (2024-11-05): where messages are posted to.
+// Whether it has the first event of HTTP+SSE (2024-11-05), with the URL for messages.
 bool has_endpoint(std::string_view body) {
   const size_t found = body.find("event: endpoint");
   return found != std::string_view::npos && body.find("data:", found) != std::string_view::npos;
@@ -46,7 +46,7 @@ std::string post(const config::Server& server, const HttpTarget& target, const s
   return with_headers(server, std::move(out), body);
 }
 
-// Without a body.
+// A request without a body.
 std::string bare(const config::Server& server, const HttpTarget& target, std::string_view method,
                  std::string_view headers) {
   return with_headers(server,
@@ -59,7 +59,7 @@ bool has_result(const Asked& asked) {
   return asked.status == 200 && asked.answer.find("\"result\"") != std::string::npos;
 }
 
-// What a status means where no MCP answer came.
+// The meaning of a status without an MCP answer.
 Step fix_of_status(const Asked& asked, const config::Server& server) {
   const std::string text = fmt::format("it answers with HTTP {}", asked.status);
   switch (asked.status) {
@@ -88,7 +88,7 @@ Step fix_of_status(const Asked& asked, const config::Server& server) {
   }
 }
 
-// A server of 2024-11-05 alone says so to a GET; what it gives to a POST is as good as anything.
+// Only a GET identifies a server of 2024-11-05; its answer to a POST is arbitrary.
 bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_clock::time_point until) {
   const Asked asked = ask_once(server, target, bare(server, target, "GET", "Accept: text/event-stream\r\n"),
                                has_endpoint, until);
@@ -98,7 +98,7 @@ bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_c
 }  // namespace
 
 void check_http_server(const config::Server& given, std::chrono::milliseconds patience, Findings& findings) {
-  config::Server server = given;  // and what it wants in addition
+  config::Server server = given;  // plus the requested credentials
   auto target = target_of(server);
   if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
   const auto until = [patience] { return steady_clock::now() + patience; };
@@ -132,12 +132,12 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
     return findings.fault(step.check, step.fault, step.fix);
   }
   const bool is_modern = has_result(modern) && modern.answer.find("supportedVersions") != std::string::npos;
-  // A credential is asked of one question, and a second one that has an end is no harm.
+  // The second request, `initialize`, does no harm: it has a time limit.
   Asked legacy;
   if (!is_modern || server.protocol_era == config::Era::legacy)
     legacy = ask(mcp::initialize_request(2, mcp::bare_initialize_params()), {}, {});
   const bool is_legacy = has_result(legacy) && legacy.answer.find("protocolVersion") != std::string::npos;
-  // The session that initialize has opened is not kept.
+  // Deletes the session that initialize has opened.
   if (const std::string session = header_of(legacy.answer, "mcp-session-id"); !session.empty()) {
     ask_once(server, *target, bare(server, *target, "DELETE", "Mcp-Session-Id: " + session + "\r\n"),
              has_message, until());

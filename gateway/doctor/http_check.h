@@ -1,4 +1,5 @@
-// An HTTP server, asked once: name, address, proxy, TLS, status, era, clock. Blocking, with an end to each.
+// Checks an HTTP server with one request: name, address, proxy, TLS, status, era, clock. Blocking, with a
+// time limit for each step.
 #pragma once
 
 #include <chrono>

@@ -87,7 +87,7 @@ Step HttpLine::connect_unix() {
 
 Step HttpLine::connect_tcp(const std::string& host, uint16_t port, bool is_proxy) {
   const char* what = is_proxy ? "the proxy " : "";
-  // The resolver's own patience is half a minute.
+  // The resolver's default timeout is half a minute.
   res_init();
   _res.retrans = 3;
   _res.retry = 1;
@@ -177,7 +177,7 @@ Step HttpLine::exchange(const std::string& request, std::string& answer, Enough 
   while (sent && answer.size() < kMaxAnswer) {
     const size_t end = answer.find("\r\n\r\n");
     if (end != std::string::npos && enough(std::string_view(answer).substr(end))) {
-      // Wait for the rest that is already on its way, no longer.
+      // Waits only for the rest that is already arriving.
       pollfd more{socket_.get(), POLLIN, 0};
       if (poll(&more, 1, 50) <= 0) break;
     }

@@ -1,5 +1,5 @@
-// One connection of the doctor to an HTTP server: by its proxy, with TLS, for one request. Blocking; nothing
-// takes longer than until the time it was given.
+// The doctor's connection to an HTTP server: through its proxy, with TLS, for one request. Blocking until the
+// given time at most.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,9 @@
 
 namespace lineward::doctor {
 
-// How a part of it went.
+// The result of one step.
 struct Step {
-  std::string fault;  // empty: it went well
+  std::string fault;  // empty: success
   std::string check;
   std::string fix;
 };
@@ -27,11 +27,11 @@ struct Step {
 class HttpLine {
  public:
   using time_point = std::chrono::steady_clock::time_point;
-  // `url` outlives it.
+  // `url` must outlive this object.
   HttpLine(const upstream::HttpUrl& url, time_point until) : url_(url), until_(until) {}
 
   Step connect(const config::Server& server, const std::optional<upstream::HttpProxy>& proxy);
-  // The answer's head, and of its body what has come when `enough` says so: a stream of events goes on.
+  // Gets the answer's head, and its body until `enough` returns true: an event stream has no end.
   using Enough = bool (*)(std::string_view body);
   Step exchange(const std::string& request, std::string& answer, Enough enough);
 
@@ -41,7 +41,7 @@ class HttpLine {
   Step tunnel(const config::Server& server, const upstream::HttpProxy& proxy);
   Step handshake(const config::Server& server);
   bool wait(short what);
-  // False at its end, at an error, and when the time is over.
+  // False at the end of the stream, on an error, and when the time is over.
   bool send_all(std::string_view bytes);
   bool receive(std::string& bytes);
   bool is_late() const { return std::chrono::steady_clock::now() >= until_; }
@@ -52,11 +52,11 @@ class HttpLine {
   std::unique_ptr<net::TlsEngine> tls_;
 };
 
-// Where a server is, and by which way.
+// A server's address, and the proxy to it.
 struct HttpTarget {
   upstream::HttpUrl url;
   std::optional<upstream::HttpProxy> proxy;
-  // What a request line names: a proxy without TLS is told the whole URL (RFC 9112 3.2.2).
+  // The request target: a proxy without TLS gets the absolute URL (RFC 9112, section 3.2.2).
   std::string request_target() const {
     return proxy && !url.tls ? "http://" + url.host_header + url.target : url.target;
   }
@@ -68,7 +68,7 @@ struct Asked {
   int status = 0;
   std::string answer;
 };
-// One request on a connection of its own.
+// Sends one request on its own connection.
 Asked ask_once(const config::Server& server, const HttpTarget& target, const std::string& request,
                HttpLine::Enough enough, HttpLine::time_point until);
 

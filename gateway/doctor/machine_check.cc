@@ -29,10 +29,10 @@ namespace {
 
 using net::spawning::OwnedFd;
 
-// A process takes three pipes, and some are on their way out.
+// A process needs three pipes, and exiting ones still hold theirs.
 constexpr uint64_t kDescriptorsOfProcess = 8;
 constexpr uint64_t kOwnDescriptors = 64;
-constexpr uint64_t kMostRaised = 65536;  // the gateway raises its soft limit up to here
+constexpr uint64_t kMostRaised = 65536;  // the gateway raises its soft limit up to this
 
 struct Address {
   std::string host, port;
@@ -46,7 +46,7 @@ Address split(const std::string& address) {
   return {host, address.substr(colon + 1)};
 }
 
-// The inode of who listens on that port, by /proc/net/tcp; empty when it does not tell.
+// The inode of the socket listening on that port, from /proc/net/tcp; empty if unknown.
 std::string listening_inode(uint16_t port) {
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::ifstream file(table);
@@ -73,7 +73,7 @@ std::string called(const std::string& pid) {
   return fmt::format("pid {} ({})", pid, printable(name, 40));
 }
 
-// The same of who has that port; empty where that is somebody else's to know.
+// The same for the process that has the port; empty if it belongs to another user.
 std::string holder_of(uint16_t port) {
   const std::string inode = listening_inode(port);
   if (inode.empty()) return {};
@@ -123,7 +123,7 @@ void tell_taken_port(const std::string& option, const std::string& address,
              holder_of(port), fmt::format("127.0.0.1:{}", port + 10), findings);
 }
 
-// Asks whoever listens there by connecting: what nobody listens on is replaced, as the gateway does it.
+// Checks for a listener by connecting: a socket file without one is replaced, as the gateway does.
 void check_socket(const std::string& option, const std::string& address,
                   const std::vector<RunningGateway>& gateways, Findings& findings) {
   const std::string check = option.substr(0, option.find('.'));
@@ -163,7 +163,7 @@ void check_socket(const std::string& option, const std::string& address,
       known ? called(std::to_string(holder.pid)) : std::string(), "another path", findings);
 }
 
-// Tries the address by binding it for a moment.
+// Tests the address by binding it for a moment.
 void check_address(const std::string& option, const std::string& address,
                    const std::vector<RunningGateway>& gateways, Findings& findings) {
   const std::string check = option.substr(0, option.find('.'));
@@ -222,7 +222,7 @@ void check_machine(const config::Config& config, const std::vector<RunningGatewa
                    Findings& findings) {
   check_descriptors(config, findings);
   check_address("listen.address", config.listen.address, gateways, findings);
-  // Its default port is left to whoever has it, with a warning.
+  // A conflict on the default ops port is only a warning: the other process keeps it.
   Findings ops("machine");
   check_address("ops.address", config.ops.address, gateways, config.ops.given ? findings : ops);
   for (const Finding& one : ops.all()) {

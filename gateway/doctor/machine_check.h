@@ -1,4 +1,4 @@
-// What the gateway needs of this machine: ports, descriptors, directories of sockets.
+// Checks the machine's resources for the gateway: ports, descriptors, socket directories.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lineward::doctor {
 
-// `gateways`: addresses of those that run, with what to call each ("pid 12, its socket …").
+// A running gateway with its address.
 struct RunningGateway {
   std::string address;  // host:port, or unix:/path
   int64_t pid = 0;

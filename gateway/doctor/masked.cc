@@ -6,7 +6,7 @@
 namespace lineward::doctor {
 namespace {
 
-// More than is shown of any text: what stands further on need not be searched.
+// More than any shown text: later bytes need not be searched.
 constexpr size_t kLooked = 4096;
 constexpr std::string_view kMark = "***";
 

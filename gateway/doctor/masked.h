@@ -1,5 +1,5 @@
-// What a server says, as people may read it: without what it was given in confidence. Every text of a server
-// that the doctor shows comes out of here.
+// Server texts as people may read them: without the secrets given to the server. Every server text that the
+// doctor shows passes through here.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace lineward::doctor {
 
 class Masked {
  public:
-  // All that config::given_to() knows.
+  // Masks all values of config::given_to().
   explicit Masked(const config::Server& server);
-  // At most so many bytes of it, on one line, printable.
+  // At most `most` bytes, on one line, printable.
   std::string operator()(std::string_view said, size_t most = 200) const;
 
  private:

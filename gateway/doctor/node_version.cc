@@ -27,7 +27,7 @@ constexpr uintmax_t kMaxManifest = 1 << 20;
 
 struct Version {
   std::array<int, 3> parts{};
-  int given = 0;  // how many were written as numbers
+  int given = 0;  // number of numeric parts
 };
 
 Version parse_version(std::string_view text) {
@@ -45,7 +45,7 @@ Version parse_version(std::string_view text) {
   return version;
 }
 
-// The first version that is too new for "18", "18.17": the last number that was written, and one.
+// The first version that is too new for "18", "18.17": the last given number plus one.
 std::array<int, 3> next_after(const Version& wanted, int kept) {
   std::array<int, 3> next = wanted.parts;
   ++next[static_cast<size_t>(kept - 1)];
@@ -57,7 +57,7 @@ std::array<int, 3> next_after(const Version& wanted, int kept) {
 bool comparator_fits(const std::array<int, 3>& have, std::string_view word) {
   std::string_view sign = word.substr(0, std::min(word.find_first_not_of("<>=^~"), word.size()));
   const Version wanted = parse_version(word.substr(sign.size()));
-  if (wanted.given == 0) return true;  // "*", "x", and what nobody understands
+  if (wanted.given == 0) return true;  // "*", "x" and unknown syntax
   if (sign == ">=") return have >= wanted.parts;
   if (sign == ">") return wanted.given < 3 ? have >= next_after(wanted, wanted.given) : have > wanted.parts;
   if (sign == "<") return have < wanted.parts;
@@ -71,7 +71,7 @@ bool is_node(const std::string& file) {
   return name == "node" || name == "nodejs" || name.rfind("node-", 0) == 0;
 }
 
-// The script that Node is to run: the first argument that is a file, or the program itself where it is one.
+// The script that Node runs: the first argument that is a file, or the program itself if it is a script.
 std::string script_of(const config::Server& server, const std::string& file) {
   std::error_code error;
   if (is_node(file)) {
@@ -138,14 +138,14 @@ bool version_fits(std::string_view version, std::string_view range) {
     std::string_view all = range.substr(begin, bars - begin);
     begin = bars + 2;
     bool fits = true;
-    std::string_view sign;  // of ">= 18", which may stand apart from its version
+    std::string_view sign;  // the operator of ">= 18", which may be separated from its version
     for (size_t at = 0; at < all.size();) {
       const size_t from = all.find_first_not_of(' ', at);
       if (from == std::string_view::npos) break;
       const size_t to = std::min(all.find(' ', from), all.size());
       const std::string_view word = all.substr(from, to - from);
       at = to;
-      if (word == "-") return true;  // "18 - 20": hardly anybody writes it
+      if (word == "-") return true;  // "18 - 20": rare, not parsed
       if (word.find_first_not_of("<>=^~") == std::string_view::npos) {
         sign = word;
         continue;

@@ -1,4 +1,4 @@
-// Does the Node that a server runs on fit what its package.json wants?
+// Checks that a server's Node version fits its package.json.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace lineward::doctor {
 
-// `range` as npm writes it: ">=20", "^18.17 || >=20.5.0", "18.x", ">=18 <21". What cannot be read fits.
+// `range` in npm syntax: ">=20", "^18.17 || >=20.5.0", "18.x", ">=18 <21". An unknown syntax fits.
 bool version_fits(std::string_view version, std::string_view range);
 
-// `file`: the program that is started. Says nothing of servers that do not run on Node.
+// `file`: the program that is started. Reports nothing for servers that do not run on Node.
 void check_node(const config::Server& server, const std::string& file,
                 const std::vector<std::string>& environment, Findings& findings);
 

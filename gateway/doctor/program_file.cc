@@ -26,7 +26,7 @@ bool is_regular(const std::string& file) {
 
 struct ElfMachine {
   uint16_t number;
-  const char* name;  // as uname -m
+  const char* name;  // from uname -m
 };
 constexpr std::array<ElfMachine, 8> kMachines{{{62, "x86_64"},
                                                {183, "aarch64"},
@@ -188,7 +188,7 @@ std::string check_program(const config::Server& server, const std::vector<std::s
   const bool cwd = check_cwd(server, findings);
   const std::string path = variable_of(environment, "PATH");
   std::string command = server.command;
-  // A path is one from its working directory.
+  // A relative path starts from the server's working directory.
   if (command.find('/') != std::string::npos && command[0] != '/' && !server.cwd.empty())
     command = server.cwd + "/" + command;
   const std::string file = found_in(command, path);
@@ -201,7 +201,7 @@ std::string check_program(const config::Server& server, const std::vector<std::s
   utsname system{};
   uname(&system);
   const std::string head = head_of(file);
-  if (!head.empty()) {  // who may run a program need not be allowed to read it
+  if (!head.empty()) {  // an executable program may be unreadable
     if (auto fault = head_fault(head, file, system.machine)) {
       findings.fault("command", fault->text, fault->fix);
       return {};

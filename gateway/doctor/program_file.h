@@ -1,4 +1,4 @@
-// A command before it is started: where it is found, and whether what is there can run here. Only reads.
+// Checks a command before it is started: its location, and whether it can run here. Read-only.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,20 @@ namespace lineward::doctor {
 
 // The value of NAME in "NAME=value" entries, or empty.
 std::string variable_of(const std::vector<std::string>& environment, const std::string& name);
-// The file that a command of that PATH means; empty: there is none that can be executed.
+// The file that a command denotes in that PATH; empty: no executable one.
 std::string found_in(const std::string& command, const std::string& path);
-// Places outside of PATH where programs often are.
+// Common locations of programs outside of PATH.
 std::vector<std::string> usual_places(const std::string& command, const std::string& home);
 
-// What is wrong with the bytes that a program begins with; nothing: it may run. `machine`: as uname says it.
+// The error in a program's first bytes; nullopt: it may run. `machine`: from uname.
 struct HeadFault {
   std::string text, fix;
 };
 std::optional<HeadFault> head_fault(const std::string& bytes, const std::string& file,
                                     const std::string& machine);
 
-// Command and working directory. The file, or empty when it cannot run; what was found is in `findings`.
+// Checks the command and working directory. Returns the file, or empty if it cannot run; errors go to
+// `findings`.
 std::string check_program(const config::Server& server, const std::vector<std::string>& environment,
                           Findings& findings);
 

@@ -29,19 +29,19 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSlowStart{5000};
-// A legacy server that does not know server/discover may say nothing at all.
+// A legacy server may not answer server/discover at all.
 constexpr milliseconds kSilentDiscover{4000};
 constexpr milliseconds kBeforeCancel{500};
 constexpr size_t kMaxLines = 100'000;
-// Of a list, that are remembered.
+// Maximum of remembered tools of a list.
 constexpr size_t kMaxTools = 10'000, kMaxToolName = 256;
 
 std::string spelled(Clock::duration duration) {
   return config::format_duration(duration_cast<milliseconds>(duration));
 }
 
-// A member of what a server said, where it is: nothing of it is copied, for nobody knows how large it is.
-// null where there is none.
+// A member of a server's message, by reference: its size is unknown, so it is not copied. null if there is
+// none.
 const json& member_of(const json& object, const char* key) {
   static const json none;
   auto found = object.find(key);
@@ -53,7 +53,7 @@ std::string_view text_of(const json& object, const char* key) {
   return found.is_string() ? std::string_view(found.get_ref<const std::string&>()) : std::string_view();
 }
 
-// An implementation's name and version, for a line.
+// An implementation's name and version, on one line.
 std::string label_of(const json& info, const Masked& masked) {
   std::string out;
   for (const char* key : {"name", "version"}) {
@@ -63,7 +63,7 @@ std::string label_of(const json& info, const Masked& masked) {
   return out;
 }
 
-// One process and what came of it. The findings that do not depend on the question are made here.
+// A process and its results. Reports the findings that do not depend on the request.
 class Session {
  public:
   enum class End : uint8_t { answered, refused, exited, late, not_started };
@@ -85,13 +85,13 @@ class Session {
     return End::not_started;
   }
 
-  // Sends a request of that id and waits for its answer, within `patience`.
+  // Sends a request with this id and waits up to `patience` for its answer.
   End ask(const std::string& request, int64_t id, milliseconds patience) {
     const auto until = Clock::now() + patience;
-    process_.write_line(request, until);  // that it does not read shows in its answer
+    process_.write_line(request, until);  // if it does not read, no answer comes
     return wait_for({id}, until);
   }
-  // Whichever of them is answered first: answered_id().
+  // Waits for the first answer to any of `ids`: answered_id().
   End wait_for(std::initializer_list<int64_t> ids, Clock::time_point until) {
     std::string line;
     for (size_t lines = 0; lines < kMaxLines; ++lines) {
@@ -126,7 +126,7 @@ class Session {
     const json& found = member_of(answer_, "result");
     return found.is_object() ? found : none;
   }
-  // What it said in an answer that is an error.
+  // The message of an error answer.
   std::string_view refusal() const { return text_of(member_of(answer_, "error"), "message"); }
   TrialProcess& process() { return process_; }
   const std::string& failure() const { return failure_; }
@@ -184,7 +184,7 @@ class StdioCheck {
     return nullptr;
   }
 
-  // A process that has said which era it speaks; null when there is none, which is in the findings then.
+  // A process with a known era; null if there is none, with the reason in the findings.
   std::unique_ptr<Session> open() {
     auto session = fresh();
     if (!session) return nullptr;
@@ -193,18 +193,18 @@ class StdioCheck {
     const std::string initialize = mcp::initialize_request(2, mcp::bare_initialize_params());
     std::string ended;
     if (answer == Session::End::late) {
-      // It starts slowly, or says nothing to what it does not know: the next answer tells.
+      // It starts slowly, or ignores unknown requests: the next answer decides.
       const auto until = Clock::now() + trial_.patience;
       session->tell(initialize);
       answer = session->wait_for({1, 2}, until);
-      // Two questions, answered in either order: one that is refused says nothing of the other.
+      // Two requests, answered in either order: one refusal does not decide the other.
       if (answer == Session::End::refused)
         answer = session->wait_for({session->answered_id() == 1 ? 2 : 1}, until);
     } else if (answer == Session::End::refused) {
       answer = session->ask(initialize, 2, trial_.patience);
     }
     if (answer == Session::End::exited) {
-      // Some end when they are asked what they do not know: they get a process of their own.
+      // Some servers exit on unknown requests: use a second process.
       ended = session->exit_text();
       if (!(session = fresh())) return nullptr;
       answer = session->ask(initialize, 2, trial_.patience);
@@ -271,7 +271,7 @@ class StdioCheck {
     return session;
   }
 
-  // A server may speak both; the era it is fixed to must be one of them.
+  // A server may support both eras; the configured era must be one of them.
   bool speaks_legacy_too() {
     Session other(server_, trial_, environment_, masked_);
     if (other.start() != Session::End::answered) return false;
@@ -347,7 +347,7 @@ class StdioCheck {
                 {"io.modelcontextprotocol/clientCapabilities", json::object()}};
   }
 
-  // There is nothing to be cancelled: what the tool is called is wrong, where no other server has it either.
+  // No call can be cancelled: the tool's name is wrong, unless another server has it.
   void tell_no_tool() {
     const std::string tool = printable(trial_.tool, 60);
     const std::string_view likely = config::nearest(trial_.tool, {tools_.begin(), tools_.end()});
@@ -425,7 +425,7 @@ class StdioCheck {
   const std::vector<std::string>& environment_;
   const Masked masked_;
   Findings& findings_;
-  std::vector<std::string> tools_;  // their names; not all of them where it said that there are more
+  std::vector<std::string> tools_;  // tool names; incomplete if the server has more pages
   bool more_tools_ = false;
   bool modern_ = false;
 };

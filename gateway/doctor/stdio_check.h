@@ -1,4 +1,4 @@
-// A stdio server, looked at and started once or twice for a moment: what it says, how it ends.
+// Checks a stdio server by starting it once or twice for a moment: its answers and its exit.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@ namespace lineward::doctor {
 
 struct Trial {                                // NOLINT(bugprone-exception-escape)
   std::chrono::milliseconds patience{20000};  // for each answer
-  std::string tool;                           // is called and cancelled; empty: no cancel is tried
+  std::string tool;                           // tool to call and cancel; empty: no cancel is tried
   nlohmann::json arguments = nlohmann::json::object();
-  bool alone = true;  // no other server is looked at, which may have it
+  bool alone = true;  // no other server is checked that might have the tool
 };
 
-// `own`: the environment of this process, as the global `environ`.
+// `own`: this process's environment, like the global `environ`.
 void check_stdio_server(const config::Server& server, const Trial& trial, const char* const* own,
                         Findings& findings);
 

@@ -9,7 +9,7 @@
 namespace lineward::doctor {
 namespace {
 
-// A set (RFC 7517), which may be empty.
+// A key set (RFC 7517), which may be empty.
 bool has_set(std::string_view body) {
   const size_t found = body.find("\"keys\"");
   return found != std::string_view::npos && body.find(']', found) != std::string_view::npos;
@@ -20,7 +20,7 @@ bool has_set(std::string_view body) {
 void check_token_keys(const config::PluginEntry& entry, std::chrono::milliseconds patience,
                       Findings& findings) {
   if (entry.type != "jwt" || entry.values.text("jwks.url").empty()) return;
-  config::Server issuer;  // as far as a connection looks at one
+  config::Server issuer;  // holds what a connection needs of a server
   issuer.url = entry.values.text("jwks.url");
   issuer.ca_file = entry.path_of(entry.values.text("jwks.caFile"));
   auto target = target_of(issuer);

@@ -1,5 +1,4 @@
-// The keys that tokens are checked with (`jwt`, jwks.url): whether they can be had, and whether their issuer
-// has our time.
+// Checks the keys that verify tokens (`jwt`, jwks.url): whether they can be fetched, and the issuer's clock.
 #pragma once
 
 #include <chrono>
@@ -9,7 +8,7 @@
 
 namespace lineward::doctor {
 
-// Does nothing where `entry` is no jwt with a URL. Blocking, for `patience` at most.
+// Does nothing unless `entry` is a jwt plugin with a URL. Blocks for at most `patience`.
 void check_token_keys(const config::PluginEntry& entry, std::chrono::milliseconds patience,
                       Findings& findings);
 

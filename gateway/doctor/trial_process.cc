@@ -20,7 +20,7 @@ using net::spawning::OwnedFd;
 
 constexpr uint64_t kId = 1;
 constexpr size_t kMaxStderrLine = 1024;
-// A process that ends closes its stdout a moment before anybody hears of its end.
+// A process closes its stdout a moment before its exit is reported.
 constexpr std::chrono::milliseconds kEndFollows{1000};
 
 int left_until(Clock::time_point until) {
@@ -108,7 +108,7 @@ void TrialProcess::hear_spawner() {
 
 void TrialProcess::hear_stderr() {
   std::array<char, 65536> bytes;
-  // Once: whoever writes without an end would never let this return.
+  // Reads once: with an endless writer a loop would never return.
   const ssize_t n = read(stderr_.get(), bytes.data(), bytes.size());
   if (n > 0) {
     for (char c : std::string_view(bytes.data(), static_cast<size_t>(n))) {
@@ -126,12 +126,12 @@ void TrialProcess::hear_stderr() {
   }
 }
 
-// One wait for anything; false when the time is over, or nothing can come any more.
+// Waits once for any event; false when the time is over, or no event can come any more.
 bool TrialProcess::pump(Clock::time_point until) {
   std::array<pollfd, 3> watched{
       {{stdout_.get(), POLLIN, 0}, {stderr_.get(), POLLIN, 0}, {spawner_.get(), POLLIN, 0}}};
   if (!stdout_.open() && !stderr_.open() && !spawner_.open()) return false;
-  // Something is always there to be read of a process that writes without an end.
+  // An endless writer always has data to read.
   if (Clock::now() > until) return false;
   const int ready = poll(watched.data(), watched.size(), left_until(until));
   if (ready < 0) return errno == EINTR;
@@ -158,9 +158,9 @@ TrialProcess::Heard TrialProcess::next(std::string& line, Clock::time_point unti
       out_.erase(0, end == std::string::npos ? end : end + 1);
       return Heard::line;
     }
-    // What it said before it ended may still be on its way.
+    // Output written before the exit may still arrive.
     if (exit_ && !stdout_.open() && !stderr_.open()) return Heard::exited;
-    // Nothing more can be heard of it, also where it goes on, or something else holds its stderr.
+    // No more lines can come, even if it still runs, or another process holds its stderr.
     const auto enough = stdout_.open() ? until : std::min(until, stdout_closed_ + kEndFollows);
     if (!pump(enough)) return exit_ || !stdout_.open() ? Heard::exited : Heard::late;
   }
@@ -186,7 +186,7 @@ void TrialProcess::end_now() {
   stdin_.reset();
   stdout_.reset();
   stderr_.reset();
-  spawner_.reset();  // which kills all that is below it, and ends then
+  spawner_.reset();  // kills all its descendants, then exits
   while (waitpid(spawner_pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   spawner_pid_ = 0;

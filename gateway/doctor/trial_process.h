@@ -1,5 +1,5 @@
-// One process of a server, started to be looked at: blocking, with an end to every wait, and with a spawner
-// of its own, so that nothing of it outlives this object or this process.
+// A process of a server, started for checks. Blocking, with a limit for every wait. It has its own spawner,
+// so that no child process outlives this object or this process.
 #pragma once
 
 #include <sys/types.h>
@@ -28,21 +28,21 @@ class TrialProcess {
   TrialProcess(const TrialProcess&) = delete;
   TrialProcess& operator=(const TrialProcess&) = delete;
 
-  // Once. Nothing when it runs, else why it does not.
+  // Call once. nullopt: it runs; else the reason why it does not.
   std::optional<net::SpawnFailure> start(const net::SpawnRequest& request, Clock::time_point until);
-  // False when it does not take it, or not in time.
+  // False if the process does not read it in time.
   bool write_line(std::string_view line, Clock::time_point until);
-  // The next line on its stdout. `exited` comes when it has ended, or closed its stdout (then there is no
-  // exit()), and every line was told.
+  // The next line of its stdout. `exited` is returned when it has exited or closed its stdout (then exit() is
+  // empty), and all lines were returned.
   Heard next(std::string& line, Clock::time_point until);
   void close_stdin() { stdin_.reset(); }
   void signal(net::TreeSignal which);
-  // True when it has ended by then. Its stdout is thrown away.
+  // True if it has exited by then. Discards its stdout.
   bool wait_exit(Clock::time_point until);
   const std::optional<net::ExitStatus>& exit() const { return exit_; }
-  // The line of its stderr that says why it ended, as the gateway tells it.
+  // The stderr line that explains its exit, chosen as by the gateway.
   const std::string& last_stderr() const { return last_words_.text(); }
-  // Kills it with all that it has started, and waits until nothing is left.
+  // Kills it with all its descendants, and waits until none is left.
   void end_now();
 
  private:

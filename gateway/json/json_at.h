@@ -1,5 +1,4 @@
-// Walks what is nested in a JSON text by its offsets in the whole text, so that it can be spliced where it
-// stands. For texts that are known to be valid.
+// Walks nested values of a JSON text by offsets in the whole text, for splicing. Only for valid JSON.
 #pragma once
 
 #include <optional>
@@ -10,8 +9,8 @@
 
 namespace lineward::json {
 
-// Calls visit(name, key, value) for each member of the object at `object`: the decoded key, where the raw key
-// stands between its quotes, and where the value stands. False when there is no object. `outline`: of the
+// Calls visit(name, key, value) for each member of the object at `object`: the decoded key, the range of the
+// raw key between its quotes, and the range of the value. False if there is no object. `outline`: of the
 // text.
 template <class F>
 bool for_each_member_at(std::string_view text, Span object, F&& visit, const Outline* outline = nullptr) {
@@ -31,7 +30,7 @@ bool for_each_member_at(std::string_view text, Span object, F&& visit, const Out
   return cursor.done();
 }
 
-// Calls visit(element) for each element of the array at `array`. False when there is no array.
+// Calls visit(element) for each element of the array at `array`. False if there is no array.
 template <class F>
 bool for_each_element_at(std::string_view text, Span array, F&& visit) {
   if (!array || text[array.begin] != '[') return false;
@@ -46,7 +45,7 @@ bool for_each_element_at(std::string_view text, Span array, F&& visit) {
   return cursor.done();
 }
 
-// Where the first member of that name stands; an empty span when there is none.
+// The range of the first member of that name; an empty span if there is none.
 inline Span member_at(std::string_view text, Span object, std::string_view name,
                       const Outline* outline = nullptr) {
   Span found;
@@ -63,7 +62,7 @@ inline bool is_string_at(std::string_view text, Span value) {
   return value && text[value.begin] == '"';
 }
 
-// The decoded text of the string there; empty when it is none.
+// The decoded string at `value`; empty if it is not a string.
 inline std::string string_at(std::string_view text, Span value) {
   if (!is_string_at(text, value)) return {};
   return unescape(text.substr(value.begin + 1, value.size() - 2));

@@ -1,4 +1,4 @@
-// How JSON text looks byte by byte. For json_grammar.h and json_text.cc only.
+// Byte classes of JSON text. Only for json_grammar.h and json_text.cc.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,14 @@ inline int hex_value(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// What ends a run of plain string bytes: quote, backslash, control byte, first byte of a multi-byte sequence.
+// Bytes that end a run of plain string bytes: quote, backslash, control byte, first byte of a multi-byte
+// sequence.
 inline bool is_special(unsigned char c) {
   return c < 0x20 || c >= 0x80 || c == '"' || c == '\\';
 }
 
-// The first special byte from `at` on, or `end`: eight bytes at a time, any byte order. A false alarm
-// (borrows run upwards) costs nothing but a look at each byte.
+// The first special byte from `at` on, or `end`: eight bytes at a time, any byte order. A false positive
+// (borrows propagate upwards) only costs a check of each byte.
 inline const char* skip_plain_portable(const char* at, const char* end) {
   constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
   while (end - at >= 8) {
@@ -46,8 +47,8 @@ inline const char* skip_plain_portable(const char* at, const char* end) {
 
 inline const char* skip_plain(const char* at, const char* end) {
 #ifdef __SSE2__
-  // With this bit turned, quotes change places with spaces and stand next to the control bytes. Bytes from
-  // 0x80 on are the lowest: the comparison is signed.
+  // Flipping this bit swaps quotes with spaces, next to the control bytes. Bytes from 0x80 on are the lowest:
+  // the comparison is signed.
   const __m128i turn = _mm_set1_epi8('"' ^ ' '), above = _mm_set1_epi8(' ' + 1),
                 backslash = _mm_set1_epi8('\\');
   for (; end - at >= 16; at += 16) {
@@ -60,7 +61,7 @@ inline const char* skip_plain(const char* at, const char* end) {
   return skip_plain_portable(at, end);
 }
 
-// The length of the escape at the backslash `at`, or 0 when it is none.
+// The length of the escape at the backslash `at`, or 0 if it is invalid.
 inline int escape_length(const char* at, const char* end) {
   if (end - at < 2) return 0;
   switch (at[1]) {

@@ -1,5 +1,5 @@
-// Keys that decoders take for others: Go's encoding/json, and others that ignore case, fill `name` from
-// "Name" too, and from the letters beyond ASCII that fold to one within.
+// Keys that some decoders accept for others. Go's encoding/json and other case-insensitive decoders fill
+// `name` from "Name" too, and from non-ASCII letters that fold to ASCII.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ inline char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Both without escapes, and not the same. `name` is ASCII.
+// Whether two different keys are equal after case folding. Both are unescaped; `name` is ASCII.
 inline bool differs_in_case_alone(std::string_view key, std::string_view name) {
-  // The long s, the sign of kelvin, and the i with and without its dot.
+  // The long s, the Kelvin sign, and the i with and without its dot.
   struct Fold {
     std::string_view from;
     char to;

@@ -1,4 +1,4 @@
-// One look into a JSON object that is not on the message path: the raw value of a member.
+// Reads the raw value of a member of a JSON object. Not for the message path.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace lineward::json {
 
-// Calls visit(key, value): the decoded key and the raw value of each member, in order, however deep what
-// stands before it is. False when `object` is none.
+// Calls visit(key, value) with the decoded key and the raw value of each member, in order; earlier values may
+// have any depth. False if `object` is not an object.
 template <class F>
 bool for_each_member(std::string_view object, F&& visit) {
   Cursor cursor(object, kWrappedDepth);
@@ -37,7 +37,7 @@ inline std::optional<std::string_view> member(std::string_view object, std::stri
 // The object without a member of that name.
 std::string without_member(std::string_view object, std::string_view name);
 
-// The text of a raw string value; empty when it is none.
+// The text of a raw string value; empty if it is not a string.
 inline std::string string_value(std::optional<std::string_view> raw) {
   if (!raw || raw->size() < 2 || raw->front() != '"') return {};
   return unescape(raw->substr(1, raw->size() - 2));

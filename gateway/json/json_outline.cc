@@ -7,10 +7,10 @@
 namespace lineward::json {
 namespace {
 
-// A key, number or word of which the end has not come is read again from its beginning; longer ones make the
-// rest of the text not worth it.
+// An unfinished key, number or word is scanned again from its beginning; beyond this length the outline is
+// abandoned.
 constexpr ptrdiff_t kMaxAgain = 4096;
-// A part of an escape or of a UTF-8 sequence.
+// Maximum length of a partial escape or UTF-8 sequence.
 constexpr ptrdiff_t kMaxPart = 5;
 
 }  // namespace
@@ -43,7 +43,7 @@ void Outline::more(std::string_view text) {
   const char* const begin = text.data();
   Scanner<false> scan{begin + at_, begin + text.size()};
   const auto offset = [begin](const char* at) { return static_cast<uint32_t>(at - begin); };
-  // More may make this legal, or nothing will: whoever parses the text says what is wrong.
+  // More text may complete this, or it is invalid: the message parser reports that.
   const auto wait = [&](Due due, const char* from, ptrdiff_t longest) {
     at_ = offset(from);
     due_ = scan.end - from <= longest ? due : Due::nothing;
@@ -78,7 +78,7 @@ void Outline::more(std::string_view text) {
       case Due::separator: {
         const char next = scan.token();
         if (scan.at == scan.end) return wait(due, scan.at, 0);
-        if (open_.empty()) return give_up();  // the text goes on behind its value
+        if (open_.empty()) return give_up();  // the text continues after its value
         const Open& around = open_.back();
         ++scan.at;
         if (next == ',') {
@@ -95,7 +95,7 @@ void Outline::more(std::string_view text) {
       case Due::value:
       case Due::nothing: break;
     }
-    // A value, behind its key where it has one.
+    // A value, after its key if it has one.
     const char first = scan.token();
     const char* const value = scan.at;
     if (value == scan.end) return wait(due, from, kMaxAgain);
@@ -114,7 +114,7 @@ void Outline::more(std::string_view text) {
       if (scan.at - value >= worth_) note(offset(value), offset(scan.at), 0);
       due = Due::separator;
     } else {
-      // A number may go on.
+      // A number may continue.
       if (!scan.scalar(first) || scan.at == scan.end) return wait(due, from, kMaxAgain);
       due = Due::separator;
     }

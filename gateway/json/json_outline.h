@@ -1,6 +1,5 @@
-// Where the large values of a JSON text end, found while the text arrives. So a long message, once it is
-// there, is not searched again from its beginning: who walks it goes around what is large (ARCHITECTURE.md,
-// "The message path").
+// The ends of large values in a JSON text, recorded while the text arrives. A complete long message is then
+// not scanned again from its beginning: walks skip its large values (ARCHITECTURE.md, "The message path").
 #pragma once
 
 #include <cstddef>
@@ -24,24 +23,24 @@ struct Edit {
 
 class Outline {
  public:
-  // Values with less that is not in other noted ones are not noted: there are at most size / kWorth.
+  // A value is recorded if at least this many bytes of it are in no other recorded value: there are at most
+  // size / kWorth.
   static constexpr uint32_t kWorth = 4096;
 
-  // `max_depth`: of whoever parses the text then. `worth`: as kWorth; tests take less.
+  // `max_depth`: of the parser that reads the text then. `worth`: as kWorth; tests use less.
   explicit Outline(int max_depth = kMaxDepth, uint32_t worth = kWorth);
 
-  // `text` is all that has come so far: what came before stands at its beginning as it was. The time is
-  // linear in what is new.
+  // `text` is everything received so far; the earlier part must be unchanged. The time is linear in the new
+  // part.
   void more(std::string_view text);
-  // Nothing more comes of this text; end_of() may be asked now.
+  // The text is complete; end_of() may be called now.
   void close();
-  // The end of the value, legal JSON, that begins at this offset; 0: not noted.
+  // The end of the valid value that begins at this offset; 0: not recorded.
   uint32_t end_of(uint32_t begin) const;
   bool empty() const { return noted_.empty(); }
-  // How many bytes of this part of `text`, which is the whole, are in no noted string: what a walk through it
-  // has to look at.
+  // Bytes of this part of `text` (the whole) that are in no recorded string: the bytes a walk must read.
   size_t bytes_beside_strings(std::string_view text, Span part) const;
-  // What is still true of the text once these edits were made to it; they stand in order and do not overlap.
+  // The parts still valid after these edits, which are ordered and do not overlap.
   Outline after(const std::vector<Edit>& edits) const;
   // Forgets everything, for another text.
   void clear();
@@ -49,7 +48,7 @@ class Outline {
  private:
   struct Open {
     uint32_t begin;
-    uint32_t noted;  // bytes in it that belong to values that are noted
+    uint32_t noted;  // bytes in it that belong to recorded values
     bool object;
   };
   struct Noted {
@@ -64,19 +63,19 @@ class Outline {
   std::vector<Open> open_;
   std::vector<Noted> noted_;
   Due due_ = Due::value;
-  uint32_t at_ = 0;      // what is due is expected here
-  uint32_t string_ = 0;  // where the string began whose end is due
+  uint32_t at_ = 0;      // where the due token is expected
+  uint32_t string_ = 0;  // start of the unfinished string
 };
 
-using OutlinePtr = std::shared_ptr<const Outline>;  // null: nothing is known
+using OutlinePtr = std::shared_ptr<const Outline>;  // null: nothing recorded
 
-// A whole text with what is known of it.
+// A whole text with its outline.
 struct Text {
   std::string bytes;
   OutlinePtr outline;
 };
 
-// The outline of a text that arrives, begun once that is worth it.
+// The outline of an arriving text, begun only for long texts.
 class ArrivingOutline {
  public:
   static constexpr size_t kFrom = 256 * 1024;
@@ -89,7 +88,7 @@ class ArrivingOutline {
     if (!outline_) outline_ = std::make_shared<Outline>(max_depth_);
     outline_->more(text);
   }
-  // Of the text that is complete now; the next one may begin.
+  // The outline of the complete text; the next text may begin.
   OutlinePtr take() {
     if (!outline_) return nullptr;
     outline_->close();

@@ -19,14 +19,14 @@ Passed pass_container(const char* at, const char* end, int room) {
     if (why != Fault::none) scan.fault = why;
     return Passed{scan.at, scan.fault};
   };
-  // A bit for each open container: is the one around it an object? The innermost ones are in `bits`.
+  // A bit for each open container: whether its parent is an object. The innermost ones are in `bits`.
   uint64_t outer[kWrappedDepth / 64];
   uint64_t bits = 0;
   int depth = 0;
   bool in_object = false;
   room = std::min(room, kWrappedDepth);
   for (;;) {
-    // A value is due, in an object its key first.
+    // A value is due; in an object its key comes first.
     if (in_object) {
       const char* from;
       const char* to;
@@ -44,7 +44,8 @@ Passed pass_container(const char* at, const char* end, int room) {
     } else if (!scan.scalar(first)) {
       return stop();
     }
-    // A value has ended, or an empty container is about to: up to the next comma, or out.
+    // A value has ended, or an empty container is about to end: continue to the next comma, or leave the
+    // container.
     for (;;) {
       const char next = scan.token();
       if (next == ',') break;

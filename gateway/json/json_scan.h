@@ -1,7 +1,6 @@
-// Locates values in JSON text without building anything: validates the whole text (RFC 8259, UTF-8, no BOM),
+// Locates values in JSON text without building anything. Validates the whole text (RFC 8259, UTF-8, no BOM),
 // reports byte offsets, allocates nothing, needs no padding, never recurses. Numbers are not converted:
-// 1e400, 30 digits and lone surrogate escapes are legal text and pass. See ARCHITECTURE.md, "The message
-// path".
+// 1e400, 30 digits and lone surrogate escapes are valid. See ARCHITECTURE.md, "The message path".
 #pragma once
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 namespace lineward::json {
 
 inline constexpr int kMaxDepth = 128;       // default limit on nesting of objects and arrays together
-inline constexpr int kDepthCeiling = 1024;  // higher limits of messages mean this one
-// Of what has such a message within, as the answers of hooks do: higher limits of texts mean this one.
+inline constexpr int kDepthCeiling = 1024;  // higher limits for messages are reduced to this
+// For texts that contain such a message, like hook responses: higher limits are reduced to this.
 inline constexpr int kWrappedDepth = kDepthCeiling + 64;
 
 // A half-open range of byte offsets into one text. `end == 0` means "not there" (no JSON value ends at 0).
@@ -30,7 +29,7 @@ enum class Fault : uint8_t { none, syntax, utf8, depth, trailing };
 
 class Outline;  // json/json_outline.h
 
-// A cursor over one text. All functions return false on a fault, which stays set; `at` is then where.
+// A cursor over one text. All functions return false on a fault, which stays set; `at` is then its position.
 class Cursor {
  public:
   explicit Cursor(std::string_view text, int max_depth = kMaxDepth)
@@ -41,8 +40,8 @@ class Cursor {
     if (text.size() >= std::numeric_limits<uint32_t>::max()) fault_ = Fault::syntax;  // offsets would wrap
   }
 
-  // skip() does not look again at what is known of the text, in the whole of which the cursor's begins at
-  // `offset`. Lives as long as the cursor; null: nothing is known.
+  // Lets skip() use the outline of the whole text, in which the cursor's text begins at `offset`. The outline
+  // must outlive the cursor; null: none.
   void go_around(const Outline* outline, uint32_t offset) {
     outline_ = outline;
     outline_offset_ = offset;
@@ -51,9 +50,9 @@ class Cursor {
   // Validates and passes one value; `value` is its range without surrounding white space.
   bool skip(Span& value);
 
-  // Walks the members of the object that starts here: enter(), then next_key() until it gives false with
-  // done(). next_key: `key` is the raw key text between its quotes, `escaped` says that it holds escapes
-  // (compare with key_equals or decode with unescape); after it the caller must consume the value: skip() or
+  // Walks the members of the object that starts here: enter(), then next_key() until it returns false with
+  // done(). next_key: `key` is the raw key text between its quotes, `escaped` means that it contains escapes
+  // (compare with key_equals or decode with unescape). The caller must then consume the value: skip() or
   // enter_object().
   bool enter_object();
   bool next_key(Span& key, bool& escaped);
@@ -61,7 +60,7 @@ class Cursor {
   bool next_element();
   bool done() const { return done_; }  // the object or array just walked has ended properly
 
-  bool at_object();  // after white space: does an object start here?
+  bool at_object();  // whether an object starts here, after white space
   bool at_array();
   bool finish();  // only white space may be left (Fault::trailing)
 
@@ -89,18 +88,17 @@ class Cursor {
   }
 };
 
-// The text of a JSON string value or key, given what stands between its quotes. Lone surrogates become
+// The text of a JSON string value or key, given the raw text between its quotes. Lone surrogates become
 // U+FFFD.
 std::string unescape(std::string_view inner);
-// The same for comparing only: lone surrogates stay different from each other, so the result may not be
-// UTF-8.
+// The same, for comparing only: lone surrogates stay distinct, so the result may not be UTF-8.
 std::string unescape_exact(std::string_view inner);
-// True when the (possibly escaped) raw key text means exactly `name`. No case folding, no normalisation.
+// True if the (possibly escaped) raw key text means exactly `name`. No case folding, no normalisation.
 bool key_equals(std::string_view raw_key, bool escaped, std::string_view name);
-// `text` as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD.
+// `text` as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD.
 std::string quote(std::string_view text);
 
-// Checks a whole text: one value and nothing but white space around it.
+// Checks a whole text: one value with optional white space around it.
 Fault validate(std::string_view text, int max_depth = kMaxDepth);
 
 }  // namespace lineward::json

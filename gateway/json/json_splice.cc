@@ -13,14 +13,14 @@ bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// The first token at or after `at`: its offset.
+// The offset of the first token at or after `at`.
 uint32_t token_from(std::string_view text, uint32_t at) {
   while (at < text.size() && is_space(text[at]))
     ++at;
   return at;
 }
 
-// The token that ends before `at`: the offset of its last byte.
+// The offset of the last byte of the token that ends before `at`.
 uint32_t token_before(std::string_view text, uint32_t at) {
   LW_CHECK(at > 0);
   --at;
@@ -56,9 +56,9 @@ void Splice::resolve_members() {
   }
   removals_.erase(std::unique(removals_.begin(), removals_.end(), same), removals_.end());
 
-  std::vector<uint32_t> emptied;  // where the objects begin that lose all their members
+  std::vector<uint32_t> emptied;  // begins of objects that lose all their members
   for (size_t i = 0; i < removals_.size();) {
-    // Members that follow each other go as one run: they share the commas between them.
+    // Adjacent members are removed as one run: they share the commas between them.
     const Removal& first = removals_[i];
     uint32_t begin = first.key.begin - 1;
     uint32_t end = first.value.end;
@@ -82,7 +82,7 @@ void Splice::resolve_members() {
   }
   removals_.clear();
 
-  // One insert per object, so that only its last new member needs to know whether others follow.
+  // A single insert per object, so that only its last new member needs to know whether others follow.
   const auto by_object = [](const Addition& a, const Addition& b) { return a.object.begin < b.object.begin; };
   std::stable_sort(additions_.begin(), additions_.end(), by_object);
   for (size_t i = 0; i < additions_.size();) {
@@ -103,7 +103,7 @@ void Splice::resolve_members() {
 
 void Splice::order() {
   resolve_members();
-  // At one place inserts come before what is replaced there, and keep their order.
+  // Inserts come before a replacement at the same place, and keep their order.
   const auto before = [](const Edit& a, const Edit& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
   };
@@ -130,7 +130,7 @@ std::string Splice::joined() {
   for (const Edit& edit : edits_)
     grown += edit.text.size();
   std::string out;
-  out.reserve(text_.size() + grown + 1);  // many get a line end next
+  out.reserve(text_.size() + grown + 1);  // a line end is often appended next
   uint32_t at = 0;
   for (const Edit& edit : edits_) {
     LW_CHECK(at <= edit.begin && edit.begin <= edit.end && edit.end <= text_.size());  // no overlap
@@ -145,7 +145,7 @@ std::string Splice::joined() {
 
 std::string replaced(std::string_view text, Span range, std::string_view with) {
   LW_CHECK(range.begin <= range.end && range.end <= text.size());
-  std::string out = SpareTexts::take(text.size() + with.size() + 1);  // many get a line end next
+  std::string out = SpareTexts::take(text.size() + with.size() + 1);  // a line end is often appended next
   out.append(text.data(), range.begin);
   out += with;
   out.append(text.data() + range.end, text.size() - range.end);

@@ -1,4 +1,4 @@
-// Changes a few bytes of a JSON text and leaves all others as they came.
+// Changes a few bytes of a JSON text and keeps all others.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace lineward::json {
 // the order in which they were added.
 class Splice {
  public:
-  // `outline`: of the text, where there is one.
+  // `outline`: of the text, if there is one.
   explicit Splice(std::string_view text, OutlinePtr outline = nullptr)
       : text_(text), outline_(std::move(outline)) {
     edits_.reserve(2);
@@ -24,19 +24,19 @@ class Splice {
   void insert(uint32_t at, std::string text) { edits_.push_back({at, at, std::move(text)}); }
   // Adds `"key":value` as the first member of the object at `object` (its range includes the braces).
   void add_member(Span object, std::string_view key, std::string_view value);
-  // Removes a member of an object, with the comma it no longer needs. `key` is the range of the key between
-  // its quotes, `value` that of its value. Removing several members of one object is fine, also all of them,
-  // and so is adding to that object at the same time.
+  // Removes a member of an object and the comma that it no longer needs. `key` is the range of the key
+  // between its quotes, `value` that of its value. Several or all members of one object may be removed, and
+  // members added to that object at the same time.
   void remove_member(Span object, Span key, Span value);
 
   bool empty() const { return edits_.empty() && additions_.empty() && removals_.empty(); }
   // The changed text. The splice is empty afterwards.
   std::string apply();
-  // The same, with what is still known of it.
+  // The same, with the outline of the result.
   Text apply_outlined();
 
  private:
-  // Held back until apply(): whether a comma is needed depends on what else happens to the same object.
+  // Deferred until apply(): the comma depends on the other edits of the same object.
   struct Addition {
     Span object;
     std::string member;
@@ -54,11 +54,11 @@ class Splice {
   std::vector<Removal> removals_;
 };
 
-// The text with `with` in the place of one range.
+// The text with one range replaced by `with`.
 std::string replaced(std::string_view text, Span range, std::string_view with);
 
 // Turns raw line breaks into spaces in place. In valid JSON they are white space between tokens, so the
-// message stays the same and fits on one stdio line.
+// message keeps its meaning and fits on one stdio line.
 void flatten_lines(std::string& text);
 
 // The same valid JSON without white space between its tokens.

@@ -1,4 +1,4 @@
-// The text of strings: decoding, comparing, quoting.
+// String text: decoding, comparing, quoting.
 #include <cstring>
 
 #include "json/json_bytes.h"
@@ -7,7 +7,7 @@
 namespace lineward::json {
 namespace {
 
-// Appends without a check for surrogates.
+// Appends without checking for surrogates.
 void append_utf8(std::string& out, uint32_t code) {
   const auto tail = [](uint32_t bits) { return static_cast<char>(0x80 | (bits & 0x3F)); };
   if (code < 0x80) {
@@ -30,8 +30,8 @@ bool is_low(uint32_t code) {
   return code >= 0xDC00 && code < 0xE000;
 }
 
-// The four hexadecimal digits of `\uXXXX` at `at`; kReplacement + 0x110000 when it is none (never in checked
-// text).
+// The four hexadecimal digits of `\uXXXX` at `at`; kReplacement + 0x110000 if it is not one (never in
+// validated text).
 constexpr uint32_t kNoUnit = kReplacement + 0x110000;
 uint32_t unit_at(const char* at, const char* end) {
   if (end - at < 6 || at[0] != '\\' || at[1] != 'u') return kNoUnit;
@@ -44,7 +44,7 @@ uint32_t unit_at(const char* at, const char* end) {
   return unit;
 }
 
-// Decodes the escape at `at` and passes it. Lone surrogates come out as they are.
+// Decodes and passes the escape at `at`. Lone surrogates are returned unchanged.
 uint32_t decode_escape(const char*& at, const char* end) {
   const uint32_t unit = unit_at(at, end);
   if (unit != kNoUnit) {

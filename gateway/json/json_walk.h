@@ -1,7 +1,7 @@
-// Walks nested JSON in one pass: each visitor consumes the value that it is shown, by skip() or by a walk of
-// its own, so that every byte is scanned once whatever the depth. What json_at.h and json_member.h offer
-// scans a value again for each level that is entered; that is fine for a look at one level, and a weapon in
-// the hands of who nests 128 of them. Recursion of visitors is bounded by the cursor's limit of depth.
+// Walks nested JSON in one pass. Each visitor consumes its value, by skip() or by a walk, so every byte is
+// scanned once. In contrast, json_at.h and json_member.h scan a value again for each level entered. That is
+// fine for one level, but attackable with 128 nested levels. The cursor's depth limit bounds the recursion of
+// visitors.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace lineward::json {
 
-// Calls visit(name, key) for each member of the object that starts at the cursor: the decoded name, which is
-// good until visit returns, and where the raw key stands. False when there is no object, or it is broken; the
-// cursor then stands at a fault.
+// Calls visit(name, key) for each member of the object at the cursor: the decoded name, valid until visit
+// returns, and the range of the raw key. False if there is no object, or it is broken; the cursor is then at
+// a fault.
 template <class F>
 bool walk_members(Cursor& cursor, std::string_view text, F&& visit) {
   if (!cursor.enter_object()) return false;
@@ -39,7 +39,7 @@ bool walk_elements(Cursor& cursor, F&& visit) {
   return cursor.done();
 }
 
-// The text of the string value at the cursor; empty when another value stands there. The value is passed.
+// The text of the string value at the cursor; empty for another value. Passes the value.
 inline std::string walk_string(Cursor& cursor, std::string_view text, Span* where = nullptr) {
   Span value;
   if (!cursor.skip(value)) return {};

@@ -1,4 +1,4 @@
-// Lines out of a byte stream, split at any byte. '\n' ends a line; one '\r' before it is cut. Pure.
+// Splits a byte stream into lines, for any chunking. '\n' ends a line; a '\r' before it is removed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class LineSplitter {
   explicit LineSplitter(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Calls on_line for every complete line: with a std::string, or with a json::Text that has the outline of a
-  // long one. False when a line grew over the limit; then it is lost.
+  // long one. False if a line exceeds the limit; the line is then lost.
   template <class F>
   bool feed(std::string_view bytes, F&& on_line) {
     return feed_some(bytes, SIZE_MAX, std::forward<F>(on_line));
   }
-  // The same for at most so many lines: what is left of `bytes` comes again later.
+  // The same for at most `lines` lines: pass the rest of `bytes` again later.
   template <class F>
   bool feed_some(std::string_view& bytes, size_t lines, F&& on_line) {
     constexpr bool kOutlined = !std::is_invocable_v<F, std::string>;
@@ -58,7 +58,7 @@ class LineSplitter {
     return true;
   }
   bool has_partial() const { return !partial_.empty(); }
-  // What is there of an unfinished line; it is forgotten.
+  // Takes the unfinished line out of the splitter.
   std::string take_partial() {
     held_.set(0);
     outline_.take();

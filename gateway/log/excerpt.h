@@ -1,5 +1,5 @@
-// The beginning of a text, where it is kept or told cut. Redacted before it is cut, since half of a secret is
-// not known as one; a text that fits is taken as it is, for whoever shows it redacts it.
+// The beginning of a text, for storing or showing it truncated. A text is redacted before it is cut, since
+// half of a secret cannot be detected. A text that fits is used unchanged: the code that shows it redacts it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace lineward::log {
 
-// Looks at its text: for the arguments of one call only, unless it is made a string.
+// Refers to its text: only for the arguments of one call, unless it is converted to a string.
 class Excerpt {
  public:
-  // A secret that begins within the excerpt is seen as far as this behind its end.
+  // Bytes behind the excerpt that are searched for the end of a secret.
   static constexpr size_t kFurther = 16 * 1024;
 
   Excerpt(std::string_view text, size_t most) : text_(text) {

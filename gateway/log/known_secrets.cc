@@ -15,9 +15,9 @@ constexpr std::string_view kHidden = "…";
 
 struct Known {
   std::mutex mutex;
-  std::vector<std::string> current, former;  // the oldest of the former first
+  std::vector<std::string> current, former;  // oldest first
   std::shared_ptr<const SecretSet> values;
-  std::atomic<uint64_t> version{0};  // 0: there are none
+  std::atomic<uint64_t> version{0};  // 0: none
 };
 
 Known& known() {
@@ -25,7 +25,7 @@ Known& known() {
   return the;
 }
 
-// This thread's view: most texts are looked at without a lock.
+// This thread's copy: most texts are checked without a lock.
 const SecretSet* values() {
   thread_local uint64_t seen = 0;
   thread_local std::shared_ptr<const SecretSet> mine;

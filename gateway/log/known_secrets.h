@@ -1,8 +1,8 @@
-// The values that the configuration keeps secret, and where they stand in a text. Redaction takes them out of
-// every text that is shown (redaction.h).
+// The secret values of the configuration, and their positions in a text. Redaction removes them from every
+// text that is shown (redaction.h).
 //
-// From any thread. The values of the configurations before stay, the newest of them: a server that was
-// started with them may still say them.
+// From any thread. The newest values of earlier configurations stay: a server started with them may still
+// write them.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ namespace lineward::redaction {
 
 class KnownSecrets {
  public:
-  // Shorter ones are words: hiding them would hide what is no secret.
+  // Shorter values are ordinary words: hiding them would hide harmless text.
   static constexpr size_t kShortest = 6;
-  // Of configurations before this one.
+  // Number of values kept from earlier configurations.
   static constexpr size_t kMostFormer = 1000;
 
-  // From here on these are hidden as well.
+  // Adds `values` to those hidden from now on.
   static void use(const std::vector<std::string>& values);
   static bool any();
   static bool stand_in(std::string_view text);
-  // "…" in the place of each.
+  // Replaces each value by "…".
   static std::string hide(std::string_view text);
 };
 

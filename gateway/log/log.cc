@@ -35,14 +35,14 @@ constexpr size_t kMaxLine = 4096;
 std::atomic<uint64_t> left_out_lines{0};
 std::atomic<uint64_t> lost_lines{0};
 
-// stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
-// rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
-// Lines that gathered go out in one system call.
+// Writes to stderr without blocking. If the pipe's reader is slow, lines are dropped and counted; the loop
+// never waits. (The descriptor is shared with other processes, so it cannot be made non-blocking.) Buffered
+// lines are written in one system call.
 class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   std::function<void(bool urgent)> wanted;
 
-  // The text gathered so far; after a line was added to it, added() must follow.
+  // The buffer; after adding a line to it, added() must be called.
   std::string& lines() { return lines_; }
   void added(bool urgent) {
     ++count_;
@@ -50,7 +50,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     if (count_ == 1 || (urgent && !urgent_)) wanted(urgent);
     urgent_ = urgent_ || urgent;
   }
-  // In a signal handler.
+  // Called in a signal handler.
   void last_words() const {
     if (!lines_.empty() && ::write(STDERR_FILENO, lines_.data(), lines_.size()) < 0) return;
   }
@@ -63,18 +63,18 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   }
   void flush_() override {
     if (lines_.empty()) return;
-    // Lines go out in pieces of a pipe's page: those of two threads must not mix, and what one leaves within
-    // a line the next one has to end.
+    // Writes in pieces of PIPE_BUF: lines of two threads must not mix. If one thread leaves a partial line,
+    // the next one ends it.
     static std::mutex one_at_a_time;
     static LineOutput output;
     std::lock_guard<std::mutex> lock(one_at_a_time);
-    // In front: what is told last may find no room.
+    // At the front: the end of the text may not fit.
     const bool tells = dropped_ > 0;
     if (tells) {
       lines_.insert(0, fmt::format("(lineward dropped {} log lines: {})\n", dropped_,
                                    error_ == 0 ? "the reader was too slow" : std::strerror(error_)));
     }
-    // A pipe with room takes a page without blocking; more goes in pages.
+    // A writable pipe takes a page without blocking, so each write is at most a page.
     const uint64_t lost = output.put(lines_, PIPE_BUF, [this](std::string_view piece) -> ssize_t {
       pollfd out{STDERR_FILENO, POLLOUT, 0};
       error_ = 0;
@@ -95,9 +95,9 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   static constexpr size_t kMaxGathered = 64 * 1024;
   std::string lines_;
   uint64_t count_ = 0;
-  bool urgent_ = false;  // there is a warning among them
+  bool urgent_ = false;  // it contains a warning
   uint64_t dropped_ = 0;
-  int error_ = 0;  // of the last write; 0: nobody reads
+  int error_ = 0;  // of the last write; 0: the pipe is full
 };
 
 struct Settings {
@@ -107,10 +107,10 @@ struct Settings {
   bool ready = false;
 };
 
-// The taps. The flags are looked at by everybody, the rest is under the mutex.
+// The taps. The flags are atomic, the rest is under the mutex.
 struct Tapped {
   std::atomic<bool> there{false};
-  std::atomic<bool> everything{false};  // some tap wants it
+  std::atomic<bool> everything{false};  // some tap wants everything
   std::mutex one_at_a_time;
   std::vector<std::pair<std::shared_ptr<Tap>, Wants>> taps;
 
@@ -148,7 +148,7 @@ void tell_taps(std::unique_lock<std::mutex> lock, Level level, std::string_view 
 void write_line(Level level, std::string_view event, std::initializer_list<Field> fields);
 bool is_within_rate(Level level, std::string_view event, std::initializer_list<Field> fields);
 
-// Where this thread's lines gather; null until it has some. A plain pointer, for the signal handler.
+// This thread's buffer; null until it has one. A plain pointer, for the signal handler.
 thread_local StderrSink* sink = nullptr;
 
 StderrSink& own_sink() {
@@ -157,8 +157,8 @@ StderrSink& own_sink() {
   return mine;
 }
 
-// The one process-wide object: written by configure() before any thread starts, read-only after but for the
-// level.
+// The only process-wide object: written by configure() before any thread starts, then read-only except for
+// the level.
 Settings& settings() {
   static Settings the;
   return the;
@@ -170,12 +170,12 @@ constexpr std::string_view kColours[] = {"\x1b[2m", "", "\x1b[33m", "\x1b[31m"};
 
 }  // namespace
 
-// The date part is made once a second.
+// The date part is formatted once a second.
 std::string_view iso_now() {
   using namespace std::chrono;
   thread_local std::time_t made_for = -1;
   thread_local char date[32];
-  constexpr size_t kDate = 19;  // bytes of it; then ".mmmZ"
+  constexpr size_t kDate = 19;  // bytes of the date part; then ".mmmZ"
   auto now = system_clock::now();
   auto ms = duration_cast<milliseconds>(now.time_since_epoch()).count() % 1000;
   std::time_t seconds = system_clock::to_time_t(now);
@@ -195,7 +195,7 @@ std::string_view iso_now() {
 
 namespace {
 
-// What has gathered is what tells why.
+// The buffered lines explain the crash.
 void on_crash(int signal) {
   if (sink != nullptr) sink->last_words();
   raise(signal);  // its handler is the default one again
@@ -208,14 +208,14 @@ void watch_crashes() {
   sigemptyset(&action.sa_mask);
   for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
     struct sigaction before {};
-    // Others who watch (a sanitizer) stay.
+    // Handlers of others (a sanitizer) stay.
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
       sigaction(signal, &action, nullptr);
     }
   }
 }
 
-// A line at the end of a text, in which room was made for it: some sixty pieces, most of a few bytes.
+// A line appended to a text with reserved capacity: some sixty pieces, most of a few bytes.
 class Line {
  public:
   Line(std::string& text, size_t room) : text_(text), start_(text.size()) {
@@ -227,7 +227,7 @@ class Line {
     std::memcpy(at_, piece.data(), piece.size());
     at_ += piece.size();
   }
-  // What may take more room than was made for it.
+  // For a piece that may exceed the reserved capacity.
   void put_made(const std::string& piece) {
     const size_t before = static_cast<size_t>(at_ - text_.data());
     text_.resize(text_.size() + piece.size());
@@ -251,7 +251,7 @@ bool is_left_out(const Field& field) {
 }
 
 size_t room_for(std::initializer_list<Field> fields) {
-  size_t room = 160;  // time, level, colours, the mark of a cut
+  size_t room = 160;  // time, level, colours, truncation mark
   for (const Field& field : fields)
     room += field.key.size() + field.text.size() + Line::kMaxNumber + 4;
   return room;
@@ -259,7 +259,7 @@ size_t room_for(std::initializer_list<Field> fields) {
 
 void put_value(Line& line, const Field& field, bool quote) {
   if (field.number) return line.put(field.value);
-  // Most are, and then nothing is made of them.
+  // Most values take this path, without a copy.
   if (!quote && is_plain_word(field.text) && !redaction::touches(field.text)) return line.put(field.text);
   line.put_made(logged(field.text, quote));
 }
@@ -399,7 +399,7 @@ std::string render(Format format, Level level, std::string_view event, std::init
 void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields) {
   const auto& s = settings();
   if (!s.ready || !enabled(level) || !is_within_rate(level, event, fields)) return;
-  // Of a loop that stands still, which may stand in the tap.
+  // The event may report a stalled loop, which may be inside a tap: do not wait for the lock.
   if (is_tapped(level))
     tell_taps({tapped().one_at_a_time, std::try_to_lock}, level, event, fields, Often::no);
   if (!is_written(level)) return;
@@ -410,17 +410,17 @@ void write_aside(Level level, std::string_view event, std::initializer_list<Fiel
 }
 
 void tell(const std::string& text) {
-  // A full disk or a closed stderr is no reason to do anything else.
+  // A full disk or a closed stderr must not change the behaviour.
   if (std::fputs(terminal_text(text).c_str(), stderr) < 0) std::clearerr(stderr);
 }
 
 namespace {
 
-constexpr Rate kOften{1000, 100};   // lines that a program writes of itself
+constexpr Rate kOften{1000, 100};   // lines that a program writes itself
 constexpr Rate kSessions{100, 20};  // a client opens one for each run
 constexpr Rate kDebug{500, 50};
 constexpr Rate kOthers{20, 1};
-constexpr double kAllPeers = 50;  // of what one may
+constexpr double kAllPeers = 50;  // times the rate of one peer
 
 Rate rate_of(Level level, std::string_view event) {
   if (event == "upstream.stderr" || event == "plugin.stderr" || event == "plugin.log") return kOften;
@@ -431,8 +431,8 @@ Rate rate_of(Level level, std::string_view event) {
 void tell_left_out_lines(Level level, std::string_view event, std::span<const std::string> peer,
                          uint64_t lines);
 
-// In the order of the fields of tell_left_out_lines(). A `kind` may be a client's word where there is a
-// `reason` besides.
+// In the order of the fields of tell_left_out_lines(). `kind` is not a key: it may come from the client if
+// there is a `reason` too.
 PeerRates& peer_rates() {
   thread_local PeerRates mine({"upstream", "remote", "peer", "plugin", "reason", "state"},
                               tell_left_out_lines);
@@ -492,7 +492,7 @@ namespace {
 
 void write_line(Level level, std::string_view event, std::initializer_list<Field> fields) {
   auto& s = settings();
-  // One for each call: straight to where lines gather, not through the logger.
+  // Written once per call: directly into the buffer, not through the logger.
   StderrSink& out = sink != nullptr ? *sink : own_sink();
   std::string& lines = out.lines();
   append_line(lines, s.format, level, event, fields, iso_now(), s.colour);

@@ -1,6 +1,5 @@
-// Events as lines on stderr (stdout belongs to MCP on the stdio front). The same keys in all three formats:
-// text for people on a terminal, logfmt, JSON. Bytes from outside are escaped: one event is one line,
-// whatever it holds.
+// Events as lines on stderr (on the stdio front stdout belongs to MCP). The same keys in all three formats:
+// text for terminals, logfmt, JSON. External bytes are escaped: one event is one line, with any content.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace lineward::log {
 enum class Level : uint8_t { debug, info, warn, error, off };
 enum class Format : uint8_t { text, logfmt, json };
 
-// Looks at its text, and so is for the argument list of one write() only.
+// Refers to its text: only for the argument list of one write().
 struct Field {
   std::string_view key;
   std::string_view text;
@@ -29,30 +28,30 @@ struct Field {
   Field(std::string_view k, int v) : key(k), value(v), number(true) {}
 };
 
-// Once, before the first event. Lines longer than 4 KiB are cut.
+// Call once, before the first event. Lines longer than 4 KiB are truncated.
 void configure(Format format, Level level, bool colour);
 bool enabled(Level level);
 void set_level(Level level);
-// This thread's lines gather until flush(). `wanted` is called when the first one is there and must see to it
-// that flush() is called soon, and again with `urgent` when the first warning or error is there, which must
-// not wait longer than to the end of the loop turn. Without it every line is written at once. What has
-// gathered when the process crashes is written by a signal handler.
+// Buffers this thread's lines until flush(). `wanted` is called for the first line and must arrange a flush()
+// soon. It is called again with `urgent` for the first warning or error, which must be flushed by the end of
+// the loop turn. Without gather() every line is written at once. A signal handler writes the buffer if the
+// process crashes.
 void gather(std::function<void(bool urgent)> wanted);
 void flush();
-// `event` is a stable name such as "call.end"; empty values are left out. Each event has a rate for each peer
-// that its fields name (peer_rates.h): what is beyond it is counted, and told as `log.limited`.
+// `event` is a stable name such as "call.end"; empty values are omitted. Each event has a rate limit for each
+// peer named in its fields (peer_rates.h). Events beyond it are counted and reported as `log.limited`.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
-// For /metrics: lines that were not written, beyond their peer's rate, and because stderr took none.
+// For /metrics: lines not written because of a peer's rate, and because stderr accepted none.
 struct Counts {
   uint64_t left_out = 0;
   uint64_t lost = 0;
 };
 Counts counts();
 
-// From any thread: at once, past what has gathered.
+// From any thread: written at once, bypassing the buffer.
 void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields);
-// Plain text on stderr for the person who started it; what cannot be written is lost (fmt::print throws).
+// Plain text on stderr for the operator; text that cannot be written is lost (fmt::print throws).
 void tell(const std::string& text);
 
 // "2026-11-20T12:03:07.412Z", valid until the next call on this thread.

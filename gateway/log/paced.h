@@ -1,7 +1,7 @@
-// Lines of the log that a peer can cause as often as it likes: the first few are written as they come, then
-// one a second, which says how many were left out before it.
+// Limits log lines that a peer can cause at will. The first few are written at once, then one per second,
+// with the number of dropped lines.
 //
-// No clock of its own; one thread.
+// Has no clock of its own; one thread.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@ namespace lineward::log {
 
 class Paced {
  public:
-  static constexpr uint32_t kWhole = 5;  // after a quiet time
+  static constexpr uint32_t kWhole = 5;  // lines after a quiet time
   static constexpr std::chrono::milliseconds kEvery{1000};
 
-  // Nothing: this one is left out. Else it is written, and so many before it were left out.
+  // nullopt: drop this line. Else write it; the value is the number of lines dropped before it.
   std::optional<uint64_t> next(std::chrono::milliseconds now) {
     if (now >= again_at_ + kWhole * kEvery) written_ = 0;
     if (written_ >= kWhole && now < again_at_) {

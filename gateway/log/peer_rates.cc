@@ -8,7 +8,7 @@
 namespace lineward::log {
 namespace {
 
-// What names a peer is its beginning; a peer may have chosen the rest.
+// The beginning of a name identifies the peer; a peer may have chosen the rest.
 constexpr size_t kMostOfName = 64;
 
 struct OfThread {

@@ -1,9 +1,9 @@
-// How often each peer may cause each event, so that a peer that is refused without end costs a line a second
-// and not the disk: the first few are written whole, then as many as the rate allows, and once a second a
-// count of those that were left out. The log and the audit log each have one table for each thread.
+// Limits how often each peer may cause each event, so that a peer that keeps failing costs a line per second,
+// not the disk. The first few events are written, then as many as the rate allows. Once a second the number
+// of dropped events is reported. The log and the audit log each have a table per thread.
 //
-// A peer is what the fields of the event name (its server, its address, its plugin): a place that writes an
-// event has nothing to remember. The table is bounded; an event has a rate for all peers together besides.
+// The event's fields name the peer (its server, address, plugin): code that writes an event keeps no state.
+// The table is bounded; each event also has a rate for all peers together.
 #pragma once
 
 #include <chrono>
@@ -29,17 +29,17 @@ struct Rate {
 class PeerRates {
  public:
   static constexpr size_t kMostPeers = 512;
-  // The values stand in the order of the keys; those that the event did not have are empty.
+  // The values are in the order of the keys; values that the event did not have are empty.
   using Tell = std::function<void(Level level, std::string_view event, std::span<const std::string> peer,
                                   uint64_t left_out)>;
 
-  // `keys`: the fields that name a peer. Literals.
+  // `keys`: the fields that name a peer. String literals.
   PeerRates(std::initializer_list<std::string_view> keys, Tell tell);
   ~PeerRates();
   PeerRates(const PeerRates&) = delete;
   PeerRates& operator=(const PeerRates&) = delete;
 
-  // False: it is counted instead. `all`: the rate of this event for all peers together.
+  // False: the event is dropped and counted. `all`: the rate of this event for all peers together.
   bool allows(Level level, std::string_view event, std::span<const Field> fields, Rate peer, Rate all,
               std::chrono::milliseconds now);
   void tell();
@@ -66,8 +66,8 @@ class PeerRates {
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
 };
 
-// Of this thread: `wanted` is called when the first event was left out and must see to it that
-// tell_left_out() is called a second later. Without it a count is told with the next event that is written.
+// For this thread: `wanted` is called when the first event was dropped, and must arrange tell_left_out() a
+// second later. Without it a count is reported with the next event written.
 void when_left_out(std::function<void()> wanted);
 void tell_left_out();
 

@@ -14,7 +14,7 @@ namespace {
 
 struct Character {
   uint32_t code = 0;
-  size_t bytes = 0;  // 0: what stands here is no UTF-8, or not all of it
+  size_t bytes = 0;  // 0: invalid or incomplete UTF-8 here
 };
 
 Character read(std::string_view text) {
@@ -37,7 +37,7 @@ struct Range {
   uint32_t first, last;
 };
 
-// Controls, what steers the direction of text, what has no width, and what is no character.
+// Controls, bidirectional controls, zero-width characters and noncharacters.
 constexpr std::array<Range, 14> kHidden{{{0, 0x1f},
                                          {0x7f, 0x9f},
                                          {0xad, 0xad},
@@ -59,7 +59,7 @@ bool is_hidden(uint32_t code) {
          });
 }
 
-// What may stand in a line without quotes.
+// Characters allowed in a line without quotes.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> table{};
   for (int c = 0x21; c < 0x7f; ++c)
@@ -79,7 +79,7 @@ void escape(std::string& out, uint32_t code) {
   unit(0xdc00 + ((code - 0x10000) & 0x3ff));
 }
 
-// As a JSON string. Bytes that are no text are U+FFFD, as a reader would have them.
+// As a JSON string. Invalid bytes become U+FFFD, as in a reader.
 std::string in_quotes(std::string_view text, Letters letters) {
   const std::string json = json::quote(text);
   std::string out;
@@ -99,7 +99,7 @@ std::string in_quotes(std::string_view text, Letters letters) {
   return out;
 }
 
-// Calls use(text) with the text that may be shown.
+// Calls use(text) with the redacted text.
 template <class Use>
 auto redacted(std::string_view text, Use&& use) {
   if (!redaction::touches(text)) return use(text);
@@ -107,7 +107,7 @@ auto redacted(std::string_view text, Use&& use) {
   return use(std::string_view(clean));
 }
 
-// Bytes of what colours the text from here on, or 0.
+// Bytes of the colour sequence at `at`, or 0.
 size_t colour_at(std::string_view text) {
   if (text.substr(0, 2) != "\x1b[") return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);
@@ -124,7 +124,7 @@ std::string stripped(std::string_view text, size_t most, Colours colours = Colou
       continue;
     }
     const Character next = read(text.substr(at));
-    if (next.bytes != 0 && at + next.bytes > most) break;  // not through the middle of a character
+    if (next.bytes != 0 && at + next.bytes > most) break;  // never within a character
     const bool shown = next.bytes != 0 && !is_hidden(next.code);
     const size_t bytes = std::max<size_t>(next.bytes, 1);
     shown ? out.append(text.substr(at, bytes)) : out.append(1, '?');
@@ -136,8 +136,8 @@ std::string stripped(std::string_view text, size_t most, Colours colours = Colou
 }  // namespace
 
 bool is_plain_word(std::string_view value) {
-  // Eight at a time; in a byte's top bit stands whether it is none. A false alarm (borrows run upwards) costs
-  // a look at each.
+  // Eight at a time; the top bit of a byte marks a character that is not plain. A false positive (borrows
+  // propagate upwards) costs a check of each byte.
   constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
   const auto odd = [](uint64_t word) {
     const auto is = [word](char c) { return (word ^ (kOnes * static_cast<unsigned char>(c))) - kOnes; };

@@ -21,7 +21,7 @@ All& all() {
   return everything;
 }
 
-// Does the text end with the scheme of a URI with a host, and "://"?
+// Whether the text ends with the scheme of a URI with a host, and "://".
 bool names_hosts(std::string_view text) {
   constexpr std::array<std::string_view, 12> kSchemes{"http",  "https",    "ws",    "wss",     "ftp",  "sftp",
                                                       "redis", "postgres", "mysql", "mongodb", "amqp", "git"};
@@ -72,7 +72,7 @@ std::string without_userinfo(std::string_view text) {
     const size_t end = std::min(text.size(), text.find_first_of("/?# \"'[]<>{}\\"));
     const size_t at = text.substr(0, end).rfind('@');
     if (at == std::string_view::npos || at == 0) continue;
-    // Others have an @ where these have none: docs://react@18/hooks.
+    // Other schemes use @ differently: docs://react@18/hooks.
     const bool has_password = text.substr(0, at).find(':') != std::string_view::npos;
     if (!has_password && !names_hosts(out)) continue;
     out += "…";
@@ -81,7 +81,7 @@ std::string without_userinfo(std::string_view text) {
   return out + std::string(text);
 }
 
-// Secrets first: what a rule makes of a text may be no part of one any more.
+// Secrets first: a rule may change a text so that a secret in it is no longer recognised.
 std::string apply(std::string_view text) {
   std::string out = KnownSecrets::hide(text);
   if (may_have_userinfo(out)) out = without_userinfo(out);

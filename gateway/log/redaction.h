@@ -1,8 +1,7 @@
-// What is blacked out of texts before anybody sees them: log lines, the audit log, the console, `ps`. The
-// secrets of the configuration and what stands before the @ of a URI always; what plugins say besides
-// (redact). From any thread.
+// Redacts texts before they are shown: log lines, the audit log, the console, `ps`. Always removes the
+// configuration's secrets and the user information of URIs; plugins may add rules (redact). From any thread.
 //
-// A text is redacted before it is cut: half of a secret is not known as one (excerpt.h).
+// A text is redacted before it is cut: half of a secret cannot be detected (excerpt.h).
 #pragma once
 
 #include <atomic>
@@ -14,21 +13,21 @@
 
 namespace lineward::redaction {
 
-// Gets JSON text, or plain text; gives what may be shown.
+// Gets JSON or plain text; returns the text to show.
 using Redactor = std::function<std::string(std::string_view text)>;
 
-// It counts as long as what is returned is kept.
+// Active while the returned reference is kept.
 [[nodiscard]] std::shared_ptr<void> add(Redactor redactor);
-// A configuration's secrets, before anything that knows them is started (known_secrets.h).
+// The secrets of a configuration; call it before starting anything that knows them (known_secrets.h).
 void use_secrets(const std::vector<std::string>& values);
-// Without the secrets alone.
+// Removes only the secrets.
 std::string without_secrets(std::string_view text);
-// May apply() make another text of this one? On the path of every line of the log: it costs next to nothing
-// where there are no rules and no secrets, and the text is short or has no "@".
+// Whether apply() may change this text. Runs for every log line: almost free without rules and secrets, if
+// the text is short or has no "@".
 inline bool touches(std::string_view text);
-// Without user and password in URIs.
+// Removes user and password from URIs.
 std::string without_userinfo(std::string_view text);
-// All of this, and every redactor in turn.
+// All of the above, and every redactor in turn.
 std::string apply(std::string_view text);
 
 namespace detail {

@@ -23,7 +23,7 @@ SecretSet::SecretSet(const std::vector<std::string>& values, size_t shortest)
     std::sort(some.begin(), some.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
 }
 
-// Of the longest value that stands there; 0: none does.
+// The size of the longest value at `at`; 0: none.
 size_t SecretSet::size_at(std::string_view text, size_t at) const {
   const uint16_t pair = pair_at(text, at);
   if (!begins_.test(pair)) return 0;
@@ -33,7 +33,7 @@ size_t SecretSet::size_at(std::string_view text, size_t at) const {
   return 0;
 }
 
-// In their order, and apart from each other: a value may begin within another one, and go on behind it.
+// Ordered and disjoint: a value may begin within another one and end after it.
 std::vector<SecretSet::Place> SecretSet::places(std::string_view text) const {
   std::vector<Place> out;
   for (size_t at = 0; at + shortest_ <= text.size(); ++at) {

@@ -1,6 +1,6 @@
-// Values that must not be read in a text, and where they stand in it.
+// A set of secret values, and a search for them in a text.
 //
-// Does not change once it is made; from any thread.
+// Immutable; from any thread.
 #pragma once
 
 #include <bitset>
@@ -15,15 +15,15 @@ namespace lineward::redaction {
 
 class SecretSet {
  public:
-  // Values of fewer bytes than `shortest` (two at least) are left out: they stand in texts by chance.
+  // Values shorter than `shortest` bytes (at least two) are ignored: they occur in text by chance.
   SecretSet(const std::vector<std::string>& values, size_t shortest);
 
   bool empty() const { return by_pair_.empty(); }
   bool stand_in(std::string_view text) const;
-  // With `mark` in the place of each; where values overlap, of all of them together.
+  // Replaces each value by `mark`; overlapping values are replaced together.
   std::string hide(std::string_view text, std::string_view mark) const;
-  // Likewise of a text that may have been cut within a value: its end is hidden too where it begins one, by
-  // `least` bytes or more.
+  // The same for a text that may have been cut within a value: also hides an end of at least `least` bytes
+  // that begins a value.
   std::string hide_cut(std::string_view text, std::string_view mark, size_t least) const;
 
  private:
@@ -35,7 +35,7 @@ class SecretSet {
   size_t begun_at_end(std::string_view text, size_t least) const;
   static std::string without(std::string_view text, const std::vector<Place>& hidden, std::string_view mark);
 
-  // A text is gone through once, however many values there are: two bytes say which of them may begin here.
+  // A text is scanned once for any number of values: two bytes select the values that may begin here.
   std::bitset<1 << 16> begins_;
   std::unordered_map<uint16_t, std::vector<std::string>> by_pair_;
   size_t shortest_;

@@ -1,4 +1,4 @@
-// One call by which a bucket of a histogram can be looked into: the last one whose trace was sampled.
+// An exemplar of a histogram bucket: the last call of that bucket with a sampled trace.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace lineward::core {
 
-// What a call is called in a sampled trace; empty where it is in none.
+// The ids of a call in a sampled trace; empty if it is in none.
 struct TraceName {
   std::string_view trace_id, span_id;
 };
 
 struct Exemplar {
-  std::array<char, 32> trace{};  // all zero bytes: there is none
+  std::array<char, 32> trace{};  // all zero bytes: no exemplar
   std::array<char, 16> span{};
   double value = 0;  // in seconds
   double at = 0;     // Unix time, in seconds

@@ -1,5 +1,4 @@
-// Fixed-bucket histograms of durations. Observing neither allocates nor locks: everything is counted on one
-// thread.
+// Fixed-bucket histograms of durations. Observing neither allocates nor locks: all counting is on one thread.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +13,8 @@ namespace lineward {
 enum class Buckets : uint8_t {
   mcp,      // the GenAI semantic conventions' boundaries for MCP: 10 ms to 5 min
   http,     // OpenTelemetry's for HTTP: 5 ms to 10 s
-  precise,  // what Lineward itself adds: 10 µs to 50 ms
-  turn      // turns of a loop, by a clock of milliseconds: 1 ms to 10 s
+  precise,  // for Lineward's own overhead: 10 µs to 50 ms
+  turn      // loop turns, by a millisecond clock: 1 ms to 10 s
 };
 
 inline constexpr std::array<double, 14> kMcpBounds{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
@@ -46,7 +45,7 @@ class Histogram {
   Histogram() : Histogram(Buckets::mcp) {}
   explicit Histogram(Buckets buckets) : buckets_(buckets) {}
 
-  // A duration in seconds; what is negative (a clock that was cached) counts as 0.
+  // A duration in seconds; negative values (from a cached clock) count as 0.
   void observe(double seconds) {
     seconds = std::max(seconds, 0.0);
     ++counts_[bucket_of(seconds)];
@@ -55,7 +54,7 @@ class Histogram {
   }
   void observe(std::chrono::nanoseconds time) { observe(std::chrono::duration<double>(time).count()); }
 
-  // Durations that others put into these buckets: so many in that one. They say what their sum is.
+  // Adds `count` durations to a bucket, as counted elsewhere. The caller adds their sum.
   void add_to(size_t bucket, uint64_t count) {
     counts_[bucket] += count;
     count_ += count;
@@ -69,7 +68,7 @@ class Histogram {
     return at;
   }
 
-  // The same buckets.
+  // `other` has the same buckets.
   void add(const Histogram& other) {
     for (size_t i = 0; i < kMaxBuckets; ++i)
       counts_[i] += other.counts_[i];
@@ -80,7 +79,7 @@ class Histogram {
   Buckets buckets() const { return buckets_; }
   uint64_t count() const { return count_; }
   double sum() const { return sum_; }
-  // How many were at most bounds()[i], and above the bound before it; the last is above all bounds.
+  // The count above bounds()[i - 1] and up to bounds()[i]; the last bucket is above all bounds.
   uint64_t in_bucket(size_t i) const { return counts_[i]; }
 
  private:

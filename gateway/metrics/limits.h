@@ -1,5 +1,5 @@
-// The limits that refuse, cut or leave out something, by the names of their options (docs/limits.md): what
-// each of them did is counted where it does it. Limits of time by which calls end are counted with the ends.
+// The limits that refuse, cut or drop something, named as their options (docs/limits.md). Each limit is
+// counted where it is enforced. Timeouts that end calls are counted with the ends.
 #pragma once
 
 #include <array>
@@ -82,7 +82,7 @@ constexpr std::string_view label(Limit limit) {
   return kLimitNames[static_cast<size_t>(limit)];
 }
 
-// One more time, on this thread.
+// Counts one use of the limit, on this thread.
 void limit_reached(Limit limit);
 
 }  // namespace lineward::core

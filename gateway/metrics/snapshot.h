@@ -1,5 +1,5 @@
-// All metrics at one moment, whatever form they are told in: texts that are scraped, or what is sent to a
-// collector (plugins/telemetry). Owned by who asked for it.
+// All metrics at one moment, for every export: scraped text, or data for a collector (plugins/telemetry).
+// Owned by the requester.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace lineward::core {
 enum class MetricType : uint8_t { counter, gauge, histogram };
 
 struct MetricPoint {
-  std::vector<std::pair<std::string, std::string>> labels;  // none without a value
+  std::vector<std::pair<std::string, std::string>> labels;  // labels without a value are omitted
   double value = 0;                                         // of a counter or a gauge
   std::optional<Histogram> histogram;
   std::vector<std::pair<size_t, Exemplar>> exemplars;  // by bucket
@@ -32,8 +32,9 @@ struct MetricFamily {
 };
 
 struct MetricSnapshot {
-  double started = 0;                  // of the process, as Unix time in seconds: what counters count from
-  std::vector<MetricFamily> families;  // none without points
+  double started = 0;                  // start of the process, as Unix time in seconds: counters count from
+                                       // here
+  std::vector<MetricFamily> families;  // families without points are omitted
 };
 
 }  // namespace lineward::core

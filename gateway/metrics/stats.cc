@@ -10,8 +10,7 @@ namespace {
 
 using mcp::EndReason;
 
-// Codes of the specification's revisions and those that SDKs make up; the first slot is "none", the last
-// "_other".
+// Codes of the specification's revisions and of SDKs; the first slot is "none", the last "_other".
 constexpr std::array<int, 14> kCodes{0,      -32700, -32600, -32601, -32602, -32603, -32000,
                                      -32001, -32002, -32020, -32021, -32022, -32042, -32800};
 constexpr uint8_t kOtherCode = kCodes.size();
@@ -34,7 +33,7 @@ bool is_timeout(EndReason reason) {
 }  // namespace
 
 void NameTable::learn(std::string_view name) {
-  // A label is for people: what is longer than any sane name stays `_other`.
+  // Names longer than this are labelled `_other`.
   constexpr size_t kMaxLength = 128;
   if (name.empty() || name.size() > kMaxLength || names_.size() >= kMaxEntries || slots_.contains(name))
     return;
@@ -54,7 +53,7 @@ std::string_view NameTable::name(uint8_t slot) const {
   return slot == kOther || at >= names_.size() ? std::string_view("_other") : std::string_view(names_[at]);
 }
 
-// 0: not known (yet); the last: one that Lineward does not speak.
+// 0: unknown (yet); the last: a revision that Lineward does not support.
 uint8_t revision_slot(std::string_view revision) {
   if (revision.empty()) return 0;
   for (size_t i = 0; i < mcp::kRevisions.size(); ++i) {
@@ -90,7 +89,7 @@ std::string status_code(const Operation& operation) {
   return code == 0 ? std::string() : std::to_string(code);
 }
 
-// Reasons with the same labels are one series.
+// Reasons with the same labels share a series.
 uint32_t OperationSeries::pack(const Operation& operation) {
   EndReason reason = operation.reason;
   if (reason == EndReason::input_required) reason = EndReason::ok;

@@ -1,9 +1,8 @@
-// What is counted while the gateway works: plain numbers, no locks. admin/ makes metrics from them.
+// Counters of the running gateway: plain numbers, no locks. admin/ makes metrics from them.
 //
-// Like the log they are there for everybody, for each worker's thread its own. The hot path increments
-// through references that were looked up once; a series is allocated when its labels occur for the first
-// time. All label values are bounded: methods, reasons, codes and revisions by their tables, tools and
-// prompts by what the server itself listed (NameTable).
+// Global like the log, with one instance for each worker's thread. The hot path increments through references
+// looked up once; a series is allocated when its labels first occur. All label values are bounded: methods,
+// reasons, codes and revisions by their tables, tools and prompts by the server's own lists (NameTable).
 #pragma once
 
 #include <array>
@@ -28,26 +27,26 @@ template <class Enum>
 constexpr size_t size_of = static_cast<size_t>(Enum::count_);
 
 enum class CancelInitiator : uint8_t { client, operator_, timeout, drain, count_ };
-// What became of a cancel (docs/metrics.md). stopped: it had not been sent, its stream was closed, its
-// process ended, or the server answered that it stopped. raced: the server had finished all the same.
-// ignored: no word of the server about it within cancelGrace; the specification asks servers to be silent, so
-// it may have stopped.
+// The outcome of a cancel (docs/metrics.md).
+// `stopped`: it had not been sent, its stream was closed, its process ended, or the server answered that it
+// stopped. `raced`: the server had finished anyway. `ignored`: the server sent nothing about it within
+// cancelGrace. The specification asks servers to be silent, so an ignored call may have stopped.
 enum class CancelOutcome : uint8_t { stopped, raced, ignored, count_ };
-// How the server was told.
+// How the server was notified.
 enum class CancelTold : uint8_t {
   not_sent,
   notification,
   stream_closed,
   nothing,
   process_ended,
-  others_wait,    // nothing: other callers wait for the same request, which goes on for them
-  servers_behind  // many servers are one there, and each that had a part was told in its own way
+  others_wait,    // not notified: the request continues for other callers
+  servers_behind  // an aggregate: each member with a part was notified in its own way
 };
 enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
 enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, malformed, count_ };
 enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
 enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, count_ };
-// What was refused because there was too much of it: requests by a limit over all, connections before any.
+// Refusals because of overload: requests by a global limit, connections before any request.
 enum class Overload : uint8_t {
   requests,
   streams,
@@ -56,24 +55,23 @@ enum class Overload : uint8_t {
   connections,
   address,
   descriptors,
-  backlog,  // cut, not refused: what a client had not taken was needed for others
+  backlog,  // cut, not refused: memory of unread data was needed for other clients
   count_
 };
-// Requests between replicas: taken from a peer, passed to one, and those of the latter that it did not
-// answer.
+// Requests between replicas: received from a peer, passed to a peer, and passed ones left without an answer.
 enum class Passed : uint8_t { in, out, failed, count_ };
 enum class Side : uint8_t { client, upstream, count_ };
 
-// Names of tools or prompts, for labels: those that the server listed, the first 200 of them.
+// Names of tools or prompts for labels: the first 200 that the server listed.
 class NameTable {
  public:
   static constexpr size_t kMaxEntries = 200;
-  static constexpr uint8_t kNone = 0;   // the call names none
-  static constexpr uint8_t kOther = 1;  // one that was not listed, or one too many
+  static constexpr uint8_t kNone = 0;   // the call has no name
+  static constexpr uint8_t kOther = 1;  // a name not listed, or beyond the limit
 
   void learn(std::string_view name);
   uint8_t find(std::string_view name) const;
-  // For a label: empty, "_other" or the name.
+  // The label: empty, "_other" or the name.
   std::string_view name(uint8_t slot) const;
   size_t size() const { return names_.size(); }
 
@@ -95,12 +93,12 @@ struct Operation {
   uint8_t code = 0;  // code_slot(), of rpc_error only
 };
 
-// Protocol revisions and JSON-RPC error codes that occur in labels; all others are one value each.
+// Protocol revisions and JSON-RPC error codes in labels; all others share one value each.
 uint8_t revision_slot(std::string_view revision);
 std::string_view revision_label(uint8_t slot);
 uint8_t code_slot(int code);
 std::string code_label(uint8_t slot);
-// semconv error.type and rpc.response.status_code; empty where there is none.
+// semconv error.type and rpc.response.status_code; empty if there is none.
 std::string error_type(const Operation& operation);
 std::string status_code(const Operation& operation);
 
@@ -119,7 +117,7 @@ class OperationSeries {
     for (const auto& [key, one] : series_)
       visit(unpack(key), one->histogram);
   }
-  // With their exemplars, null where there are none.
+  // With their exemplars, null if there are none.
   template <class F>
   void for_each_with_exemplars(F&& visit) const {
     for (const auto& [key, one] : series_)
@@ -144,13 +142,13 @@ class OperationSeries {
 struct CancelReport {
   CancelOutcome outcome = CancelOutcome::stopped;
   CancelTold told = CancelTold::not_sent;
-  std::chrono::milliseconds after{0};  // from the cancel to what settled it
+  std::chrono::milliseconds after{0};  // from the cancel to its outcome
 
-  // Did it become of something at the server? What goes on for others has no outcome.
+  // Whether there is an outcome at the server. A request that continues for others has none.
   bool has_outcome() const { return told != CancelTold::others_wait; }
 };
 
-// Hears once what became of each cancelled call, named by CallRequest::tag; it may come from inside
+// Receives the outcome of each cancelled call once, named by CallRequest::tag. It may be called from inside
 // Call::cancel(), so it must not call into upstreams.
 class CancelWatcher {
  public:
@@ -160,15 +158,14 @@ class CancelWatcher {
   ~CancelWatcher() = default;
 };
 
-// Of one configured server. Lives as long as the process.
+// Counters of one configured server. They live as long as the process.
 struct UpstreamStats {
   explicit UpstreamStats(std::string its_name) : name(std::move(its_name)) {}
   UpstreamStats(const UpstreamStats&) = delete;
   UpstreamStats& operator=(const UpstreamStats&) = delete;
 
   const std::string name;
-  // The hop to it: "pipe", "tcp" or "unix"; address and port where there are any. Never a path or
-  // credentials.
+  // The transport: "pipe", "tcp" or "unix"; address and port if there are any. Never a path or credentials.
   std::string transport = "pipe";
   std::string server_address, server_port;
 
@@ -192,8 +189,8 @@ struct UpstreamStats {
   std::array<uint64_t, size_of<MessageError>> message_errors{};
   std::array<uint64_t, size_of<RetryOn>> retries{};
   uint64_t missing_parts = 0, left_out_items = 0;  // of it, in merged answers
-  std::vector<bool> instances;                     // which instance labels are taken
-  // What exchanges count of calls that came to it by the aggregate; null: none did.
+  std::vector<bool> instances;                     // instance labels in use
+  // Exchange counters of calls routed to it by the aggregate; null: none yet.
   std::unique_ptr<UpstreamStats> routed;
 
   CancelWatcher* cancel_watcher = nullptr;
@@ -203,12 +200,12 @@ struct UpstreamStats {
     ++message_errors[static_cast<size_t>(kind)];
     if (kind == MessageError::oversize) limit_reached(Limit::message_bytes);
   }
-  // The lowest free number for a process, for labels that do not grow with restarts.
+  // Takes the lowest free number for a process: labels then do not grow with restarts.
   uint32_t take_instance();
   void free_instance(uint32_t number);
 };
 
-// HTTP requests of clients by method and status.
+// Clients' HTTP requests by method and status.
 class HttpSeries {
  public:
   void observe(std::string_view method, int status, double seconds);
@@ -231,10 +228,10 @@ struct GatewayStats {
   Histogram overhead_request{Buckets::precise};
   Histogram overhead_response{Buckets::precise};
   Histogram loop_lag{Buckets::precise};
-  double loop_lag_now = 0;  // seconds: the worst within the last minute; each worker's own
+  double loop_lag_now = 0;  // seconds: the maximum of the last minute; per worker
   HttpSeries http_requests;
   int64_t http_active = 0;
-  UpstreamStats::Ends refused{};  // requests that never became a call
+  UpstreamStats::Ends refused{};  // requests refused before becoming a call
   std::array<uint64_t, size_of<Overload>> overload{};
   std::array<uint64_t, size_of<Limit>> limits{};
   std::array<uint64_t, size_of<Passed>> passed{};
@@ -243,7 +240,7 @@ struct GatewayStats {
 
   void count(Passed what) { ++passed[static_cast<size_t>(what)]; }
   void count_refused(mcp::EndReason why) { ++refused[static_cast<size_t>(why)]; }
-  // All of another worker's but the upstreams, each of which has its numbers where it lives.
+  // Adds another worker's counters, except the upstreams: each is counted on its own worker.
   void add(const GatewayStats& other);
   void bytes(Side side, uint64_t in, uint64_t out) {
     bytes_in[static_cast<size_t>(side)] += in;
@@ -251,15 +248,15 @@ struct GatewayStats {
   }
 };
 
-// This thread's.
+// This thread's counters.
 GatewayStats& stats();
-// `mine` are this thread's from here on and must outlive its work; null: those of the process, which are the
-// first worker's.
+// Makes `mine` this thread's counters; they must outlive its work. null: the process's, used by the first
+// worker.
 void use_stats(GatewayStats* mine);
 UpstreamStats& upstream_stats(GatewayStats& of, std::string_view name);
-// Made when it is asked for the first time; the names are those of the configuration.
+// Created on first use; the names are those of the configuration.
 UpstreamStats& upstream_stats(std::string_view name);
-// Of this server, for calls that come to it by the aggregate.
+// Counters of this server's calls routed by the aggregate.
 UpstreamStats& routed_stats(std::string_view name);
 
 std::string_view label(CancelInitiator initiator);
@@ -271,7 +268,7 @@ std::string_view label(RetryOn on);
 std::string_view label(Overload what);
 std::string_view label(Passed what);
 
-// Which initiator an end reason means.
+// The initiator that an end reason implies.
 CancelInitiator initiator_of(mcp::EndReason reason);
 
 }  // namespace lineward::core

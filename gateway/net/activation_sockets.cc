@@ -18,7 +18,7 @@
 namespace lineward::net {
 namespace {
 
-constexpr size_t kMaxName = 100;  // of what a message repeats
+constexpr size_t kMaxName = 100;  // characters repeated in a message
 
 std::optional<int> as_number(std::string_view text) {
   int value = 0;
@@ -98,7 +98,7 @@ std::optional<ActivationSockets::Given> ActivationSockets::take(const std::strin
   if (address.rfind("unix:", 0) != 0) {
     if (!parse_address(address, parsed)) return std::nullopt;
     wanted = describe(parsed);
-    // What a socket unit makes of a bare port.
+    // The address that a socket unit uses for a bare port.
     also = address.front() == ':' || address.front() == '*'
                ? fmt::format("[::]{}", wanted.substr(wanted.rfind(':')))
                : wanted;

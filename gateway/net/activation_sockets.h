@@ -1,11 +1,10 @@
-// Listening sockets that a service manager has opened and passes on (socket activation, sd_listen_fds(3)).
+// Listening sockets opened and passed on by a service manager (socket activation, sd_listen_fds(3)).
 //
-// They are found by their addresses, never by their order: what the configuration says is what is served, and
-// a socket that it does not name is an error of whoever wrote the two (untaken()). The descriptors stay open
-// for as long as the process lives, as the service manager's own do, so that a reload can leave an address
-// and come back to it.
+// Sockets are found by address, never by order. The configuration decides which addresses are served; a
+// socket it does not name is a configuration error (untaken()). The descriptors stay open while the process
+// lives, as the service manager's own do, so that a reload can drop an address and take it again.
 //
-// Used by the first worker's thread alone: the others join its listeners.
+// Used by the first worker's thread only: the other workers join its listeners.
 #pragma once
 
 #include <optional>
@@ -21,7 +20,7 @@ struct ServiceVariables;
 
 class ActivationSockets {
  public:
-  static constexpr int kFirst = 3;  // by the protocol
+  static constexpr int kFirst = 3;  // fixed by the protocol
   static constexpr int kMost = 64;
 
   ActivationSockets() = default;
@@ -29,25 +28,26 @@ class ActivationSockets {
   ActivationSockets(const ActivationSockets&) = delete;
   ActivationSockets& operator=(const ActivationSockets&) = delete;
 
-  // Looks at what the variables promise, and keeps it from child processes; nothing when they are another
-  // process's.
+  // Adopts the sockets announced in the variables, and hides them from child processes. Adopts none if the
+  // variables are another process's.
   Status<> adopt(const ServiceVariables& variables, int first = kFirst);
 
   struct Given {
-    int fd;               // a copy, the caller's
+    int fd;               // a copy; the caller owns it
     std::string address;  // "127.0.0.1:8000" or "unix:/path"
     bool loopback;
   };
-  // The socket at an address as Listener::open() takes it; ":port" is also one on all IPv6 addresses.
+  // The socket at an address as Listener::open() takes it; ":port" also matches a socket on all IPv6
+  // addresses.
   std::optional<Given> take(const std::string& address);
-  // "0.0.0.0:8000 (lineward.socket)", of those that nobody has taken.
+  // Sockets not taken, as "0.0.0.0:8000 (lineward.socket)".
   std::vector<std::string> untaken() const;
 
  private:
   struct Socket {
     int fd;
     std::string address;
-    std::string name;  // as LISTEN_FDNAMES has it
+    std::string name;  // from LISTEN_FDNAMES
     bool loopback;
     bool taken;
   };
@@ -56,7 +56,7 @@ class ActivationSockets {
   std::vector<Socket> sockets_;
 };
 
-// Those of this process.
+// This process's sockets.
 ActivationSockets& activation_sockets();
 
 }  // namespace lineward::net

@@ -1,4 +1,4 @@
-// An address that a connection can go to, and its text.
+// A socket address to connect to, and its text.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,7 +15,7 @@ struct Address {
 };
 using Addresses = std::vector<Address>;
 
-// Of AF_INET or AF_INET6.
+// `from` is AF_INET or AF_INET6.
 Address make_address(const sockaddr* from, socklen_t size);
 
 }  // namespace lineward::net

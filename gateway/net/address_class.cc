@@ -52,14 +52,14 @@ bool is_public(const sockaddr& address) {
   sockaddr_in6 v6{};
   std::memcpy(&v6, &address, sizeof v6);
   const uint8_t* bytes = v6.sin6_addr.s6_addr;
-  // An IPv4 address in another dress is judged as such: mapped (::ffff:0:0/96), translated (64:ff9b::/96),
-  // 6to4 (2002::/16).
+  // An IPv4 address embedded in IPv6 is classified as IPv4: mapped (::ffff:0:0/96), translated
+  // (64:ff9b::/96), 6to4 (2002::/16).
   constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   constexpr uint8_t kTranslated[12] = {0, 0x64, 0xFF, 0x9B};
   if (std::memcmp(bytes, kMapped, 12) == 0 || std::memcmp(bytes, kTranslated, 12) == 0)
     return is_public_v4(v4_at(bytes + 12));
   if (bytes[0] == 0x20 && bytes[1] == 0x02) return is_public_v4(v4_at(bytes + 2));
-  // What is handed out begins with 001; of it 2001:db8::/32 is for documentation.
+  // Allocated addresses begin with 001; of those, 2001:db8::/32 is for documentation.
   return (bytes[0] & 0xE0) == 0x20 &&
          !(bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] == 0x0D && bytes[3] == 0xB8);
 }

@@ -1,5 +1,5 @@
-// Is an address one of the public Internet, or one that means something else in every network: this machine,
-// a link, a private network? (IANA special-purpose address registries, RFC 6890.)
+// Whether an address is on the public Internet, or has a local meaning: this machine, a link, a private
+// network (IANA special-purpose address registries, RFC 6890).
 #pragma once
 
 #include <sys/socket.h>

@@ -12,7 +12,7 @@
 namespace lineward::net {
 namespace {
 
-// In this order, since some distributions have links for the names of others.
+// The order matters: some distributions have links under the names of others.
 constexpr std::array<const char*, 5> kBundles{{
     "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Alpine, Arch, distroless
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora, Red Hat
@@ -56,7 +56,7 @@ void trust_the_machines(ssl_ctx_st* context) {
     const std::string bundle = bundle_elsewhere("");
     if (!bundle.empty()) SSL_CTX_load_verify_locations(context, bundle.c_str(), nullptr);
   }
-  ERR_clear_error();  // what cannot be read is not trusted, and the handshake says so
+  ERR_clear_error();  // an unreadable bundle is not trusted, and the handshake fails
 }
 
 }  // namespace lineward::net

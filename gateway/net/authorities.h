@@ -1,5 +1,5 @@
-// Where a machine keeps the certificate authorities that it trusts. OpenSSL knows one place, that of the
-// distribution it was built for; a binary that runs anywhere has to look where the others have theirs.
+// Finds the certificate authorities that the machine trusts. OpenSSL knows the place of the distribution it
+// was built for; a portable binary must search those of other distributions.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ struct ssl_ctx_st;
 
 namespace lineward::net {
 
-// The file to read besides OpenSSL's own place, for a machine whose files begin at `root` ("" for this one).
-// Empty: OpenSSL's place has something, or nobody has.
+// The file to read besides OpenSSL's own place; `root` is the root folder of the machine ("" for this one).
+// Empty if OpenSSL's place has authorities, or no known place has.
 std::string bundle_elsewhere(const std::string& root);
 
-// Trusts what the machine trusts: what SSL_CERT_FILE and SSL_CERT_DIR name, where one of them is set; else
-// OpenSSL's own place, else the first bundle that there is. A machine without authorities is no error: no
-// certificate is right then.
+// Trusts the authorities that the machine trusts: SSL_CERT_FILE and SSL_CERT_DIR if either is set; else
+// OpenSSL's own place, else the first bundle found. A machine without authorities is not an error:
+// verification of any certificate fails then.
 void trust_the_machines(ssl_ctx_st* context);
 
 }  // namespace lineward::net

@@ -20,7 +20,7 @@
 
 namespace lineward::net {
 
-// Owns the bytes until libuv is done with them; knows the stream only while that one lives.
+// Owns the bytes until libuv has written them; refers to the stream only while it exists.
 struct ByteStream::WriteRequest {
   uv_write_t request{};
   std::vector<std::string> pieces;
@@ -29,11 +29,11 @@ struct ByteStream::WriteRequest {
   Lifetime::Watch watch;  // of the stream
 };
 
-// Bytes that were put back.
+// Bytes put back by the owner.
 struct ByteStream::Rest {
   explicit Rest(ByteStream& its) : stream(its) {}
-  // Idle callbacks come once in a turn, and the loop asks for events between two of them; a timer of 0 ms
-  // that starts itself anew would come again before that.
+  // An idle callback runs once per turn, after a poll; a timer of 0 ms that restarts itself would run before
+  // the poll.
   void start() {
     const auto init = [this](uv_idle_t* h) { return uv_idle_init(stream.loop_.raw(), h); };
     if (!next_turn) LW_CHECK(next_turn.open(this, init) == 0);
@@ -41,7 +41,7 @@ struct ByteStream::Rest {
       auto* self = static_cast<Rest*>(h->data);
       if (self == nullptr) return;
       self->stop();
-      self->stream.give_rest();  // is the end of this
+      self->stream.give_rest();  // may destroy this
     });
   }
   void stop() {
@@ -50,7 +50,7 @@ struct ByteStream::Rest {
 
   ByteStream& stream;
   std::string bytes;
-  size_t at = 0;  // where they begin
+  size_t at = 0;  // offset of the first byte
   HeldBytes held{Held::bodies};
   Handle<uv_idle_t> next_turn;
 };
@@ -58,16 +58,16 @@ struct ByteStream::Rest {
 namespace {
 
 constexpr size_t kMaxPieces = 64;  // per system call
-constexpr int kMaxReads = 16;      // of full buffers, before it is another stream's turn
-constexpr int kMaxPipeReads = 4;   // likewise; a pipe's own buffer fills one
+constexpr int kMaxReads = 16;      // reads of full buffers before other streams get a turn
+constexpr int kMaxPipeReads = 4;   // likewise; one read fills a pipe's own buffer
 
-// One for a thread is enough: what was read is passed on before more is.
+// A buffer per thread suffices: its data is delivered before the next read.
 uv_buf_t read_buffer() {
   thread_local std::array<char, 64 * 1024> shared;
   return {shared.data(), shared.size()};
 }
 
-// A socket's own call: write(2) asks the file system first, which is a good part of its price.
+// Uses a socket call: write(2) goes through the file system layer first, a good part of its cost.
 ssize_t send_pieces(int fd, uv_buf_t* pieces, unsigned count) {
   static_assert(sizeof(uv_buf_t) == sizeof(iovec) && offsetof(uv_buf_t, base) == offsetof(iovec, iov_base) &&
                 offsetof(uv_buf_t, len) == offsetof(iovec, iov_len));
@@ -174,13 +174,13 @@ ByteStream::~ByteStream() {
   close();
 }
 
-// libuv tells how much of a write is done.
+// libuv reports how much of a write is done.
 size_t ByteStream::backlog() const {
   if (!writing_ || closed()) return backlog_;
   return backlog_ - writing_bytes_ + std::min(writing_bytes_, uv_stream_get_write_queue_size(raw()));
 }
 
-// Gives the kernel what it takes now. 0, or the error.
+// Writes as much as the kernel takes now. Returns 0 or the error.
 int ByteStream::try_send() {
   while (!queue_.empty()) {
     std::array<uv_buf_t, kMaxPieces> buffers;
@@ -209,7 +209,7 @@ int ByteStream::try_send() {
 
 void ByteStream::flush_now() {
   if (writing_ || ended_ || closed()) return;
-  if (try_send() != 0) schedule_flush();  // it will meet the error again, where it may tell
+  if (try_send() != 0) schedule_flush();  // the retry meets the error again, and may report it
 }
 
 void ByteStream::flush() {
@@ -230,7 +230,7 @@ void ByteStream::flush() {
       ended(error);
       return;
     }
-    // Likewise: hand the rest to libuv, which goes on when there is room.
+    // The same for a pipe: libuv sends the rest when there is room.
     auto* request = new WriteRequest;
     request->request.data = request;
     request->stream = this;
@@ -311,7 +311,7 @@ void ByteStream::start_reading() {
   }
 }
 
-// From the kernel. 0, or the error.
+// Starts reading from the kernel. Returns 0 or the error.
 int ByteStream::read_on() {
   if (tcp_) return watch();
   const auto give_buffer = [](uv_handle_t*, size_t, uv_buf_t* buffer) { *buffer = read_buffer(); };
@@ -326,7 +326,7 @@ int ByteStream::read_on() {
   });
 }
 
-// libuv reads a pipe 32 times in a turn while its writer keeps up.
+// libuv reads a pipe up to 32 times in a turn while its writer keeps up.
 void ByteStream::read_pipe(std::string_view bytes, bool full) {
   loop_.note_read();
   if (full) {
@@ -385,7 +385,7 @@ int ByteStream::socket() {
   return socket_;
 }
 
-// For what the stream waits for now. 0, or the error.
+// Watches for the events the stream needs now. Returns 0 or the error.
 int ByteStream::watch() {
   const int wanted = (reading_ && !rest_ ? UV_READABLE : 0) | (writing_ ? UV_WRITABLE : 0);
   if (wanted == watched_) return 0;
@@ -402,7 +402,8 @@ int ByteStream::watch() {
 
 void ByteStream::ready(int status, int events) {
   if (status == 0 && events == UV_READABLE) return receive();
-  // An error has ended the watch. What came before it can still be read; who reads or writes meets it then.
+  // An error has ended the watch. Data received before it can still be read; the next read or write returns
+  // the error.
   if (status < 0) {
     watched_ = 0;
     events = UV_READABLE | UV_WRITABLE;

@@ -1,8 +1,8 @@
-// A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads push into its owner; writes are
-// queued, gathered and sent once per loop turn.
+// A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads are pushed to the owner; writes
+// are queued, gathered and sent once per loop turn.
 //
-// Owned by exactly one object, which is its StreamOwner. No callback comes from inside write(), none after
-// close(), and the owner may destroy the stream from inside any callback.
+// Owned by exactly one object, its StreamOwner. There is no callback from inside write(), and none after
+// close(). The owner may destroy the stream from inside any callback.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ namespace lineward::net {
 class StreamOwner {
  public:
   virtual void on_data(std::string_view bytes) = 0;
-  // The other side has ended: error is 0 for an orderly end, else a negative errno. Comes once; no data after
-  // it.
+  // The peer ended the stream: error is 0 for an orderly end, else a negative errno. Called once; no data
+  // follows.
   virtual void on_end(int error) = 0;
-  // All queued bytes went to the kernel.
+  // The kernel has taken all queued bytes.
   virtual void on_drained() {}
 
  protected:
@@ -50,9 +50,9 @@ class ByteStream {
   void start_reading();
   void pause_reading();
   bool reading() const { return reading_; }
-  // From on_data(): `rest`, the end of what was given, is given again in the next turn, before anything else;
-  // until then nothing is read, and no end is seen. An owner that has taken as much as one peer may have in a
-  // turn leaves the others theirs. May be empty.
+  // Only from on_data(): `rest`, the end of the data given, is delivered again first in the next turn. Until
+  // then nothing is read, and no end is detected. This bounds the bytes that one peer gets processed per
+  // turn. May be empty.
   void put_back(std::string_view rest);
   bool holds_back() const { return rest_ != nullptr; }
 
@@ -62,23 +62,23 @@ class ByteStream {
     queue_.push(std::move(bytes));
     schedule_flush();
   }
-  // Offers what is queued to the kernel at once rather than at the end of the turn. Never calls back.
+  // Offers queued bytes to the kernel now instead of at the end of the turn. Never calls back.
   void flush_now();
-  // Whom the bytes that wait here count for.
+  // The account that the queued bytes are charged to.
   void charge(const AccountPtr& account) { backlog_.charge(account); }
-  // Bytes not yet taken by the kernel.
+  // Bytes that the kernel has not taken yet.
   size_t backlog() const;
-  // Bytes the kernel took, or may have taken, since the beginning.
+  // Total bytes that the kernel took, or may have taken.
   uint64_t sent() const { return sent_; }
 
-  // Sends what is queued, then tells the other side that no more will come. Reading goes on.
+  // Sends queued bytes, then shuts down the write side. Reading continues.
   void end_writes() {
     ending_writes_ = true;
     schedule_flush();
   }
   // Ends the stream at once; queued bytes are lost.
   void close();
-  // Sends what is queued, then closes; gives up after `patience`. No more callbacks from here on.
+  // Sends queued bytes, then closes; gives up after `patience`. No more callbacks.
   static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
     if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
     stream->owner_ = nullptr;
@@ -88,18 +88,18 @@ class ByteStream {
     others.take(std::move(stream), patience);
   }
   bool closed() const { return !pipe_ && !tcp_; }
-  // Takes the socket off this loop, to go on on another: its descriptor, and the stream is closed. -1 where
-  // that cannot be: something is still to be written, it has ended, or descriptors are out.
+  // Detaches the socket from this loop for use on another: returns its descriptor and closes the stream.
+  // Returns -1 if bytes are queued, the stream has ended, or no descriptors are left.
   int detach();
-  // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
+  // No data, end or error is pending: looks into the kernel's buffer of a socket.
   bool quiet() const;
-  // Whether the machine at the other end is gone without a word: for nine times `quiet` it has acknowledged
-  // nothing (net/peer_silence.h). Once this was called it is also asked while nothing is sent; on_end() tells
-  // of that.
+  // Whether the remote host vanished silently: it acknowledged nothing for nine times `quiet`
+  // (net/peer_silence.h). After the first call the kernel also probes an idle connection; on_end() reports a
+  // failed probe.
   bool peer_is_silent(milliseconds quiet);
-  // The port of a TCP socket's own end; 0 for other streams.
+  // The local port of a TCP socket; 0 for other streams.
   uint16_t local_port() const;
-  // Who is at the other end of a Unix socket (SO_PEERCRED); nothing for other streams.
+  // The user id of the peer of a Unix socket (SO_PEERCRED); nullopt for other streams.
   std::optional<uint32_t> peer_uid() const;
 
  private:
@@ -122,7 +122,7 @@ class ByteStream {
     backlog_ = 0;
   }
   void flush();
-  // May be the end of this.
+  // May destroy this stream.
   void all_sent() {
     if (last_bytes_) return loop_.last_writers_.done(*this);
     if (ending_writes_) {
@@ -142,29 +142,29 @@ class ByteStream {
   Loop& loop_;
   Handle<uv_pipe_t> pipe_;
   Handle<uv_tcp_t> tcp_;
-  // A TCP socket is watched, read and written by its descriptor: libuv takes read(2), which asks the file
-  // system first. The handle above only owns it.
+  // A TCP socket is watched, read and written by its descriptor: libuv uses read(2), which goes through the
+  // file system layer first. The handle above only owns the socket.
   Handle<uv_poll_t> poll_;
   int socket_ = -1;
-  int watched_ = 0;  // for which events
+  int watched_ = 0;  // events watched
   StreamOwner* owner_ = nullptr;
   PieceQueue queue_;
-  size_t gone_ = 0;  // of its first piece, what was sent
+  size_t gone_ = 0;  // bytes of the first piece already sent
   HeldCount backlog_{Held::queues};
-  size_t writing_bytes_ = 0;  // of these, what libuv has; of a TCP socket nothing
+  size_t writing_bytes_ = 0;  // bytes handed to libuv; 0 for a TCP socket
   uint64_t sent_ = 0;
   bool reading_ = false;
   bool ended_ = false;
-  bool writing_ = false;  // a uv_write is under way, or the socket takes no more for now
+  bool writing_ = false;  // a uv_write is under way, or the socket's buffer is full
   Deferred flush_later_;
   bool ending_writes_ = false;
   bool shut_ = false;
   bool asks_when_quiet_ = false;
-  uint64_t full_reads_turn_ = 0;  // of a pipe: in this turn so many reads have filled the buffer
+  uint64_t full_reads_turn_ = 0;  // pipes: the turn that full_reads_ belongs to
   int full_reads_ = 0;
-  std::unique_ptr<Rest> rest_;  // what was put back
-  Rest* giving_ = nullptr;      // what is being given again
-  bool last_bytes_ = false;     // since close_after_writes(): the loop owns the stream until it is done
+  std::unique_ptr<Rest> rest_;  // bytes put back
+  Rest* giving_ = nullptr;      // bytes being delivered again
+  bool last_bytes_ = false;     // after close_after_writes(): the loop owns the stream until it is done
   Lifetime lifetime_;
 };
 

@@ -8,7 +8,7 @@ namespace lineward::net {
 
 namespace {
 
-// A server may have nothing to say for hours, and be there all the same.
+// A healthy server may send nothing for hours.
 constexpr milliseconds kQuiet{5000};
 
 }  // namespace
@@ -58,7 +58,7 @@ int ConnectAttempt::start(const std::string& unix_path) {
 
 void ConnectAttempt::connected(int status) {
   const auto pending = std::move(pending_);
-  const Done done = done_;  // the call may be the end of this
+  const Done done = done_;  // the call may destroy this
   if (status != 0) return done(nullptr, status);
   if (pending->tcp) {
     uv_tcp_nodelay(pending->tcp.get(), 1);

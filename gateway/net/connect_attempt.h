@@ -1,5 +1,4 @@
-// One attempt to connect to one address: what the Connector makes of the addresses that it has, one after the
-// other.
+// A connection attempt to one address. The Connector tries its addresses one after another.
 //
 // Owned by the Connector. Calls back at most once for each start(), never from inside it, and not after
 // stop().
@@ -16,7 +15,7 @@ namespace lineward::net {
 
 class ConnectAttempt {
  public:
-  // The stream, or null and a negative errno. Called last: may destroy the attempt.
+  // The stream, or null and a negative errno. Called last: the callback may destroy the attempt.
   using Done = std::function<void(std::unique_ptr<ByteStream> stream, int error)>;
 
   ConnectAttempt(Loop& loop, Done done);
@@ -24,9 +23,9 @@ class ConnectAttempt {
   ConnectAttempt(const ConnectAttempt&) = delete;
   ConnectAttempt& operator=(const ConnectAttempt&) = delete;
 
-  // 0, or a negative errno: then nothing is called. One that was under way is given up.
+  // 0, or a negative errno: then there is no callback. An attempt under way is abandoned.
   int start(const Address& address);
-  int start(const std::string& unix_path);  // no longer than sockaddr_un has room for
+  int start(const std::string& unix_path);  // at most as long as sockaddr_un allows
   void stop();
 
  private:
@@ -34,7 +33,7 @@ class ConnectAttempt {
   void connected(int status);
   Loop& loop_;
   Done done_;
-  std::shared_ptr<Pending> pending_;  // what is under way
+  std::shared_ptr<Pending> pending_;  // the attempt under way
 };
 
 }  // namespace lineward::net

@@ -9,7 +9,7 @@
 namespace lineward::net {
 namespace {
 
-// One address that does not answer must leave time for the others, and still be given a fair chance.
+// An unresponsive address must leave time for the others, but still get a fair share.
 constexpr milliseconds kShortestAttempt{250};
 
 }  // namespace
@@ -107,7 +107,7 @@ void Connector::finish(Connected connected) {
   if (auto done = std::exchange(done_, nullptr)) done(std::move(connected));
 }
 
-// From where a caller may still be on the stack.
+// For errors found while a caller may be on the stack.
 void Connector::finish_later(ConnectFailure failure) {
   share_.stop();
   loop_.defer(lifetime_, [this, failure = std::move(failure)]() mutable {

@@ -1,7 +1,6 @@
-// Opens one connection to a server: a host with a port, whose addresses are tried in turn, or a Unix socket.
+// Opens one connection to a server: to a host and port, trying its addresses in turn, or to a Unix socket.
 //
-// Owned by whoever wants the connection; destroying it gives up. Calls back once, never from inside its
-// constructor.
+// Destroying it abandons the attempt. Calls back once, never from inside its constructor.
 #pragma once
 
 #include <functional>
@@ -23,19 +22,19 @@ struct ConnectFailure {
 class Connector {
  public:
   using Connected = Result<std::unique_ptr<ByteStream>, ConnectFailure>;
-  // Called last: may destroy the connector.
+  // Called last: the callback may destroy the connector.
   using Done = std::function<void(Connected connected)>;
 
-  // The resolver must outlive it. `limit` is for all of it, the look-up included.
+  // The resolver must outlive the connector. `limit` bounds the whole attempt, including the look-up.
   Connector(Loop& loop, Resolver& resolver, milliseconds limit, Done done);
   Connector(Loop& loop, std::string unix_path, milliseconds limit, Done done);
   ~Connector();
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
-  // Gives up; nothing is called any more.
+  // Abandons the attempt; there are no more callbacks.
   void stop();
-  // What it connected to last, for people and for comparing.
+  // The address tried last, for messages and comparison.
   const std::string& address() const { return address_; }
 
  private:
@@ -43,7 +42,7 @@ class Connector {
   void use(const Addresses& addresses);
   void try_next();
   void try_unix();
-  void attempted(std::unique_ptr<ByteStream> stream, int error);  // an error where it is null
+  void attempted(std::unique_ptr<ByteStream> stream, int error);  // `error` is set if `stream` is null
   void finish(Connected connected);
   void finish_later(ConnectFailure failure);
 
@@ -57,7 +56,7 @@ class Connector {
   std::string address_;
   std::string last_error_;
   ConnectAttempt attempt_;
-  Timer share_;  // of the time, for this address
+  Timer share_;  // this address's share of the time limit
   Timer overall_;
   Lifetime lifetime_;
 };

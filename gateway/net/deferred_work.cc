@@ -9,7 +9,7 @@ namespace lineward::net {
 void DeferredWork::run() {
   if (running_) return;
   running_ = true;
-  // Work may defer more work; all of it runs before the loop sleeps.
+  // Deferred work may defer more work; all of it runs before the loop sleeps.
   while (!waiting_->work.empty()) {
     std::swap(working_, waiting_);
     Batch& now = *working_;
@@ -26,7 +26,7 @@ void DeferredWork::run() {
         if (one.function && !(one.whose && one.whose->gone())) one.function();
       }
     }
-    // What is retired outlives the work that was deferred together with it.
+    // A retired object outlives work deferred together with it.
     for (size_t i = 0; retired && i < now.work.size(); ++i) {
       const Work& work = now.work[i];
       if (work.run != nullptr && work.run != &Deferred::run) work.run(work.with);

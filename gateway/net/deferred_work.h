@@ -1,5 +1,5 @@
-// Work for later in a turn of the loop: what Loop::defer and Loop::retire were given, and what a Deferred
-// schedules. The loop runs it; nothing here knows of libuv.
+// Work for later in a loop turn, from Loop::defer, Loop::retire and Deferred. The loop runs it; this file is
+// independent of libuv.
 #pragma once
 
 #include <functional>
@@ -20,24 +20,25 @@ class DeferredWork {
   DeferredWork(const DeferredWork&) = delete;
   DeferredWork& operator=(const DeferredWork&) = delete;
   void add(std::function<void()> work) { add_function({std::move(work), {}}); }
-  // Is left out when the object that `whose` is of has gone by then.
+  // The work is skipped if the object owning `whose` is gone by then.
   void add(Lifetime& whose, std::function<void()> work) { add_function({std::move(work), whose.watch()}); }
-  // `free` gets the object after all work that waits with it.
+  // Calls `free` with the object after all work queued with it.
   void retire(void (*free)(void*), void* object) { waiting_->work.push_back({free, object}); }
-  // Runs what waits, and what that adds, until nothing waits. Does nothing from inside of itself.
+  // Runs queued work, and work it adds, until none is left. Does nothing if called recursively.
   void run();
 
  private:
   friend class Deferred;
   struct Work {
-    void (*run)(void*);  // null: the next one of the functions
+    void (*run)(void*);  // null: run the next of the functions
     void* with;
   };
   struct Function {
     std::function<void()> function;
-    std::optional<Lifetime::Watch> whose;  // it is left out once that one has gone
+    std::optional<Lifetime::Watch> whose;  // the work is skipped once this object is gone
   };
-  // Most work of a call is no function, and this list is gone through with every turn: its items are small.
+  // Most deferred work of a call is not a std::function, and this list is walked every turn: its items are
+  // small.
   struct Batch {
     std::vector<Work> work;
     std::vector<Function> functions;
@@ -48,12 +49,12 @@ class DeferredWork {
   }
   Batch batches_[2];
   Batch* waiting_ = &batches_[0];
-  Batch* working_ = &batches_[1];  // what is being done
+  Batch* working_ = &batches_[1];  // being run
   bool running_ = false;
 };
 
-// Work that an object defers again and again, as Loop::defer does. Dies with the object, and costs no memory.
-// `work` may destroy it.
+// Work that an object defers repeatedly, like Loop::defer. It ends with the object and allocates nothing.
+// `work` may destroy the object.
 class Deferred {
  public:
   Deferred(Loop& loop, void (*work)(void*), void* with);
@@ -61,7 +62,7 @@ class Deferred {
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  void schedule();  // once, however often it is called until then
+  void schedule();  // idempotent until the work has run
   void cancel();
   bool scheduled() const { return scheduled_; }
 

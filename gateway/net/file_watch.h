@@ -1,8 +1,8 @@
-// Tells when a file may have changed: by events of its directory (a watch on the file itself goes dead at the
-// first rename over it, and a Kubernetes ConfigMap changes by a swap of the link `..data` beside it), and by
-// looking every two seconds, for file systems without events and for links that lead elsewhere.
+// Calls back when a file may have changed. It watches the directory: a watch on the file ends at the first
+// rename over it, and a Kubernetes ConfigMap changes by swapping the link `..data`. It also polls every two
+// seconds, for file systems without events and links to other places.
 //
-// One call for what happens within 200 ms. A call says that it is worth looking, not that anything changed.
+// Changes within 200 ms give one call. A call means the file should be read again, not that it changed.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class FileWatch {
   FileWatch(Loop& loop, const std::string& path, std::function<void()> changed);
 
  private:
-  using Signature = std::string;  // of what stat() says; empty: it is not there
+  using Signature = std::string;  // from stat(); empty: no such file
   void open();
   void poll();
   void soon();
@@ -27,8 +27,8 @@ class FileWatch {
   std::string path_, directory_, name_;
   std::function<void()> changed_;
   Handle<uv_fs_event_t> events_;
-  Signature watched_;  // the directory that is watched
-  Signature seen_;     // the file
+  Signature watched_;  // of the watched directory
+  Signature seen_;     // of the file
   Timer poll_;
   Timer settle_;
 };

@@ -1,6 +1,6 @@
-// The one way to own a libuv handle. libuv may touch the memory until the close callback, so that callback
-// frees it; the owner is free to die at once. After close() `data` is null and every callback must ignore the
-// handle.
+// The only way to own a libuv handle. libuv may use the memory until the close callback, so that callback
+// frees it; the owner may be destroyed at once. After close() `data` is null and every callback must ignore
+// the handle.
 #pragma once
 
 #include <uv.h>
@@ -27,7 +27,7 @@ class Handle {
     return *this;
   }
 
-  // `init` calls the uv_*_init function and returns its result; on failure nothing needs closing.
+  // `init` calls the uv_*_init function and returns its result; after a failure nothing needs closing.
   template <class Init>
   int open(void* owner, Init&& init) {
     LW_CHECK(handle_ == nullptr);

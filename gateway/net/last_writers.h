@@ -1,5 +1,5 @@
-// Streams whose owners have left them to send what is queued, and which end then, or after a while. They have
-// no other owner; no cancel of a call waits here, only its last bytes.
+// Streams without an owner that still send their queued bytes, then close, at the latest after their
+// patience. Cancelled calls do not wait here, only their last bytes.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ class LastWriters {
   LastWriters(const LastWriters&) = delete;
   LastWriters& operator=(const LastWriters&) = delete;
 
-  // The stream tells done(); `patience` ends it otherwise.
+  // The stream calls done() when it has sent its bytes; otherwise `patience` ends it.
   void take(std::unique_ptr<ByteStream> stream, std::chrono::milliseconds patience);
-  // Closes it, and frees it at the end of the turn.
+  // Closes the stream and frees it at the end of the turn.
   void done(ByteStream& stream);
-  // All at once, at the end of the loop.
+  // Closes all streams, when the loop ends.
   void clear();
 
  private:

@@ -1,29 +1,31 @@
-// Whether an object is still there: for callbacks that may come later than its end, and for functions that
-// call somebody who may end it. The rules of who may call whom, and when, are in docs/dev/invariants.md.
+// Detects whether an object still exists: for callbacks that may run after its end, and for functions that
+// call code that may destroy it. docs/dev/invariants.md has the rules for callbacks.
 //
-// An object that hands out callbacks with `this` in them has a Lifetime as its last member, so that it is the
-// first of them to end. Three things are done with it:
+// An object that hands out callbacks with `this` has a Lifetime as its last member, so that it is destroyed
+// first. It offers three guards:
 //
 //   loop.defer(lifetime_, [this] { pump(); });
-//       Work that is left out when the object has gone by then.
+//       Work that is skipped if the object is gone by then.
+//
 //   resolver.ask(lifetime_.guard([this](Answer answer) { use(answer); }));
-//       A callback that does nothing once the object has gone.
+//       A callback that does nothing once the object is gone.
+//
 //   auto watch = lifetime_.watch();
 //   owner_.on_line(line);
 //   if (watch.gone()) return;
-//       For a function that goes on after calling somebody who may delete the object: was it ended by that?
+//       A function that continues after calling code that may destroy the object checks whether it did.
 //
-// Whoever may be deleted while one of its functions is on the stack is given to Loop::retire() instead, where
-// its owner can do that: it is there until the end of the loop turn then, and nobody needs to ask.
+// An object that may be destroyed while one of its functions is on the stack is given to Loop::retire()
+// instead, if its owner can do that. It then exists until the end of the loop turn and needs no check.
 //
-// A destructor that calls others before its members go says end() first, so that none of them finds the way
-// back.
+// A destructor that calls other objects before its members are destroyed calls end() first, so that no
+// callback re-enters the object.
 //
-// Threads: nothing is locked and nothing is atomic. The object, its watches and the callbacks it guards are
-// made, copied, run and destroyed on the thread of their loop. What goes to another thread names objects by a
-// number or by a std::weak_ptr.
+// Threads: nothing is locked or atomic. The object, its watches and the guarded callbacks are made, copied,
+// run and destroyed on the thread of their loop. Work for another thread names objects by a number or by a
+// std::weak_ptr.
 //
-// Cost: 16 bytes in the object, and 8 on the heap from the first watch on, until the last one has gone too.
+// Cost: 16 bytes in the object, and 8 on the heap from the first watch until the last watch is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +40,8 @@ class Lifetime {
   };
 
  public:
-  // What knows whether the object has gone, however long ago. May outlive it. One that was made without an
-  // object, or moved from, says that it has gone.
+  // Reports whether the object is gone; may outlive it. A watch made without an object, or moved from,
+  // reports that it is gone.
   class Watch {
    public:
     Watch() = default;
@@ -71,8 +73,8 @@ class Lifetime {
     return Watch(state_);
   }
 
-  // `work` with any parameters and no result, as something to call that does nothing once the object has
-  // gone. What `work` holds is freed with the callback, not with the object. It may end the object.
+  // Wraps `work`, with any parameters and no result, in a callable that does nothing once the object is gone.
+  // State captured by `work` is freed with the callback, not with the object. `work` may destroy the object.
   template <class Work>
   auto guard(Work work) {
     return [watch = watch(), work = std::move(work)](auto&&... with) mutable -> void {
@@ -80,12 +82,12 @@ class Lifetime {
     };
   }
 
-  // The object has gone for all that watch, and for all that will.
+  // Reports the object as gone to all existing and future watches.
   void end() {
     renew();
     ended_ = true;
   }
-  // The object has gone for all that watch until now. For one that begins anew.
+  // Reports the object as gone to all existing watches. For an object that starts again.
   void renew() {
     if (state_ == nullptr) return;
     state_->gone = true;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBacklog = 511;
 
-// Descriptors that connections of clients leave to everything else: an eighth of what there is.
+// Client connections leave an eighth of the descriptors to everything else.
 int highest_descriptor() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1'000'000'000) return 1'000'000'000;
@@ -35,7 +35,7 @@ Unexpected<ListenFailure> failure(int error, const std::string& address) {
   return {f};
 }
 
-// A socket file that nobody listens on is left over from a process that was killed; a live one is in use.
+// A socket file without a listener was left by a killed process; a live one is in use.
 int clear_stale_socket(const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return 0;
@@ -53,8 +53,8 @@ int clear_stale_socket(const std::string& path) {
   return 0;
 }
 
-// Only this user may connect. A socket's file gets the mode that the socket has when it is bound (unix(7));
-// the process's umask stays as it is, since files that other threads make meanwhile would have it too.
+// Only this user may connect. A socket file gets the mode the socket has when it is bound (unix(7)). The
+// process's umask stays unchanged, since it would apply to files that other threads create meanwhile.
 int bind_private(uv_pipe_t* pipe, const std::string& path) {
   constexpr mode_t kPrivate = S_IRUSR | S_IWUSR;
   sockaddr_un name{};
@@ -79,7 +79,7 @@ int bind_private(uv_pipe_t* pipe, const std::string& path) {
 void Listener::on_connection(uv_stream_t* handle, int status) {
   auto* listener = static_cast<Listener*>(handle->data);
   if (listener && status == 0) return listener->on_connection();
-  // libuv has closed what waited, with a descriptor that it keeps for this.
+  // libuv has closed the waiting connection, using its reserve descriptor.
   if (listener && listener->out_of_descriptors_) listener->out_of_descriptors_();
 }
 
@@ -162,10 +162,10 @@ void Listener::close() {
   unlink_.clear();
 }
 
-// The kernel gives the lowest number that is free: a high one says that few are left. Refused here, accept
-// never comes to the end of them.
+// The kernel allocates the lowest free descriptor: a high number means few are left. Refusing connections
+// here keeps accept from running out of them.
 bool Listener::leaves_enough(const ByteStream& stream) const {
-  if (!out_of_descriptors_) return true;  // probes and operators come last
+  if (!out_of_descriptors_) return true;  // probes and operators are not limited
   uv_os_fd_t fd = -1;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(stream.raw()), &fd) != 0 || fd < highest_) return true;
   out_of_descriptors_();

@@ -1,4 +1,4 @@
-// A listening socket: TCP (IPv4, IPv6) or Unix. Hands every accepted connection to one function.
+// A listening socket: TCP (IPv4, IPv6) or Unix. Passes every accepted connection to one function.
 #pragma once
 
 #include <functional>
@@ -22,28 +22,28 @@ class Listener {
   // `peer` is "127.0.0.1:51234", or "unix".
   using Accepted = std::function<void(std::unique_ptr<ByteStream> stream, std::string peer)>;
 
-  // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free one. A socket that
-  // a service manager has opened at this address is taken instead (activation_sockets.h).
+  // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free port. A socket of
+  // a service manager at this address is used instead (activation_sockets.h).
   static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
                                                                Accepted accepted);
-  // Takes connections from the same socket on another loop, on another thread: a descriptor from share(),
-  // which it takes (closed on failure too), and what that listener's address() says.
+  // Accepts from the same socket on another loop and thread. Takes ownership of `fd` from share() (closed on
+  // failure too); `address` is that listener's address().
   static Result<std::unique_ptr<Listener>, ListenFailure> join(Loop& loop, int fd, std::string address,
                                                                bool loopback, Accepted accepted);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // What was bound, with the real port.
+  // The bound address, with the real port.
   const std::string& address() const { return address_; }
   bool is_loopback() const { return loopback_; }
   // A descriptor of the same socket, or -1.
   int share() const;
-  // Accepts every connection that waits in the kernel: closing would reset them.
+  // Accepts all connections waiting in the kernel: closing would reset them.
   void take_waiting();
   void close();
-  // From here on connections are closed at once when few descriptors are left, and this is called for each:
-  // what is under way needs them, to reach servers and to start them.
+  // Afterwards, connections are closed at once when few descriptors are left, and this is called for each.
+  // Requests under way need descriptors to reach and start servers.
   void when_out_of_descriptors(std::function<void()> told) { out_of_descriptors_ = std::move(told); }
 
  private:
@@ -56,7 +56,7 @@ class Listener {
   Loop& loop_;
   Accepted accepted_;
   std::function<void()> out_of_descriptors_;
-  [[maybe_unused]] int highest_ = 0;  // a descriptor from here on leaves too few
+  [[maybe_unused]] int highest_ = 0;  // descriptors from here on leave too few
   Handle<uv_tcp_t> tcp_;
   Handle<uv_pipe_t> pipe_;
   std::string address_;

@@ -29,12 +29,13 @@ Loop::Loop()
                                       [&](uv_prepare_t* h) { return uv_prepare_init(loop_.get(), h); }) == 0);
   LW_CHECK(handles_->after_poll.open(this, [&](uv_check_t* h) { return uv_check_init(loop_.get(), h); }) ==
            0);
-  // Deferred work runs on both sides of the poll: what I/O callbacks deferred runs right after them, what
-  // timers and close callbacks deferred runs before the loop may sleep.
+  // Deferred work runs on both sides of the poll: work of I/O callbacks right after them, work of timers and
+  // close callbacks before the loop may sleep.
   uv_prepare_start(handles_->before_poll.get(), [](uv_prepare_t* h) {
     if (h->data == nullptr) return;
     auto* loop = static_cast<Loop*>(h->data);
-    // Before the poll: what comes idle in its callbacks was not asked for in it. No other thread writes it.
+    // Before the poll: handles that become idle in its callbacks were not polled in it. No other thread
+    // writes it.
     loop->turn_.store(loop->turn() + 1, std::memory_order_relaxed);
     loop->note_turn();
     loop->deferred_.run();
@@ -43,7 +44,7 @@ Loop::Loop()
     if (h->data == nullptr) return;
     auto* loop = static_cast<Loop*>(h->data);
     loop->settled_ = true;
-    loop->polled_at_ = *loop->time_;  // libuv read its clock when the poll was over, before the callbacks
+    loop->polled_at_ = *loop->time_;  // libuv read its clock after the poll, before the callbacks
     loop->deferred_.run();
     loop->settled_ = false;
   });
@@ -68,7 +69,7 @@ void Loop::close_all() {
   handles_->timer.close();
   handles_->before_poll.close();
   handles_->after_poll.close();
-  // Everyone closes their own handles before; these turns only deliver the close callbacks.
+  // All owners have closed their handles; these turns only deliver the close callbacks.
   for (int turn = 0; turn < 1000 && uv_run(loop_.get(), UV_RUN_NOWAIT) != 0; ++turn) {
   }
   LW_CHECK(uv_loop_close(loop_.get()) == 0);
@@ -92,7 +93,7 @@ void Loop::note_turn() {
 void Loop::arm() {
   if (closed_ || timers_.advancing() || !handles_->timer) return;
   const uint64_t now_ms = uv_now(loop_.get());
-  // The wheel may name a moment that is over, after it had nothing to do for a while.
+  // The wheel may name a past moment after it was idle for a while.
   const uint64_t deadline = std::max(timers_.next(), now_ms);
   if (deadline >= armed_for_) return;
   armed_for_ = deadline;
@@ -105,8 +106,8 @@ void Loop::arm() {
 }
 
 void Loop::fire() {
-  // Whoever stood still (a stopped process, a loop held up) reads what came meanwhile before limits are
-  // judged: the poll comes first once, 1 ms from now, since libuv would run a timer of 0 ms at once again.
+  // After a stall (a stopped process, a blocked loop) pending input is read before limits are judged: the
+  // loop polls first once. 1 ms from now, since libuv would run a timer of 0 ms again at once.
   if (!catching_up_ && uv_now(loop_.get()) > armed_for_ + kStoodStill) {
     catching_up_ = true;
     uv_timer_start(

@@ -1,4 +1,4 @@
-// The event loop and its timers: RAII over libuv. Nothing above net/ includes <uv.h>.
+// The event loop and its timers: RAII over libuv. Only net/ includes <uv.h>.
 #pragma once
 
 #include <array>
@@ -19,35 +19,36 @@ namespace lineward::net {
 
 using std::chrono::milliseconds;
 
-// One thread's loop. Owned by the worker; everything on it must be closed before it is destroyed.
+// The event loop of a thread. Owned by the worker; everything on it must be closed before it is destroyed.
 class Loop {
  public:
   Loop();
-  ~Loop();  // aborts when a handle was left open
+  ~Loop();  // aborts if a handle is still open
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   void run();  // until stop()
   void stop();
-  // Runs the deferred work now: frees what was retired. For the end of main.
+  // Runs deferred work now and frees retired objects. For the end of main.
   void close_deferred() { deferred_.run(); }
-  // Runs what is pending, then until every handle is closed. For the end of main and of tests.
+  // Runs pending work, then runs until every handle is closed. For the end of main and of tests.
   void close_all();
   milliseconds now() const { return milliseconds(*time_); }  // monotonic, cached per turn
-  // Monotonic, not cached; and the same clock when bytes came in last, on any stream of this loop. That is
-  // noted once in a while, and else 0: looking at a clock is a good part of what is measured by it.
+  // Monotonic, not cached. read_at() is the time of the last read on any stream of this loop, in the same
+  // clock; 0 if it was not sampled. Only some reads are sampled: reading the clock costs a good part of the
+  // measured time.
   static uint64_t nanoseconds();
   uint64_t read_at() const { return read_at_; }
   void note_read() { read_at_ = reads_++ % kReadsUnnoted == 0 ? nanoseconds() : 0; }
-  // Counts the times the loop has asked for events. While `settled`, all that they brought is dealt with.
+  // Number of polls for events. `settled`: all events of the last poll have been processed.
   uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }  // from any thread
   bool settled() const { return settled_; }
-  // How long turns took to deal with what had come, timers aside, in whole milliseconds of the clock that
-  // libuv reads in each turn anyway. Those of less than one are all others of turn().
+  // Durations of turns, without timers, in whole milliseconds of the clock that libuv reads each turn anyway.
+  // All other turns took less than 1 ms.
   struct SlowTurns {
     static constexpr std::array<uint64_t, 13> kUpTo{1,   2,   5,    10,   25,   50,   100,
                                                     250, 500, 1000, 2500, 5000, 10000};  // ms
-    std::array<uint64_t, kUpTo.size() + 1> counts{};  // the last: longer than all
+    std::array<uint64_t, kUpTo.size() + 1> counts{};  // the last counts all longer turns
     uint64_t sum = 0;                                 // ms
     uint64_t longest = 0;                             // ms
   };
@@ -55,15 +56,15 @@ class Loop {
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
   void defer(std::function<void()> work) { deferred_.add(std::move(work)); }
-  // The same, unless the object that `whose` is of has gone by then.
+  // The same, unless the object owning `whose` is gone by then.
   void defer(Lifetime& whose, std::function<void()> work) { deferred_.add(whose, std::move(work)); }
-  // Frees the object at that time, after the work that was deferred in the same turn. The one way to free
-  // what may be on the stack.
+  // Frees the object then, after work deferred in the same turn. The only way to free an object that may be
+  // on the stack.
   template <class T>
   void retire(std::unique_ptr<T> object) {
     if (object) deferred_.retire([](void* it) { delete static_cast<T*>(it); }, object.release());
   }
-  // Lets go of a share at that time.
+  // Releases a shared reference then.
   template <class T>
   void retire(std::shared_ptr<T> object) {
     if (object) retire(std::make_unique<std::shared_ptr<T>>(std::move(object)));
@@ -80,14 +81,14 @@ class Loop {
   void fire();
   void note_turn();
   std::unique_ptr<uv_loop_s> loop_;
-  const uint64_t* time_;  // in it
+  const uint64_t* time_;  // a member of loop_
   std::unique_ptr<Handles> handles_;
   TimerWheel timers_;
-  uint64_t armed_for_ = TimerWheel::kNever;  // when the libuv timer comes, in ms
-  bool catching_up_ = false;                 // the poll goes first once
+  uint64_t armed_for_ = TimerWheel::kNever;  // when the libuv timer fires, in ms
+  bool catching_up_ = false;                 // poll once before firing timers
   DeferredWork deferred_;
   LastWriters last_writers_{*this};
-  static constexpr uint64_t kReadsUnnoted = 7;  // odd: reads of clients and servers take turns
+  static constexpr uint64_t kReadsUnnoted = 7;  // odd, so that reads of clients and of servers alternate
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;
   std::atomic<uint64_t> turn_{0};
@@ -97,8 +98,8 @@ class Loop {
   SlowTurns slow_turns_;
 };
 
-// A one-shot timer. No libuv handle of its own: all timers of a loop share one, so it may be destroyed or
-// restarted at any moment, also from inside its own callback.
+// A one-shot timer. All timers of a loop share one libuv handle, so a timer may be destroyed or restarted at
+// any moment, even from its own callback.
 class Timer : private TimerWheel::Entry {
  public:
   explicit Timer(Loop& loop) : loop_(loop) {}
@@ -106,7 +107,7 @@ class Timer : private TimerWheel::Entry {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  void start(milliseconds after, std::function<void()> due);  // restarts when running
+  void start(milliseconds after, std::function<void()> due);  // restarts a running timer
   void stop();
   using TimerWheel::Entry::running;
 

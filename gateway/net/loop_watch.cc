@@ -30,29 +30,29 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLook{25};
 constexpr milliseconds kForStack{200};
 constexpr int kMaxFrames = 48;
-// Ignored unless somebody handles it, and used by nobody here.
+// Ignored by default, and not used otherwise here.
 constexpr int kAsk = SIGURG;
 
-// A signal handler has no other place to put them.
+// Global, since a signal handler has no other place for them.
 std::array<void*, kMaxFrames> frames;
 constexpr int kAsked = -1, kAnswering = -2;
-std::atomic<int> depth{kAsked};  // then how many frames there are
+std::atomic<int> depth{kAsked};  // then the number of frames
 
 void on_asked(int) {
-  // One that was asked before may answer late: not while another answer is made or read.
+  // A handler asked earlier may run late: it must not write while another answer is made or read.
   int expected = kAsked;
   if (!depth.compare_exchange_strong(expected, kAnswering, std::memory_order_acq_rel)) return;
   int before = errno;
-  // ThreadSanitizer delivers signals from where backtrace() crashes.
+  // backtrace() crashes in ThreadSanitizer's signal delivery.
   int found = 0;
   if constexpr (!kThreadSanitizer) found = backtrace(frames.data(), kMaxFrames);
   depth.store(found, std::memory_order_release);
   errno = before;
 }
 
-// For one thread at a time.
+// Serializes requests for stacks.
 std::mutex asking;
-int watches = 0;  // under it
+int watches = 0;  // guarded by `asking`
 
 std::string stack_of(pthread_t thread) {
   std::lock_guard<std::mutex> lock(asking);
@@ -65,7 +65,7 @@ std::string stack_of(pthread_t thread) {
     found = depth.load(std::memory_order_acquire);
   }
   std::string text;
-  // The first is on_asked itself, the second the signal's frame.
+  // The first frame is on_asked itself, the second the signal's.
   for (int i = 2; i < found; ++i) {
     void* frame = frames[static_cast<size_t>(i)];
     Dl_info info{};
@@ -94,7 +94,7 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
   const auto init = [&](uv_async_t* h) { return uv_async_init(loop.raw(), h, [](uv_async_t*) {}); };
   LW_CHECK(ping_->handle.open(this, init) == 0);
   uv_unref(reinterpret_cast<uv_handle_t*>(ping_->handle.get()));
-  backtrace(frames.data(), 1);  // loads what it needs now, not in the handler
+  backtrace(frames.data(), 1);  // loads its libraries now, not in the handler
   {
     std::lock_guard<std::mutex> lock(asking);
     struct sigaction action {};
@@ -105,7 +105,7 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
   }
   LW_CHECK(pipe2(wake_, O_CLOEXEC) == 0);
   sched_ = open(fmt::format("/proc/self/task/{}/schedstat", gettid()).c_str(), O_RDONLY | O_CLOEXEC);
-  // The loop's thread gets the signals.
+  // Signals are delivered to the loop's thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -125,7 +125,7 @@ LoopWatch::~LoopWatch() {
   ping_->handle.close();
 }
 
-// In all until now: the second number is what its thread has waited for a processor, in nanoseconds.
+// Total until now: the second number is the nanoseconds that its thread waited for a processor.
 milliseconds LoopWatch::starved() const {
   std::array<char, 96> text{};
   unsigned long long waited = 0;
@@ -134,9 +134,9 @@ milliseconds LoopWatch::starved() const {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(waited));
 }
 
-// A loop that does not turn may have nothing to do: it is asked to turn once. libuv could say how long it has
-// waited (UV_METRICS_IDLE_TIME), but then asks the kernel twice, with two looks at the clock, whenever there
-// is nothing at once.
+// A loop that does not turn may be idle: the watch asks it to turn once. Alternative: libuv could report its
+// idle time (UV_METRICS_IDLE_TIME), but then polls twice and reads the clock twice whenever no event is
+// ready.
 void LoopWatch::watch() {
   uint64_t turns = 0;
   milliseconds held_up{0}, starved_before{0};

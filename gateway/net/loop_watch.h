@@ -1,6 +1,6 @@
-// Looks from a thread of its own whether the loop still turns, and tells with a stack when it does not. Time
-// counts in looks of that thread, so that a stopped or suspended process has not held up anything; for an end
-// it does not count either how long the loop's thread was ready and got no processor.
+// Watches from its own thread whether the loop turns, and reports a stall with a stack. Time is counted in
+// this thread's polls, so that a stopped or suspended process is not a stall. The abort limit also excludes
+// the time that the loop's thread was ready but got no processor.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,15 @@ class LoopWatch {
   };
   struct Stall {
     std::chrono::milliseconds held_up;
-    std::chrono::milliseconds starved;  // of these, without a processor; 0 where the kernel does not say
+    std::chrono::milliseconds starved;  // part of it without a processor; 0 if unknown
     std::string stack;                  // frames as object+0xoffset, innermost first, for addr2line
     bool aborting;
   };
-  using Report = std::function<void(const Stall&)>;  // on the watch's own thread
+  using Report = std::function<void(const Stall&)>;  // called on the watch's own thread
 
-  // On the thread that will run the loop, before it does.
+  // Call on the thread that will run the loop, before it runs.
   LoopWatch(Loop& loop, Limits limits, Report report);
-  ~LoopWatch();  // on the same thread, while the loop is still there
+  ~LoopWatch();  // on the same thread, while the loop still exists
   LoopWatch(const LoopWatch&) = delete;
   LoopWatch& operator=(const LoopWatch&) = delete;
 
@@ -43,13 +43,13 @@ class LoopWatch {
   std::chrono::milliseconds starved() const;
 
   const Loop& loop_;
-  const uint64_t begun_after_;  // the loop's turns
+  const uint64_t begun_after_;  // the loop's turn count
   Limits limits_;
   Report report_;
   std::unique_ptr<Ping> ping_;
   std::atomic<uint64_t> stalls_{0};
   unsigned long watched_;  // the loop's thread
-  int sched_ = -1;         // what the kernel says of it
+  int sched_ = -1;         // its schedstat
   int wake_[2] = {-1, -1};
   std::thread thread_;
 };

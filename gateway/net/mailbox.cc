@@ -20,7 +20,7 @@ bool Mailbox::put(std::unique_ptr<Work> work) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!wakeup_) return false;
   waiting_.push_back(std::move(work));
-  // Who reads takes all that is there.
+  // A single wake-up suffices: the reader takes all queued work.
   if (waiting_.size() == 1) wakeup_->wake();
   return true;
 }

@@ -1,8 +1,8 @@
-// The only way from one thread to another: work for the loop of another worker, done there in the order in
-// which it came. Nothing on the way of a message at its server's own path goes through it.
+// The only way from one thread to another: work for the loop of another worker, run there in order. A message
+// at its server's own path does not use it.
 //
-// Made and closed on its loop's thread; posted to from any thread by whoever holds it, also when it has been
-// closed. Once closed it may be destroyed anywhere.
+// Made and closed on its loop's thread. Any thread may post, even after it is closed. Once closed it may be
+// destroyed on any thread.
 #pragma once
 
 #include <memory>
@@ -23,13 +23,13 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // `work` is called once on the loop's thread; it may own what only moves. False, and `work` is destroyed
-  // right here, when the mailbox is closed.
+  // `work` is called once on the loop's thread; it may be move-only. If the mailbox is closed, returns false
+  // and destroys `work` at once.
   template <class F>
   bool post(F&& work) {
     return put(std::make_unique<Job<std::decay_t<F>>>(std::forward<F>(work)));
   }
-  // What was not done is destroyed undone. Nothing is called any more.
+  // Destroys queued work without running it. No callbacks follow.
   void close();
 
  private:
@@ -49,7 +49,7 @@ class Mailbox {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Work>> waiting_;  // under the mutex
-  std::unique_ptr<Wakeup> wakeup_;              // null: closed; under the mutex, or waking would race closing
+  std::unique_ptr<Wakeup> wakeup_;              // null: closed. Under the mutex: waking would race closing
 };
 
 }  // namespace lineward::net

@@ -16,12 +16,12 @@
 
 namespace lineward::net {
 
-// Where a look-up leaves its answer. `wake` is null once no client waits for it any more.
+// Receives a look-up's answer. `wake` is null once no caller waits for it.
 struct NameLookup::Mailbox {
   std::mutex mutex;
   uv_async_t* wake = nullptr;
   Result<Addresses> answer = Addresses();
-  Handle<uv_async_t> handle;  // of the loop's thread only
+  Handle<uv_async_t> handle;  // used on the loop's thread only
 };
 
 NameLookup::NameLookup(Loop& loop) : loop_(loop) {}
@@ -64,7 +64,7 @@ void NameLookup::start(const std::string& host, uint16_t port, Work work, Answer
   mailbox_ = mailbox;
   if (error == 0) {
     mailbox->wake = mailbox->handle.get();
-    // Signals are for the loop's thread.
+    // Signals are delivered to the loop's thread.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -83,7 +83,7 @@ void NameLookup::start(const std::string& host, uint16_t port, Work work, Answer
   if (error == 0) return;
   mailbox->answer = fail(fmt::format("the name {} cannot be looked up: {}", host, uv_strerror(error)), true);
   loop_.defer([this, weak = std::weak_ptr<Mailbox>(mailbox)] {
-    if (!weak.expired()) taken_out();  // gone when the look-up is
+    if (!weak.expired()) taken_out();  // expired if the look-up was destroyed
   });
 }
 

@@ -1,8 +1,8 @@
-// One look-up of a name at a time, on a thread of its own, not in libuv's pool: it cannot be taken back once
-// it runs, may last longer than we do, and four slow ones would hold up everything else in that pool. The
-// thread shares nothing with us but the mailbox it leaves its answer in.
+// Runs one name look-up at a time, on its own thread, not in libuv's pool. A running look-up cannot be
+// cancelled, may outlive this object, and four slow ones would block that pool. The thread shares only its
+// mailbox with the rest.
 //
-// Owned by a Resolver; may die at any moment, and nobody is called then.
+// Owned by a Resolver; may be destroyed at any moment, and does not call back afterwards.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace lineward::net {
 
 class NameLookup {
  public:
-  // Blocks, on that thread.
+  // Blocks, on the look-up's thread.
   using Work = std::function<Result<Addresses>(const std::string& host, uint16_t port)>;
   // May destroy the look-up.
   using Answer = std::function<void(const Result<Addresses>& answer)>;
@@ -28,9 +28,9 @@ class NameLookup {
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;
 
-  // As the system knows it (getaddrinfo: /etc/hosts, DNS, search domains).
+  // The system's answer (getaddrinfo: /etc/hosts, DNS, search domains).
   static Result<Addresses> of_system(const std::string& host, uint16_t port);
-  // Called once, later. Not while one is under way.
+  // Calls back once, later. Must not be called during a look-up.
   void start(const std::string& host, uint16_t port, Work work, Answer answer);
   bool under_way() const { return mailbox_ != nullptr; }
 

@@ -13,8 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kTimes = 9;  // so many quiet times are silence: at the end of each but the last it is asked
-constexpr seconds kLongest{32767};  // the kernel takes no more
+constexpr int kTimes = 9;           // quiet periods until a peer is silent; a probe follows each but the last
+constexpr seconds kLongest{32767};  // the kernel's maximum
 
 void set(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof value);
@@ -30,9 +30,9 @@ void ask_when_quiet(int socket, milliseconds quiet) {
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-// What is not acknowledged is sent again after ever longer times. Whoever is there acknowledges each of
-// these, if only to say that it has no room; so the last word of such a one is no older than the time until
-// the next.
+// Unacknowledged data is retransmitted at growing intervals. A live peer acknowledges each retransmission, if
+// only to report a full window. So its last acknowledgement is no older than the interval to the next
+// retransmission.
 bool is_silent(int socket, milliseconds quiet) {
   tcp_info info{};
   socklen_t size = sizeof info;

@@ -1,21 +1,20 @@
-// Whether the machine at the other end of a TCP connection is still there. One that loses its power, its
-// cable or the router between says no word: neither FIN nor RST comes, and a connection on which nothing is
-// sent stands for ever.
+// Whether the remote host of a TCP connection still answers. A host that loses power, its cable or a router
+// sends neither FIN nor RST, and an idle connection to it stays open for ever.
 //
-// For sockets of TCP; others cannot lose their other end, and these functions do nothing there.
+// For TCP sockets; other sockets cannot lose their peer this way, and these functions do nothing for them.
 #pragma once
 
 #include <chrono>
 
 namespace lineward::net {
 
-// Has the kernel ask, whenever nothing has come for `quiet` (in whole seconds, at least one), and eight times
-// more: after nine times that the connection ends with ETIMEDOUT. While something that was sent is not
-// acknowledged the kernel does not ask, but sends that again, for a quarter of an hour: see is_silent().
+// Has the kernel probe the connection when nothing arrived for `quiet` (whole seconds, at least one), up to
+// eight times. After nine times `quiet` the connection ends with ETIMEDOUT. While sent data is unacknowledged
+// the kernel retransmits for a quarter of an hour instead of probing: see is_silent().
 void ask_when_quiet(int socket, std::chrono::milliseconds quiet);
 
-// Something is on its way there, and for nine times `quiet` nothing was acknowledged, what was sent again
-// neither. One that reads slowly is not silent: it answers whoever asks it for room.
+// Sent data, including retransmissions, has not been acknowledged for nine times `quiet`. A slow reader is
+// not silent: it answers window probes.
 bool is_silent(int socket, std::chrono::milliseconds quiet);
 
 }  // namespace lineward::net

@@ -1,5 +1,5 @@
-// Pieces of bytes in the order in which they are to be sent. A std::deque takes 600 bytes before the first
-// piece comes; most streams of most gateways are idle.
+// A queue of byte pieces to send. A std::deque allocates 600 bytes before its first piece; most streams of
+// most gateways are idle.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class PieceQueue {
     }
     return piece;
   }
-  // Keeps room for the few pieces of an ordinary answer.
+  // Keeps the capacity for the few pieces of an ordinary response.
   void clear() {
     if (pieces_.capacity() > kKeep) {
       std::vector<std::string>().swap(pieces_);

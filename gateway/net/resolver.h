@@ -1,7 +1,6 @@
-// The addresses of one host, as the system's resolver knows them (getaddrinfo: /etc/hosts, DNS, search
-// domains).
+// Resolves one host with the system's resolver (getaddrinfo: /etc/hosts, DNS, search domains).
 //
-// Owned by whoever connects to that host; may die at any moment.
+// Owned by the object that connects to the host; may be destroyed at any moment.
 #pragma once
 
 #include <functional>
@@ -16,10 +15,10 @@
 namespace lineward::net {
 
 struct ResolverOptions {
-  std::chrono::milliseconds young{30000};  // how long an answer counts
-  // Blocks, on a thread of its own; empty: the system's.
+  std::chrono::milliseconds young{30000};  // lifetime of an answer
+  // Blocks, on its own thread; empty: the system's resolver.
   NameLookup::Work look_up;
-  // Addresses of this machine and of private networks do not count: for hosts that somebody else has named.
+  // Ignores addresses of this machine and of private networks: for hosts named by a remote party.
   bool only_public = false;
 };
 
@@ -27,18 +26,18 @@ class Resolver {
  public:
   using Answer = NameLookup::Answer;
 
-  // `host` is a name or a literal address without brackets; a literal one is never looked up.
+  // `host` is a name or a literal address without brackets; literal addresses are not looked up.
   Resolver(Loop& loop, std::string host, uint16_t port, ResolverOptions options = {});
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
   const std::string& host() const { return host_; }
-  // The last answer while it is young enough, else empty: then ask().
+  // The last answer while it is fresh, else empty: then call ask().
   const Addresses& known() const;
-  // Called once, later. Several who ask at the same time share one lookup.
+  // Calls back once, later. Concurrent callers share one look-up.
   void ask(Answer answer);
-  // What is known did not work: the next connection looks again.
+  // Connecting to the known addresses failed: the next connection looks up again.
   void forget();
 
  private:
@@ -49,12 +48,12 @@ class Resolver {
   uint16_t port_;
   ResolverOptions options_;
   bool literal_ = false;
-  bool refused_literal_ = false;  // it is one, and not public
+  bool refused_literal_ = false;  // a literal address that is not public
   Addresses known_;
   milliseconds known_until_{0};
   std::vector<Answer> waiting_;
   NameLookup lookup_;
-  bool literal_asked_ = false;  // an answer without a look-up is under way
+  bool literal_asked_ = false;  // an answer without a look-up is pending
   Lifetime lifetime_;
 };
 

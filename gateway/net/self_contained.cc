@@ -9,9 +9,9 @@ namespace lineward::net {
 
 void use_only_what_is_linked_in() {
 #ifdef LINEWARD_STATIC
-  // nsswitch.conf names modules that are shared objects of the machine's own C library (mymachines, resolve,
-  // sss, mdns): one that is loaded into this process brings that library along. These two are in ours:
-  // /etc/hosts, then the servers and search domains of resolv.conf.
+  // nsswitch.conf names modules that are shared objects of the machine's C library (mymachines, resolve, sss,
+  // mdns); loading one would load that library too. These two are linked in: /etc/hosts, then the servers and
+  // search domains of resolv.conf.
   __nss_configure_lookup("hosts", "files dns");
   for (const char* database : {"passwd", "group", "services", "networks", "protocols"})
     __nss_configure_lookup(database, "files");

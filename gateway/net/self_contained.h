@@ -1,6 +1,5 @@
-// What the static binary (conf/scripts/static.sh) has to say to its libraries first of all, so that it
-// depends on nothing of the machine that belongs to another C library or another OpenSSL than the one that is
-// linked in.
+// Initializes the libraries of the static binary (conf/scripts/static.sh), so that it loads no file belonging
+// to another C library or another OpenSSL than the linked ones.
 #pragma once
 
 namespace lineward::net {
@@ -11,7 +10,7 @@ constexpr bool kSelfContained = true;
 constexpr bool kSelfContained = false;
 #endif
 
-// Call it before anything else, while there is one thread. Does nothing in a build with shared libraries.
+// Call it first, while there is one thread. Does nothing in a build with shared libraries.
 void use_only_what_is_linked_in();
 
 }  // namespace lineward::net

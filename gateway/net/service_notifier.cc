@@ -39,7 +39,7 @@ Result<ServiceNotifier> ServiceNotifier::open(const std::string& address) {
   std::memcpy(name.sun_path, address.data(), address.size());
   const bool abstract = address[0] == '@';
   if (abstract) name.sun_path[0] = '\0';
-  // The length of an abstract name counts: it has no end of its own.
+  // The length of an abstract name matters: it has no terminator.
   const auto length =
       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size() + (abstract ? 0 : 1));
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -66,7 +66,7 @@ void ServiceNotifier::ready(std::string_view text) const {
   send("READY=1\n" + status_line(text), 0);
 }
 
-// With the moment, so that the service manager can tell this reload from one before it asked.
+// The timestamp lets the service manager distinguish this reload from one before its request.
 void ServiceNotifier::reloading() const {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,6 +1,6 @@
-// Tells a service manager how this process is, by one datagram to $NOTIFY_SOCKET for each message
-// (sd_notify(3)), without its library. Where nobody listens nothing is told, and nothing fails: a gateway
-// must not stop for it.
+// Sends state notifications to a service manager, one datagram to $NOTIFY_SOCKET each (sd_notify(3)), without
+// libsystemd. Without a service manager nothing is sent. A failure to send is ignored: the gateway must not
+// stop for it.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace lineward::net {
 
 class ServiceNotifier {
  public:
-  // `address`: "/path" or "@abstract"; empty: nobody listens.
+  // `address`: "/path" or "@abstract"; empty: no service manager.
   static Result<ServiceNotifier> open(const std::string& address);
   ServiceNotifier() = default;
   ~ServiceNotifier();
@@ -22,14 +22,14 @@ class ServiceNotifier {
 
   bool is_heard() const { return fd_ >= 0; }
 
-  // What is told once waits up to 50 ms for room; `status` is shown to people, in one line.
+  // Single messages wait up to 50 ms for room; `status` is shown to operators, as one line.
   void ready(std::string_view status) const;
-  void reloading() const;  // ready() says that it is over
+  void reloading() const;  // followed by ready()
   void stopping(std::string_view status) const;
-  // What is told again and again is left out when there is no room.
+  // Repeated messages are dropped if there is no room.
   void status(std::string_view text) const;
   void alive() const;
-  // From now on it may take so much longer.
+  // Extends the service manager's timeout by `more` from now on.
   void extend_timeout(std::chrono::microseconds more) const;
 
  private:

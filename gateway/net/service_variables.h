@@ -1,5 +1,4 @@
-// What a service manager says in the environment of the process that it starts (sd_notify(3),
-// sd_listen_fds(3)).
+// Environment variables that a service manager sets for the process (sd_notify(3), sd_listen_fds(3)).
 #pragma once
 
 #include <chrono>
@@ -16,11 +15,11 @@ struct ServiceVariables {
   std::string listen_fdnames;
 };
 
-// Reads and removes them: the servers that are started later must not speak for this process. For the one
-// thread that there is at the start.
+// Reads and removes the variables: servers started later must not notify for this process. Call it at the
+// start, while there is one thread.
 ServiceVariables take_service_variables();
 
-// How often this process has to be heard of at the least; 0: nobody waits for it.
+// The watchdog interval; 0: no watchdog.
 std::chrono::microseconds watchdog_of(const ServiceVariables& variables);
 
 }  // namespace lineward::net

@@ -28,8 +28,8 @@ SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
       signal);
 }
 
-// Blocked rather than ignored: libuv sets what it likes when a watch ends, and between that and whatever we
-// set would be a moment.
+// Blocked rather than ignored: libuv changes the action when a watch ends, and a signal could arrive before
+// the action is set again.
 void ignore_signals(std::initializer_list<int> signals) {
   mask(SIG_BLOCK, signals);
 }

@@ -18,16 +18,16 @@ class SignalWatch {
   std::function<void()> arrived_;
 };
 
-// From here to the end of the process these do nothing, watched or not. For one that has come to its end:
-// with its last watch a signal gets its default back, which would end the process with that signal's exit
-// code. Our other threads take no signals; this one must not be asked for any more.
+// Disables these signals, watched or not, until the process ends; for a process that is exiting. When its
+// last watch ends, a signal gets its default action back, which would end the process with that signal's exit
+// code. The other threads block signals; only this thread must stop receiving them.
 void ignore_signals(std::initializer_list<int> signals);
 
-// What comes from here on waits until take_signals(), of which this thread's watches are told then.
+// Holds signals until take_signals(), which delivers them to this thread's watches.
 void hold_signals(std::initializer_list<int> signals);
 void take_signals(std::initializer_list<int> signals);
 
-// Takes the exit of every child that has ended. For a process that waits for none of its children by itself.
+// Reaps every child that has exited. For a process that waits for no particular child.
 void reap_children();
 
 }  // namespace lineward::net

@@ -1,5 +1,5 @@
-// Addresses that a listener can have, as text and as the kernel has them. Only literal addresses and
-// "localhost": a listener needs no resolver.
+// Listener addresses as text and as socket addresses. Only literal addresses and "localhost": a listener
+// needs no resolver.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,9 +10,9 @@ namespace lineward::net {
 
 // "127.0.0.1:8000", "[::1]:8000".
 std::string describe(const sockaddr_storage& address);
-// Only this machine reaches it.
+// Reachable from this machine only.
 bool is_loopback_address(const sockaddr_storage& address);
-// Splits "host:port", ":port" (all IPv4 addresses), "[::1]:port"; false: it is none of these.
+// Parses "host:port", ":port" (all IPv4 addresses) or "[::1]:port"; false for anything else.
 bool parse_address(const std::string& text, sockaddr_storage& out);
 
 }  // namespace lineward::net

@@ -15,7 +15,7 @@ namespace {
 
 constexpr milliseconds kLookEvery{200};
 
-// Files and some devices are always ready, says the kernel, and refuses to be asked.
+// The kernel refuses to poll regular files and some devices: they are always ready.
 bool can_wait(int fd) {
   int poll = epoll_create1(EPOLL_CLOEXEC);
   if (poll < 0) return false;
@@ -41,7 +41,7 @@ StdStreams::~StdStreams() {
 }
 
 Status<> StdStreams::open(int in, int out) {
-  // Both before either changes: they may be one and the same.
+  // Reads both flags before changing either: the descriptors may share one file description.
   int in_flags = fcntl(in, F_GETFL), out_flags = fcntl(out, F_GETFL);
   if (in_flags < 0 || out_flags < 0)
     return fail(fmt::format("{} is not open", in_flags < 0 ? "stdin" : "stdout"));
@@ -52,7 +52,7 @@ Status<> StdStreams::open(int in, int out) {
 Status<> StdStreams::open(Side& side, int fd, int flags) {
   side.fd = fd;
   if (!can_wait(fd)) return Done{};
-  // A descriptor of its own for libuv, which closes it.
+  // A separate descriptor for libuv, which closes it.
   int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (own < 0) return fail(fmt::format("stdin or stdout: {}", std::strerror(errno)));
   side.flags = flags;
@@ -96,8 +96,8 @@ void StdStreams::write(std::string bytes) {
   }
 }
 
-// Pipes without a reader say ERR, sockets whose other end is closed HUP; one that has only ended its writing
-// says neither.
+// Pipes without a reader report ERR, sockets with a closed peer HUP. A peer that only ended its writes
+// reports neither.
 void StdStreams::watch_output() {
   if (!out_.stream || broken_) return;
   pollfd look{out_.fd, 0, 0};

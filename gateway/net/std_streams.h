@@ -1,12 +1,11 @@
-// This process's own stdin and stdout as one byte stream, whatever they are. Pipes, sockets and terminals are
-// read and written without blocking, on the loop; what cannot be waited for (files, /dev/null) is read a
-// piece per turn and written at once.
+// This process's stdin and stdout as one byte stream, of any file type. Pipes, sockets and terminals are read
+// and written without blocking, on the loop. Files that cannot be polled (regular files, /dev/null) are read
+// a piece per turn and written at once.
 //
-// The descriptors stay open; non-blocking mode, which other processes may share, is taken back when this is
-// destroyed. Callbacks as in net/byte_stream.h, none from inside write(). on_end(0) is the end of the input;
-// what is written still goes out. on_end with an error says that either of the two is broken, and is the
-// last: from the end of the input on also that the output has no reader any more, without a write that shows
-// it.
+// The descriptors stay open; the destructor restores blocking mode, which other processes may share.
+// Callbacks as in net/byte_stream.h, none from inside write(). The end of the input is on_end(0); writes are
+// still sent. An on_end with an error means that the input or the output is broken, and is the last callback.
+// After the end of the input, a lost reader of the output is reported too, without a failing write.
 #pragma once
 
 #include <memory>
@@ -27,7 +26,7 @@ class StdStreams {
   void start_reading();
   void pause_reading();
   void write(std::string bytes);
-  // The input is a file, of which each turn brings one piece: put_back() is not for it.
+  // The input is a file, read one piece per turn: put_back() must not be used.
   bool reads_file() const { return !in_.stream; }
   // As in net/byte_stream.h.
   void put_back(std::string_view rest) {
@@ -36,15 +35,15 @@ class StdStreams {
   void flush_now() {
     if (out_.stream) out_.stream->flush_now();
   }
-  // Bytes not yet taken by the kernel.
+  // Bytes that the kernel has not taken yet.
   size_t backlog() const { return out_.stream ? out_.stream->backlog() : 0; }
 
  private:
   struct Side final : StreamOwner {
     StdStreams* streams = nullptr;
-    std::unique_ptr<ByteStream> stream;  // null: a file
+    std::unique_ptr<ByteStream> stream;  // null for a file
     int fd = -1;
-    int flags = -1;  // what to restore
+    int flags = -1;  // flags to restore
     void on_data(std::string_view bytes) override { streams->owner_.on_data(bytes); }
     void on_end(int error) override { streams->ended(error); }
     void on_drained() override {

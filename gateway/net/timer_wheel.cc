@@ -19,7 +19,7 @@ void append(Link& ring, Link& link) {
   ring.previous = &link;
 }
 
-// All of `from`, in order, to the end of `to`.
+// Appends all of `from`, in order, to `to`.
 void move_all(Link& from, Link& to) {
   if (from.next == &from) return;
   from.next->previous = to.previous;
@@ -47,7 +47,7 @@ void TimerWheel::start(Entry& entry, uint64_t deadline) {
 }
 
 void TimerWheel::place(Entry& entry) {
-  // What is late already stands in the slot of now.
+  // Overdue timers go to the current slot.
   const uint64_t at = std::max(entry.deadline, base_);
   const uint64_t differ = at ^ base_;
   const unsigned level = differ == 0 ? 0 : (63u - static_cast<unsigned>(std::countl_zero(differ))) / kDigit;
@@ -57,7 +57,7 @@ void TimerWheel::place(Entry& entry) {
   levels_ |= 1u << level;
 }
 
-// The slot's bit stays: it costs one look when its time comes.
+// The slot's bit stays set: that costs one check when its time comes.
 void TimerWheel::stop(Entry& entry) {
   if (!entry.running()) return;
   entry.previous->next = entry.next;

@@ -19,7 +19,7 @@ namespace {
 // Bundles of authorities have some hundred KiB.
 constexpr size_t kMaxFile = 16 << 20;
 
-// The oldest entry tells the cause. Leaves the queue empty.
+// The oldest entry names the cause. Leaves the queue empty.
 std::string last_error() {
   unsigned long code = ERR_get_error();
   ERR_clear_error();
@@ -32,7 +32,7 @@ bool is_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), &any) == 1 || inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }
 
-// A file's password would be asked for on the terminal: never.
+// OpenSSL would ask for the key's passphrase on the terminal.
 int no_password(char*, int, int, void*) {
   return 0;
 }
@@ -89,7 +89,8 @@ Result<std::unique_ptr<TlsEngine>> TlsEngine::for_client(std::shared_ptr<TlsCont
   bool named = false;
   if (is_address(host)) {
     named =
-        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(self->ssl_), host.c_str()) == 1;  // SNI takes names only
+        // SNI is for names only
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(self->ssl_), host.c_str()) == 1;
   } else {
     SSL_set_hostflags(self->ssl_, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     named = SSL_set1_host(self->ssl_, host.c_str()) == 1 &&
@@ -162,7 +163,7 @@ void TlsEngine::flush_plain() {
     int sent = SSL_write(ssl_, rest.data(), static_cast<int>(std::min<size_t>(rest.size(), INT_MAX)));
     if (sent <= 0) {
       int error = SSL_get_error(ssl_, sent);
-      if (error == SSL_ERROR_WANT_READ) break;  // goes on with the next feed()
+      if (error == SSL_ERROR_WANT_READ) break;  // continues with the next feed()
       broken("the TLS connection broke");
       break;
     }

@@ -1,8 +1,8 @@
-// TLS towards servers: OpenSSL over memory BIOs, so that the bytes go through the same streams as without it.
+// TLS to servers: OpenSSL over memory BIOs, so that TLS uses the same streams as plain connections.
 //
 // A TlsContext is shared by all connections of one server; a TlsEngine belongs to one connection and lives as
-// long as it. Neither knows sockets, loops or clocks; nothing here calls back. TLS 1.2 or newer, the server's
-// certificate is always verified, and its name with it (RFC 9110 4.3.4).
+// long. Neither uses sockets, loops or clocks; nothing here calls back. TLS 1.2 or newer; the server's
+// certificate and name are always verified (RFC 9110, section 4.3.4).
 #pragma once
 
 #include <memory>
@@ -40,24 +40,24 @@ class TlsEngine {
  public:
   enum class State { handshake, open, closed, failed };
 
-  // `host` is a DNS name or an IP address: what the certificate must be made out to.
+  // `host` is the DNS name or IP address that the certificate must match.
   static Result<std::unique_ptr<TlsEngine>> for_client(std::shared_ptr<TlsContext> context,
                                                        const std::string& host);
   ~TlsEngine();
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
 
-  // What came from the wire; what it says is appended to `plain`.
+  // Feeds received bytes; appends the decrypted text to `plain`.
   State feed(std::string_view wire, std::string& plain);
-  // What to tell the other side; waits inside until the handshake is done.
+  // Encrypts `plain` for the peer; buffers it until the handshake is done.
   State write(std::string_view plain);
-  // What must go to the wire now, after for_client(), feed(), write() and close().
+  // Bytes to send now, after for_client(), feed(), write() and close().
   std::string take_output();
-  // Says that nothing more will be written.
+  // Ends the write side.
   void close();
 
   State state() const { return state_; }
-  // After `failed`: one sentence.
+  // Set after `failed`: one sentence.
   const std::string& fault() const { return fault_; }
 
  private:
@@ -71,7 +71,7 @@ class TlsEngine {
   bio_st* in_ = nullptr;  // owned by ssl_
   bio_st* out_ = nullptr;
   std::string host_;
-  std::string waiting_;  // plain text of before the handshake
+  std::string waiting_;  // plain text written before the handshake
   State state_ = State::handshake;
   std::string fault_;
 };

@@ -18,7 +18,7 @@ Result<std::unique_ptr<Wakeup>> Wakeup::create(Loop& loop, std::function<void()>
   int error = state->handle.open(state.get(), [&](uv_async_t* handle) {
     return uv_async_init(loop.raw(), handle, [](uv_async_t* h) {
       if (h->data == nullptr) return;
-      auto work = static_cast<State*>(h->data)->woken;  // it may be the end of this object
+      auto work = static_cast<State*>(h->data)->woken;  // it may destroy this object
       work();
     });
   });

@@ -1,4 +1,4 @@
-// Wakes the loop's thread from another one. The only way into a loop from outside of it.
+// Wakes the loop's thread from another thread. The only way into a loop from outside.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace lineward::net {
 
-// Lives on the loop's thread. `woken` is called there, once for one or more wake-ups; not after destruction.
+// Lives on the loop's thread. `woken` is called there once for one or more wake-ups; not after destruction.
 class Wakeup {
  public:
   static Result<std::unique_ptr<Wakeup>> create(Loop& loop, std::function<void()> woken);
@@ -17,7 +17,7 @@ class Wakeup {
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;
 
-  // From any thread; the caller sees to it that this object is alive meanwhile.
+  // From any thread; the caller keeps this object alive meanwhile.
   void wake();
 
  private:

@@ -7,7 +7,7 @@ bool Chain::attach(ExchangeView& view, std::string_view server, Place place) {
   return !hooks_.empty();
 }
 
-// `call` gets the place of the hook in the direction of travel.
+// `call` gets the index of the hook in the direction of travel.
 template <class Call>
 Verdict Chain::run(size_t count, Call&& call) {
   if (waiting_ && !resumed_) return Verdict::wait;
@@ -21,7 +21,7 @@ Verdict Chain::run(size_t count, Call&& call) {
       running_ = true;
       verdict = call(at_);
       running_ = false;
-      // It may have been faster than its own return.
+      // resume() may have been called before the hook returned.
       if (verdict == Verdict::wait && resumed_) continue;
     }
     if (verdict == Verdict::wait) {

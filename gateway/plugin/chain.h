@@ -1,7 +1,7 @@
-// The hooks of one exchange and where its messages stand among them: client messages pass in the configured
-// order, server messages in reverse, one at a time.
+// The hooks of one exchange, and the position of its messages among them. Client messages pass in the
+// configured order, server messages in reverse, one at a time.
 //
-// Owned by the exchange, which asks it to go on; the chain never calls the exchange but through `moved`.
+// Owned by the exchange, which resumes it; the chain calls the exchange only through `moved`.
 #pragma once
 
 #include <deque>
@@ -17,13 +17,13 @@ namespace lineward::plugin {
 
 class Chain {
  public:
-  // `moved` is called, not from inside any method here, when a wait is over: ask again.
+  // `moved` is called when a wait is over, never from inside a method of this class: call the method again.
   Chain(std::shared_ptr<PluginSet> set, std::function<void()> moved)
       : set_(std::move(set)), moved_(std::move(moved)) {}
-  // Which hooks there are; false: none, and the chain costs nothing more.
+  // Attaches the hooks; false: there are none, and the chain costs nothing more.
   bool attach(ExchangeView& view, std::string_view server, Place place);
 
-  // Takes the message on from where it stands; the same message again after a wait.
+  // Passes the message on from its position; call again with the same message after a wait.
   Verdict client_message(ExchangeView& view, mcp::Message& message);
   Verdict upstream_message(ExchangeView& view, mcp::Message& message);
   void client_answer(ExchangeView& view, mcp::Message& message);
@@ -34,11 +34,11 @@ class Chain {
   void end(const ExchangeView& view, const Ending& ending);
 
   bool waiting() const { return waiting_; }
-  // The plugin that is waited for, by name.
+  // The name of the plugin being waited for.
   std::string_view waits_for() const;
-  // The plugin that gave the last verdict.
+  // The name of the plugin that gave the last verdict.
   std::string_view last() const;
-  // What that plugin did, for its numbers.
+  // Counts an action of that plugin.
   enum class Did : uint8_t { refuse, answer, drop, fail };
   void note(Did did);
 
@@ -49,7 +49,7 @@ class Chain {
   std::shared_ptr<PluginSet> set_;
   std::function<void()> moved_;
   std::vector<PluginSet::Attached> hooks_;
-  size_t at_ = 0;  // how many hooks the message has behind it
+  size_t at_ = 0;  // number of hooks that the message has passed
   size_t last_ = 0;
   bool waiting_ = false;
   bool running_ = false;

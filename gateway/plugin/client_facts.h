@@ -1,5 +1,5 @@
-// What plugins are told of a client's request, as it was when it was admitted. Whoever knows better (a part
-// of a request has its own server, target and size) sets that over it.
+// The facts of a client's request for plugins, as of its admission. Callers override facts that differ (a
+// member request has its own server, target and size).
 #pragma once
 
 #include "core/client_request.h"

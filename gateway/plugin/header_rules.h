@@ -1,5 +1,5 @@
-// Which header fields plugins that are not built in may set: legal ones, and none that says how a message is
-// framed or that Lineward makes itself.
+// Checks header fields that third-party plugins set: valid ones only, and none that frames a message or that
+// Lineward sets itself.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What plugins get from the worker that they live on, besides the exchanges.
+// Services of a worker for its plugins, besides exchanges.
 #pragma once
 
 #include <chrono>
@@ -22,10 +22,11 @@ class Spawner;
 namespace lineward::plugin {
 
 struct WebAnswer {
-  int status = 0;     // 0: there was none, and `fault` says why
-  std::string fault;  // goes on from the address; no secrets
+  int status = 0;     // 0: no response; `fault` has the reason
+  std::string fault;  // continues after the address; no secrets
   std::string body;   // at most 1 MiB
-  // Retry-After where it counts seconds (RFC 9110 10.2.3); a date is of somebody else's clock.
+  // Retry-After in seconds (RFC 9110, section 10.2.3); a date is ignored, since it depends on the server's
+  // clock.
   std::optional<std::chrono::seconds> retry_after;
 };
 
@@ -34,18 +35,18 @@ struct WebRequest {
   std::string method = "GET";
   core::HeaderFields headers;
   std::string body;
-  std::string ca_file = {};  // PEM, of authorities to trust; empty: the system's
+  std::string ca_file = {};  // PEM of trusted authorities; empty: the system's
   std::chrono::milliseconds limit{10000};
 };
 
-// A POST of JSON to where a plugin's options say.
+// A JSON POST to a URL from a plugin's options.
 inline WebRequest json_post(std::string url, core::HeaderFields headers, std::string ca_file,
                             std::chrono::milliseconds limit, std::string body) {
   headers.emplace_back("Content-Type", "application/json");
   return {std::move(url), "POST", std::move(headers), std::move(body), std::move(ca_file), limit};
 }
 
-// A request on its way; destroying it gives up.
+// A request under way; destroying it cancels it.
 class WebTask {
  public:
   virtual ~WebTask() = default;
@@ -54,25 +55,26 @@ class WebTask {
 class Host {
  public:
   virtual net::Loop& loop() = 0;
-  // What starts the processes of stdio servers (process/child_process.h): for plugins that run a program.
+  // Starts the processes of stdio servers (process/child_process.h): for plugins that run a program.
   virtual net::Spawner& spawner() = 0;
-  // What tokens and certificates are measured by.
+  // The clock for tokens and certificates.
   virtual std::chrono::system_clock::time_point wall_clock() const {
     return std::chrono::system_clock::now();
   }
-  // The configuration in effect; may be kept by reference.
+  // The effective configuration; may be kept by reference.
   virtual const config::Config& config() const = 0;
-  // For what a process does once, however many workers it has: the first one does it.
+  // True on the first worker, for work done once per process.
   virtual bool is_first() const { return true; }
-  // All metrics as they are now; the first worker alone can tell. Nothing where a worker is stuck.
+  // Reads all metrics now; only the first worker can. False if a worker is stuck.
   virtual bool read_metrics(core::MetricSnapshot&) const { return false; }
-  // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.
+  // `done` is called once, never from inside fetch(), and not after the task was destroyed; it may destroy
+  // the task.
   virtual std::unique_ptr<WebTask> fetch(WebRequest request, std::function<void(WebAnswer)> done) = 0;
-  // JSON or plain text as it may be shown or logged: without secrets and what a redactor blacks
-  // out (log/redaction.h). Log lines and the console get it anyway.
+  // JSON or plain text with secrets and redacted values removed (log/redaction.h). Log lines and the console
+  // are redacted anyway.
   virtual std::string redacted(std::string_view json) const = 0;
-  using Redactor = std::function<std::string(std::string_view text)>;  // from any thread
-  // It counts as long as what is returned is kept.
+  using Redactor = std::function<std::string(std::string_view text)>;  // called on any thread
+  // Active while the returned reference is kept.
   [[nodiscard]] virtual std::shared_ptr<void> add_redactor(Redactor redactor) = 0;
 
  protected:

@@ -10,8 +10,7 @@ namespace {
 using mcp::Field;
 using mcp::MessageKind;
 
-// What may wait for a plugin that takes its time. Before that the server is not read from, where that is
-// possible.
+// Limits of the queue while a plugin waits. From kHoldBack on the server is not read, if possible.
 constexpr size_t kMaxWaiting = 1024;
 constexpr size_t kMaxWaitingBytes = 8 << 20;
 constexpr size_t kHoldBack = 16;
@@ -36,7 +35,7 @@ void Passage::take(mcp::Message message) {
 
 bool Passage::has_last() const {
   if (waiting_.empty()) return false;
-  // What a plugin has in its hands need not be whole.
+  // A message that a plugin is changing may be incomplete.
   const MessageKind last = waiting_.size() == 1 && begun_ ? expected_kind_ : waiting_.back().kind();
   return failure_ || is_final(last);
 }

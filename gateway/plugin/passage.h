@@ -1,7 +1,7 @@
-// The server's messages of one exchange on their way past its plugins: in order, one at a time, bounded while
-// a plugin takes its time.
+// Passes the server's messages of one exchange through its plugins: in order, one at a time, in a bounded
+// queue while a plugin waits.
 //
-// A part of its owner, which it calls; the owner may end from inside any of these calls, and stays until the
+// A member of its owner, which it calls. The owner may end inside any of these calls, and exists until the
 // end of the turn.
 #pragma once
 
@@ -21,14 +21,14 @@ class Passage {
   class Owner {
    public:
     virtual bool over() const = 0;
-    // Much waits for a plugin: the server is not to be read from, where that is possible; then it is again.
+    // The queue is long: stop reading from the server, if possible; then resume.
     virtual void pause_server() = 0;
     virtual void resume_server() = 0;
     virtual void passed(mcp::Message message) = 0;
     virtual void passed(const core::Failure& failure) = 0;
-    // A plugin took a message: ends the exchange with what it said. False: it said nothing.
+    // A plugin consumed a message: ends the exchange with the plugin's result. False: it gave none.
     virtual bool decided() = 0;
-    // A plugin did what it must not do; ends the exchange.
+    // A plugin broke a rule; ends the exchange.
     virtual void broke(std::string_view what) = 0;
 
    protected:
@@ -38,17 +38,17 @@ class Passage {
   Passage(Chain& chain, ExchangeView& view, Owner& owner) : chain_(chain), view_(view), owner_(owner) {}
 
   void take(mcp::Message message);
-  // The server failed: told to the owner once what came before has passed. False: nothing waits.
+  // The server failed: the failure is queued until earlier messages have passed. False: the queue is empty.
   bool holds_back(const core::Failure& failure);
-  // Whose share of what is held the waiting messages are of.
+  // The account charged for queued messages.
   void charge(const AccountPtr& account) { held_.charge(account); }
-  // Goes on after a wait.
+  // Continues after a wait.
   void pump();
-  // Something of the server has not passed yet.
+  // Messages or a failure of the server are queued.
   bool has_waiting() const { return !waiting_.empty() || failure_; }
-  // That is its last word.
+  // The server's final message is queued.
   bool has_last() const;
-  // The server is not to be read from.
+  // The server must not be read from.
   bool is_holding() const { return holding_; }
 
  private:
@@ -58,12 +58,12 @@ class Passage {
   ExchangeView& view_;
   Owner& owner_;
   std::deque<mcp::Message> waiting_;  // the first is with the plugins
-  std::string expected_id_;           // of the first, as it came
+  std::string expected_id_;           // of the first, before plugins saw it
   mcp::MessageKind expected_kind_ = mcp::MessageKind::notification;
-  bool begun_ = false;  // the first has been shown to a plugin
+  bool begun_ = false;  // a plugin has seen the first
   bool holding_ = false;
-  size_t waiting_bytes_ = 0;       // of those behind it
-  size_t first_bytes_ = 0;         // of it, while a plugin takes its time
+  size_t waiting_bytes_ = 0;       // of the messages behind the first
+  size_t first_bytes_ = 0;         // of the first, while a plugin waits
   HeldBytes held_{Held::plugins};  // of all of them
   std::optional<core::Failure> failure_;
 };

@@ -53,13 +53,13 @@ bool PluginSet::add(const config::PluginEntry& entry, Registry registry, Host& h
 
 namespace {
 
-// Methods that the aggregate answers itself, or that no server is asked: there are no names in them.
+// Methods that the aggregate answers itself, or that are sent to no server: they contain no names.
 bool stays_at_aggregate(mcp::Method method) {
   return method == mcp::Method::initialize || method == mcp::Method::ping ||
          method == mcp::Method::logging_set_level;
 }
 
-// A call of a tool, or what is asked of the task that it became.
+// A tool call, or a request about its task.
 bool reaches_tool(mcp::Method method) {
   switch (method) {
     case mcp::Method::tools_call:
@@ -75,7 +75,7 @@ bool reaches_tool(mcp::Method method) {
 bool is_for_whole(const PluginSet::Member& member, mcp::Method method) {
   if (!member.entry.servers.empty()) return false;
   if (stays_at_aggregate(method)) return true;
-  // Rules for methods are the same everywhere, rules for tools are by their own names.
+  // Rules for methods are the same everywhere; rules for tools use each server's own names.
   if (member.plugin->authenticator() != nullptr)
     return !reaches_tool(method) || member.entry.values.map("toolScopes").empty();
   return config::counts_once(member.entry);
@@ -104,8 +104,8 @@ std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::
 
 namespace {
 
-// Counts it, and names who says no, now or later. Who may come in is asked once more where this was asked
-// only for what can be told at once: a yes counts when it is `final`, a no always is.
+// Counts the decision, and names the plugin that refuses, now or later. Admission may be checked twice, first
+// only for immediate results: an approval counts when it is `final`, a refusal always.
 core::GateAnswer decided(PluginSet::Member& member, core::GateAnswer answer, bool final) {
   auto* denial = std::get_if<core::Denial>(&answer);
   if (denial != nullptr && denial->by.empty()) denial->by = member.entry.name;
@@ -123,7 +123,7 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   for (const Voucher& one : authenticators_) {
     Member& member = *one.member;
     core::GateDone named;
-    // It is the member's own plugin that calls this, so the member is there.
+    // The member's own plugin calls this, so the member exists.
     if (later)
       named = [later, &member](core::GateAnswer answer) { later(decided(member, std::move(answer), true)); };
     Judgement judgement = one.authenticator->judge(request, std::move(named));

@@ -1,5 +1,5 @@
-// The plugins of one worker as a configuration names them, in its order. A reload makes another set; this one
-// lives on as long as exchanges refer to it.
+// The plugins of one worker, in the order of the configuration. A reload makes another set; this one lives as
+// long as exchanges refer to it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace lineward::plugin {
 
-// What each of its hooks decided, for /metrics.
+// Verdicts of a plugin's hooks, for /metrics.
 struct Decisions {
   uint64_t proceeded = 0, refused = 0, answered = 0, waited = 0, dropped = 0, failed = 0;
 
@@ -28,8 +28,9 @@ struct Decisions {
   }
 };
 
-// Where an exchange stands. Many servers as one: what counts whole calls sees the call at the aggregate, what
-// judges names or is for some servers sees what each server is asked; nothing sees both.
+// The position of an exchange. With an aggregate, plugins that count whole calls see the call at the
+// aggregate. Plugins that judge names or are limited to some servers see each server's request. No plugin
+// sees both.
 enum class Place : uint8_t { alone, whole, part };
 
 class PluginSet final : public core::Gate {
@@ -41,25 +42,25 @@ class PluginSet final : public core::Gate {
     Decisions decisions;
   };
 
-  // The error names the plugin, and the line of the file where it stands. What `before` has with the same
-  // entry is taken over as it is: its buckets, keys and numbers outlive a reload.
+  // The error names the plugin and its line in the file. Plugins with the same entry in `before` are reused:
+  // their buckets, keys and counters survive a reload.
   static Result<std::shared_ptr<PluginSet>> make(const config::Config& config, Registry registry, Host& host,
                                                  const PluginSet* before = nullptr);
 
-  // Those that want to see it, in the configured order.
+  // The plugins interested in the exchange, in the configured order.
   struct Attached {
     Member* member;
     std::unique_ptr<Hook> hook;
   };
   std::vector<Attached> attach(ExchangeView& exchange, std::string_view server, Place place = Place::alone);
-  // Does any of them judge what this server is asked as a part?
+  // Whether any of them judges this server's member requests.
   bool judges_parts(std::string_view server) const;
   bool empty() const { return members_.empty(); }
-  // Another set is in its place; null: none. Those that are not in it too are told, and given back.
+  // Another set replaces this one; null: none. Notifies and returns the plugins that are not in it.
   std::vector<std::shared_ptr<Member>> replaced_by(const PluginSet* next);
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
 
-  // A message that belongs to no exchange passes those that an exchange of this server would have, clients'
+  // A message without an exchange passes the plugins that an exchange of this server would have: clients'
   // messages in the configured order, servers' in reverse.
   std::optional<Refusal> loose(const RequestFacts& facts, mcp::Message& message, Direction way, Place place);
 
@@ -81,7 +82,7 @@ class PluginSet final : public core::Gate {
   };
   std::vector<Voucher> authenticators_;
   std::vector<std::string> headers_;
-  bool anonymous_ = false;  // who brings no credentials may come in
+  bool anonymous_ = false;  // requests without credentials are admitted
 };
 
 }  // namespace lineward::plugin

@@ -27,7 +27,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What a part that should have ended long ago still gets, five times.
+// Extra time for a part that should have ended long ago, up to five times.
 constexpr milliseconds kOverdue{1000};
 constexpr milliseconds kParentCheck{500};
 
@@ -109,8 +109,8 @@ int Gateway::start_audit() {
 }
 
 int Gateway::start() {
-  // For as long as there is a gateway, whoever else watches it (the access logs do): with its last watch this
-  // signal would get its default back, and end us.
+  // Watched as long as the gateway exists, in addition to other watches (the access logs). When its last
+  // watch ends, the signal gets its default action back, which would end the process.
   signals_.push_back(std::make_unique<net::SignalWatch>(first_->loop(), SIGUSR1, [this] {
     if (audit_) audit_->reopen();
   }));
@@ -149,7 +149,7 @@ int Gateway::start() {
                          of_ops ? "--ops 127.0.0.1:9465, or --ops off" : "--admin unix:/path");
   }
   if (int failed = all_sockets_taken(); failed != code(cli::ExitCode::ok)) return failed;
-  // The first process of a container inherits what others left behind, and has to reap it.
+  // The first process of a container inherits orphaned processes and must reap them.
   if (getpid() == 1) {
     signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGCHLD, net::reap_children));
     net::reap_children();
@@ -160,8 +160,8 @@ int Gateway::start() {
   return code(cli::ExitCode::ok);
 }
 
-// Before anybody can see that we listen: whoever waits for that may stop us at once, and is to see an orderly
-// end. What comes before the loop runs waits for it.
+// Runs before the listener is visible: a supervisor that waits for it may stop the gateway at once, and
+// expects an orderly end. Signals that arrive before the loop runs are delivered when it does.
 void Gateway::watch_signals() {
   net::Loop& loop = first_->loop();
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
@@ -171,7 +171,7 @@ void Gateway::watch_signals() {
   net::take_signals({SIGHUP});  // held since the beginning of main
 }
 
-// A socket that nobody accepts from would let its clients wait for ever.
+// A socket that is never accepted from would keep its clients waiting for ever.
 int Gateway::all_sockets_taken() const {
   const auto left = net::activation_sockets().untaken();
   if (left.empty()) return code(cli::ExitCode::ok);
@@ -215,7 +215,7 @@ bool Gateway::paused(const std::function<void()>& work) {
   });
 }
 
-// What a worker tells is heard on the first one's thread.
+// Runs a worker's events on the first worker's thread.
 WorkerEvents Gateway::events(size_t index) {
   auto here = [this, index](std::function<void()> work) { on_first(index, std::move(work)); };
   WorkerEvents events;
@@ -257,7 +257,7 @@ void Gateway::on_each(F&& work) {
   }
 }
 
-// The only client there is, on stdio, has gone; its calls have ended.
+// The only client, on stdio, has disconnected; its calls have ended.
 void Gateway::client_left(mcp::EndReason why) {
   if (why == mcp::EndReason::client_too_slow) exit_code_ = code(cli::ExitCode::failure);
   if (stopping_) return;
@@ -273,13 +273,13 @@ int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option
     return code(cli::ExitCode::temporary);
   }
   if (failure.not_permitted) return code(cli::ExitCode::no_permission);
-  // An interface, a directory or a name server that is not there yet may be a moment later.
+  // A missing interface, directory or name server may appear a moment later.
   log::tell(fmt::format("  fix   give an address of this machine ({}), or start Lineward when it is there\n",
                         option));
   return code(cli::ExitCode::temporary);
 }
 
-// SIGHUP is also what a process gets whose terminal has gone: then nobody is there to want a reload.
+// SIGHUP is also sent when the terminal closes: that is not a request to reload.
 void Gateway::hung_up() {
   if (had_terminal_ && !has_terminal()) return on_signal(SIGHUP);
   reloader_->reload(false, "SIGHUP");
@@ -288,7 +288,7 @@ void Gateway::hung_up() {
 void Gateway::print_banner() {
   if (options_.quiet) return warm_up();
   const config::Config& config = first_->config();
-  // Told in one piece: who reads an address in it may look for the next one at once.
+  // Written in one piece: a script that reads one address in it may look for the next at once.
   std::string text = fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
                                  pool_.size() > 1 ? fmt::format("  workers: {}", pool_.size()) : "");
   const std::string address = first_->front().address();
@@ -300,7 +300,7 @@ void Gateway::print_banner() {
     log::tell(text);
     return warm_up();
   }
-  // What can be pasted into a client: nobody connects to "every interface".
+  // An address that a client can use: "every interface" is not one.
   const std::string local = cli::reachable("http://" + address);
   std::string base = unix_socket ? address + "#" : local;
   auto served = static_cast<size_t>(std::count_if(config.servers.begin(), config.servers.end(),
@@ -332,7 +332,7 @@ void Gateway::warm_up() {
 
 void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict& verdict) {
   const config::Server* found = config::find_server(first_->config(), name);
-  if (found == nullptr) return;  // a reload has just taken it away
+  if (found == nullptr) return;  // a reload has just removed it
   const config::Server& server = *found;
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
@@ -347,7 +347,7 @@ void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict
       log::tell(fmt::format("           {}\n", printable(verdict.failure.detail)));
     if (!verdict.failure.last_stderr.empty())
       log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
-    // A server that wants to know who calls is there: its clients bring their credentials.
+    // A server that answers 401 is available: its clients bring their credentials.
     bool asks_who =
         verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(first_->config(), server);
     if (options_.exit_with_upstream && !asks_who) {
@@ -361,7 +361,7 @@ void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict
 int Gateway::run() {
   if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
   first_->loop().run();
-  // How it ends is decided.
+  // The exit code is decided.
   net::ignore_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
   return exit_code_;
 }
@@ -369,7 +369,8 @@ int Gateway::run() {
 void Gateway::on_signal(int signal) {
   audit::record(audit::Kind::action, {{"action", "stop"}, {"who", "signal"}, {"signal", signal}});
   if (std::exchange(signalled_, true)) {
-    // A second one: now. The spawner ends every process when our socket closes.
+    // A second signal ends the process at once. The spawner ends every child process when the gateway's
+    // socket closes.
     log::write(log::Level::warn, "stop", {{"why", "second signal"}});
     return finish(128 + signal);
   }
@@ -383,7 +384,7 @@ size_t Gateway::calls_in_flight() {
   return calls;
 }
 
-// A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
+// A process that cannot be killed (it hangs in the kernel) must not block the exit: the spawner keeps trying.
 milliseconds Gateway::stop_time() const {
   milliseconds longest{0};
   for (const auto& server : first_->config().servers)
@@ -417,7 +418,7 @@ void Gateway::begin_drain() {
   });
 }
 
-// While one was not done yet, a call may have come to another.
+// A call may have reached a finished worker while another was not done yet.
 void Gateway::one_over() {
   if (--not_over_ > 0 || stopping_) return;
   if (pool_.size() == 1) return stop_upstreams();
@@ -429,7 +430,7 @@ void Gateway::one_over() {
   if (idle || first_->loop().now() >= drain_until_) return stop_upstreams();
   not_over_ = pool_.size();
   on_each([this](Worker& worker) {
-    // By a message from the first one too: this is on the stack.
+    // By a message from the first worker too: this function is on the stack.
     worker.when_over([this] { pool_.post(0, [this] { one_over(); }); });
   });
 }

@@ -1,5 +1,5 @@
-// The running gateway: its workers from start to stop, and what there is once for all of them: signals, the
-// reload, the eyes of people and monitoring.
+// The running gateway: its workers from start to stop, and the parts shared by all workers: signals, reload,
+// the admin API and monitoring.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ struct RunOptions {
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool quiet = false;
-  net::ServiceVariables service;  // of the service manager that started us; empty: none did
+  net::ServiceVariables service;  // of the service manager; empty if none started the process
 };
 
 class Gateway final : public WorkerDirectory {
@@ -43,10 +43,10 @@ class Gateway final : public WorkerDirectory {
   // `spawner_sockets`: a descriptor of net::fork_spawner() for each worker.
   Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets);
   ~Gateway();
-  // How many workers this configuration means.
+  // The number of workers that this configuration means.
   static size_t workers_of(const config::Config& config);
 
-  // Serves until it is told to stop; the process's exit code (cli/exit_codes.h).
+  // Serves until it is stopped; returns the process's exit code (cli/exit_codes.h).
   int run();
 
  private:
@@ -71,7 +71,7 @@ class Gateway final : public WorkerDirectory {
   WorkerEvents events(size_t index);
   template <class F>
   void on_each(F&& work);
-  // What worker `index` has to tell, from its thread: there and then, or by a message.
+  // Runs an event of worker `index`, raised on its thread, on the first worker: directly, or by a message.
   void on_first(size_t index, std::function<void()> work);
   void hung_up();
   void client_left(mcp::EndReason why);
@@ -107,7 +107,7 @@ class Gateway final : public WorkerDirectory {
   std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight_ =
       std::make_shared<exchange::ExchangeTable::InFlight>(0);
   const exchange::RequestStates states_;
-  std::unique_ptr<Worker> first_;  // on this thread; its loop is the one that what follows lives on
+  std::unique_ptr<Worker> first_;  // on this thread; members below use its loop
   std::optional<admin::WorkerView> first_view_;
   WorkerThreads threads_;
   std::unique_ptr<Reloader> reloader_;

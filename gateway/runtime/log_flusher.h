@@ -1,6 +1,6 @@
-// When gathered log lines are written: at the end of the loop turn while lines are rare; while they are many,
-// a tenth of a second after the ones before, in one system call for all of them. Once a second it tells how
-// many were left out.
+// Decides when gathered log lines are written. If lines are rare, at the end of the loop turn; if they are
+// frequent, 100 ms after the previous write, in one system call. Reports the number of dropped lines once a
+// second.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,9 @@
-// Gives memory back after a flood: what many connections or large messages took is kept by the C library for
-// the next time, and most of it is never needed again. Looks now and then, and acts only after a large fall,
-// since it walks the whole heap.
+// Returns memory to the system after a load peak. The C library keeps freed memory of connections and large
+// messages, and most of it is never needed again. Checks once a second, and trims only after a large fall,
+// since trimming walks the whole heap.
 //
-// One for each worker, each with its own connections; what is given back is of all. Dies before its loop.
+// Each worker has one, counting its own connections; trimming affects the whole process. Destroyed before its
+// loop.
 #pragma once
 
 #include <malloc.h>
@@ -19,7 +20,7 @@ class MemoryReturn {
  public:
   struct Connections {
     size_t now = 0;
-    size_t most = 0;  // since this was asked last
+    size_t most = 0;  // since the last check
   };
   MemoryReturn(net::Loop& loop, std::function<Connections()> connections)
       : connections_(std::move(connections)), timer_(loop) {
@@ -29,7 +30,7 @@ class MemoryReturn {
  private:
   static constexpr std::chrono::milliseconds kEvery{1000};
   static constexpr size_t kConnections = 1000;
-  static constexpr uint32_t kAgain = 10;  // looks
+  static constexpr uint32_t kAgain = 10;  // checks
   static constexpr uint64_t kBytes = 4 << 20;
 
   void watch() {
@@ -44,8 +45,8 @@ class MemoryReturn {
         most_connections_ = connections.now;
         most_bytes_ = bytes;
       }
-      // Once more when the last of it is closed; and what was cancelled is remembered for a while: when that
-      // is over too.
+      // Trims again at the next check, when the last connections are closed, and after kAgain checks, when
+      // cancelled calls are forgotten.
       if (fell) again_ = kAgain;
       const bool later = !fell && again_ > 0 && (again_-- == kAgain || again_ == 0);
 #ifdef __GLIBC__

@@ -10,7 +10,7 @@
 namespace lineward {
 namespace {
 
-// A fault that is known at once is told like any other: later.
+// An error found at once is reported like any other: later.
 class Task final : public plugin::WebTask {
  public:
   using Done = std::function<void(plugin::WebAnswer)>;
@@ -35,7 +35,7 @@ class Task final : public plugin::WebTask {
         });
   }
   ~Task() override {
-    // It may be what is on the stack.
+    // The fetch may be on the stack.
     if (fetch_) {
       fetch_->drop();
       loop_.retire(std::move(fetch_));
@@ -89,14 +89,14 @@ void PluginHost::look_at_lingering() {
 void PluginHost::end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
                      std::function<void()> done) {
   ended_ = std::move(done);
-  // Those of former configurations too: a pause that one of them makes would be waited for in vain.
+  // Plugins of former configurations too: else the end would wait for their pauses in vain.
   for (const Lingering& one : lingering_)
     one.member->plugin->ending();
   for (const auto& member : members) {
     member->plugin->ending();
     if (member->plugin->is_finishing()) lingering_.push_back({member, std::nullopt});
   }
-  // From the next turn on: a last look at all metrics may have taken its time.
+  // From the next turn on: a final read of all metrics may have taken time.
   farewell_.start(std::chrono::milliseconds(0), [this] {
     farewell_until_ = loop_.now() + kFarewell;
     look_at_ending();

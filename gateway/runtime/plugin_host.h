@@ -1,4 +1,4 @@
-// What plugins get from this worker (plugin/host.h).
+// The worker's services for plugins (plugin/host.h).
 //
 // Owned by the Worker; outlives the plugins.
 #pragma once
@@ -24,10 +24,10 @@ namespace lineward {
 
 class PluginHost final : public plugin::Host {
  public:
-  // Reads all metrics; false where they cannot be read.
+  // Reads all metrics; false if they cannot be read.
   using ReadMetrics = std::function<bool(core::MetricSnapshot&)>;
 
-  // `worker`: which one it is of.
+  // `worker`: the worker's index.
   PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config, size_t worker)
       : loop_(loop),
         spawner_(spawner),
@@ -35,15 +35,15 @@ class PluginHost final : public plugin::Host {
         worker_(worker),
         linger_timer_(loop),
         farewell_(loop) {}
-  // What a reload took out of service is kept while exchanges have it, and then for as long as it is
-  // finishing: kLonger at most, and kMostLingering of them.
+  // Keeps plugins that a reload removed while exchanges use them, and then while they are finishing: kLonger
+  // at most, and kMostLingering of them.
   void linger(std::vector<std::shared_ptr<plugin::PluginSet::Member>> retired);
-  // The gateway ends: all plugins are told, and those that have something to send still get kFarewell for it.
-  // `done` is called once, later, unless the host goes before.
+  // Ends the plugins with the gateway: all are notified, and those with data to send get kFarewell for it.
+  // `done` is called once, later, unless the host is destroyed before.
   void end(const std::vector<std::shared_ptr<plugin::PluginSet::Member>>& members,
            std::function<void()> done);
   static constexpr std::chrono::milliseconds kFarewell{2000};
-  // Of the first one; null: there are none any more.
+  // For the first worker; null: metrics are gone.
   void use_metrics(ReadMetrics read) { read_metrics_ = std::move(read); }
 
   net::Loop& loop() override { return loop_; }
@@ -63,7 +63,7 @@ class PluginHost final : public plugin::Host {
   static constexpr size_t kMostLingering = 32;
   struct Lingering {
     std::shared_ptr<plugin::PluginSet::Member> member;
-    std::optional<std::chrono::milliseconds> until;  // once nobody else has it
+    std::optional<std::chrono::milliseconds> until;  // set once no exchange uses it
   };
   void look_at_lingering();
   void look_at_ending();
@@ -77,7 +77,7 @@ class PluginHost final : public plugin::Host {
   net::Timer linger_timer_, farewell_;
   std::chrono::milliseconds farewell_until_{0};
   std::function<void()> ended_;
-  std::deque<Lingering> lingering_;  // last, so that they go first
+  std::deque<Lingering> lingering_;  // last, so that they are destroyed first
 };
 
 }  // namespace lineward

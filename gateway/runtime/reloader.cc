@@ -27,7 +27,7 @@ using config::Change;
 using config::Changes;
 using config::ServerChange;
 
-constexpr size_t kMaxPlan = 2000;  // in a log line
+constexpr size_t kMaxPlan = 2000;  // bytes in a log line
 constexpr std::string_view kWatch = "watch";
 constexpr std::string_view kRestart = "needs a restart of lineward";
 constexpr std::string_view kStuck = "a worker does not answer: its event loop stands still";
@@ -36,7 +36,7 @@ std::string calls_word(size_t calls) {
   return fmt::format("its {} call{} end{}", calls, calls == 1 ? "" : "s", calls == 1 ? "s" : "");
 }
 
-// Of a server that an operator took out of service: nothing of it runs.
+// For a server taken out of service by an operator: none of its processes runs.
 std::string effect_on_held(Change kind) {
   return kind == Change::removed ? "" : "counts when it is started again";
 }
@@ -57,7 +57,7 @@ std::string effect_of(const ServerChange& change, const exchange::ExchangeTable:
   return "";
 }
 
-// All errors on one line of the log, each with its place.
+// All errors on one line of the log, each with its position.
 std::string errors_of(const config::LoadResult& result) {
   std::string out;
   for (const config::Diagnostic& one : result.diagnostics) {
@@ -123,7 +123,7 @@ ReloadReport Reloader::rejected(bool dry_run, std::string_view by, std::string e
   return report;
 }
 
-// Some workers have it. It counts as failed, so that somebody asks for it once more.
+// Some workers have applied it. It counts as failed, so that the operator repeats it.
 ReloadReport Reloader::incomplete(ReloadReport report, std::string_view by) {
   report.outcome = ReloadReport::Outcome::incomplete;
   last_rejection_.clear();
@@ -160,7 +160,7 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   config::Config next = std::move(loaded.config);
   config::note_files(next);
   Changes changes = config::compare(config(), next);
-  // Behind a bad one it is news also when it is what is in effect.
+  // After a rejected file, a return to the effective configuration is reported too.
   if (by == kWatch && changes.none() && counts_.last_ok) return {};
   if (http() == nullptr) hold_back(changes, next);
   ReloadReport report;
@@ -199,7 +199,7 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   return report;
 }
 
-// One client on stdin and stdout knows one server and cannot initialise anew: only limits change under it.
+// A client on stdin and stdout has one server and cannot initialise again: only limits may change.
 void Reloader::hold_back(Changes& changes, config::Config& next) {
   for (const ServerChange& change : changes.servers) {
     if (change.kind == Change::adjusted) continue;
@@ -214,7 +214,7 @@ void Reloader::hold_back(Changes& changes, config::Config& next) {
     if (here == next.servers.end()) {
       next.servers.push_back(*before);
     } else {
-      *here = *before;  // where it stands: the order means something
+      *here = *before;  // at the same position: the order matters
     }
   }
   std::erase_if(changes.servers, [](const ServerChange& one) { return one.kind != Change::adjusted; });
@@ -253,7 +253,7 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
                                                      : "no restart needed")});
   }
   if (http() == nullptr) return rows;
-  // A path may also change because another server came or went.
+  // A path may also change because another server was added or removed.
   client::PathTable after = routes(next, workers_.placement());
   for (const auto& [path, server] : http()->paths().servers) {
     auto same = after.servers.find(path);
@@ -280,7 +280,7 @@ std::string Reloader::prepare(const config::Config& next, const ServerPlacement&
   for (size_t k = 0; k < workers_.workers() && fault.empty(); ++k) {
     bool done = workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
-      // Its own: it may have missed the reload before.
+      // Its own: it may have missed the previous reload.
       const config::Config& now = worker.config();
       const bool others = next.plugins != now.plugins || next.auth != now.auth;
       if (next.listen.address != now.listen.address) moving.push_back(k);
@@ -317,7 +317,7 @@ std::string Reloader::prepare(const config::Config& next, const ServerPlacement&
   return fault;
 }
 
-// Without servers that are out of service: their next form comes when they are started again.
+// Without servers out of service: their new version comes when they are started again.
 Changes Reloader::without_held(Changes changes) const {
   std::erase_if(changes.servers, [&](const ServerChange& one) { return is_held(one.name); });
   return changes;
@@ -331,7 +331,7 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
   for (size_t k = 0; k < workers_.workers(); ++k) {
     const bool done = workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
-      // Its own: it may have missed the reload before.
+      // Its own: it may have missed the previous reload.
       worker.apply(without_held(config::compare(worker.config(), next)), next, placement,
                    std::move(plugins_[k]));
     });
@@ -343,7 +343,7 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
   join_remote_members(workers_);
   server_left();
   for (size_t k = 0; k < workers_.workers(); ++k) {
-    // It goes on as it was, where it was.
+    // It stays as it was, at the old address.
     if (std::find(missing.begin(), missing.end(), k) != missing.end()) continue;
     workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
@@ -360,7 +360,7 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
       fmt::join(missing, ", "));
 }
 
-// ---- one server, as an operator wants it ----
+// ---- operations on one server ----
 
 std::string Reloader::refusal_of(const std::string& server, admin::ServerAct act) const {
   using admin::ServerAct;
@@ -413,7 +413,7 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
     });
     taken = taken && done;
   }
-  // What it is meant to be is not noted: the same may be asked for again.
+  // The intended state is not recorded: the operator may repeat the request.
   if (!taken) return unanswered(std::move(out));
   if (step.in) {
     held_.erase(server);
@@ -442,7 +442,7 @@ void Reloader::server_left() {
 void Reloader::follow_watch() {
   bool wanted = config().reload.watch && load_;
   if (!wanted) {
-    // The watch may be what brought us here.
+    // The watch may be the caller.
     workers_.worker(0).loop().retire(std::move(watch_));
   } else if (!watch_) {
     watch_ = std::make_unique<net::FileWatch>(workers_.worker(0).loop(), file_, [this] { watched(); });

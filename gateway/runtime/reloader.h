@@ -1,8 +1,8 @@
-// Swaps the configuration of the running gateway: reads it again, compares, and changes what differs and
-// nothing else (docs/reload.md). A bad file changes nothing.
+// Reloads the configuration of the running gateway: reads it, compares, and changes only the differences
+// (docs/reload.md). An invalid file changes nothing.
 //
-// On each worker everything happens within one callback of its loop, so that no request sees half of it; the
-// first worker, on which this lives, waits for the others.
+// On each worker everything happens within one callback of its loop, so that no request sees a partial
+// change. The first worker, where this lives, waits for the others.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,7 @@
 
 namespace lineward {
 
-// Who wants to know that what is served may be changing. Both are told of one attempt, also of one that
-// failed.
+// Called around each attempt, including failed ones.
 struct ReloadEvents {
   std::function<void()> begins;
   std::function<void()> over;
@@ -42,28 +41,28 @@ class Reloader final : public admin::ReloadApi {
   admin::ServerActed act(const std::string& server, admin::ServerAct act, bool force) override;
   bool is_held(const std::string& server) const override { return held_.count(server) > 0; }
   void tell(ReloadEvents events) { events_ = std::move(events); }
-  // As `reload.watch` says.
+  // Starts or stops watching the file, according to `reload.watch`.
   void follow_watch();
-  // A server that was on its way out is gone: its paths are too.
+  // A leaving server is gone: removes its paths.
   void server_left();
 
  private:
   admin::ReloadReport reread(bool dry_run, std::string_view by);
   admin::ReloadReport refused(bool dry_run, std::string error) const;
   admin::ReloadReport rejected(bool dry_run, std::string_view by, std::string error, std::string report);
-  // Some worker did not take it; `report.error` says which.
+  // A worker did not apply it; `report.error` names the worker.
   admin::ReloadReport incomplete(admin::ReloadReport report, std::string_view by);
-  // What stdio's one client would have to be told, and cannot be.
+  // Removes changes that a stdio client would have to be notified of, but cannot.
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
-  // What can fail, on each worker, before anything changes; an error, or empty.
+  // The steps that may fail, on each worker, before anything changes; an error, or empty.
   std::string prepare(const config::Config& next, const ServerPlacement& placement);
-  // Who did not take it, or empty.
+  // The workers that did not apply it, or empty.
   std::string apply(const config::Changes& changes, const config::Config& next,
                     const ServerPlacement& placement);
   config::Changes without_held(config::Changes changes) const;
   static admin::ServerActed unanswered(admin::ServerActed acted);
-  // On all workers; nothing: one does not answer.
+  // The sum over all workers; nullopt if a worker does not answer.
   std::optional<exchange::ExchangeTable::Work> work_of(const std::string& server) const;
   std::string refusal_of(const std::string& server, admin::ServerAct act) const;
   const config::Config& config() const { return workers_.worker(0).config(); }
@@ -79,7 +78,7 @@ class Reloader final : public admin::ReloadApi {
   admin::ReloadCounts counts_;
   std::string last_rejection_;
   std::unique_ptr<net::FileWatch> watch_;
-  std::set<std::string> held_;  // servers that an operator took out of service
+  std::set<std::string> held_;  // servers taken out of service by an operator
 };
 
 }  // namespace lineward

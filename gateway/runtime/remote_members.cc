@@ -22,7 +22,7 @@ RemoteMembers::Member& RemoteMembers::add(RemoteServer shown, std::shared_ptr<ne
   auto remote = std::make_unique<upstream::RemoteUpstream>(
       loop_, std::move(here), one.server.name, std::move(shown.call_server), std::move(shown.state));
   one.remote = remote.get();
-  // Many listen here alike: the other worker has one listen of theirs.
+  // Many identical listens here share one listen at the other worker.
   one.upstream = std::make_unique<upstream::ListenHub>(loop_, std::move(remote), one.server);
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, plugins_);
   one.served = std::make_shared<exchange::Served>(*one.upstream, one.server);
@@ -53,7 +53,7 @@ void RemoteMembers::retire(const std::string& name) {
   leaving_.push_back(std::move(*found));
   members_.erase(found);
   one->served->retiring = true;
-  // The last lease may be let go of from within one of its calls.
+  // The last reference may be released from within one of its calls.
   one->served->left = lifetime_.guard([this, one] {
     loop_.defer(lifetime_, [this, one] {
       auto gone =

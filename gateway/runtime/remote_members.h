@@ -1,9 +1,9 @@
-// The members of the aggregate that live on other workers, as the first worker, where the aggregate is, has
-// them: for each a proxy whose calls go by messages (cluster/remote_upstream.h), what shares its listens
-// here, and the plugins that judge it here.
+// Members of the aggregate that live on other workers, as seen by the first worker, where the aggregate
+// lives. Each has a proxy that calls by messages (cluster/remote_upstream.h), a ListenHub, and the plugins
+// that judge it here.
 //
-// Owned by the first worker's UpstreamSet; outlives the aggregate. A member that a reload replaced or removed
-// stays until its last call here is over; then its worker is told that it may go.
+// Owned by the first worker's UpstreamSet; outlives the aggregate. A member replaced or removed by a reload
+// stays until its last call here is over. Then its worker may free it.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class RemoteUpstream;
 
 namespace lineward {
 
-// What another worker shows of a server that lives there.
+// A server that lives on another worker, as that worker shows it.
 struct RemoteServer {
   config::Server server;
   upstream::RemoteHandle<upstream::RemoteCallServer> call_server;
@@ -36,7 +36,7 @@ class RemoteMembers {
  public:
   struct Member {
     config::Server server;
-    std::unique_ptr<core::Upstream> upstream;  // dies before `server`
+    std::unique_ptr<core::Upstream> upstream;  // destroyed before `server`
     std::unique_ptr<plugin::GuardedUpstream> guarded;
     std::shared_ptr<exchange::Served> served;
     upstream::RemoteUpstream* remote = nullptr;  // within `upstream`
@@ -47,11 +47,11 @@ class RemoteMembers {
   ~RemoteMembers();
 
   Member& add(RemoteServer shown, std::shared_ptr<net::Mailbox> here);
-  // Keeps the member while it is held.
+  // The returned function makes references that keep the member alive.
   static std::function<std::shared_ptr<void>()> leases(const Member& member);
   void adjust(const config::Server& server);
   void retire(const std::string& name);
-  // How a server is, from who may look at it where it lives.
+  // Updates a server's state, as read on its own worker.
   void refresh(const std::string& name, upstream::RemoteState state);
 
  private:
@@ -66,10 +66,10 @@ class RemoteMembers {
 
 class WorkerDirectory;
 
-// On the first worker, when the others have made their servers, at the start and in a reload: they become
-// members of the aggregate.
+// On the first worker, after the others created their servers, at the start and in a reload: adds them to the
+// aggregate.
 void join_remote_members(WorkerDirectory& workers);
-// While the others stand still: what is known of these members here is what they are.
+// Updates the states of remote members here, while the other workers are paused.
 void refresh_remote_members(WorkerDirectory& workers);
 
 }  // namespace lineward

@@ -19,7 +19,8 @@ Result<Replication> make_replication(net::Loop& loop, const config::Config& all,
   auto others = config.peers;
   std::erase_if(others, [&](const auto& peer) { return peer.first == config.name; });
   if (others.empty()) return made;
-  auto links = upstream::PeerLinks::make(loop, others, all.listen.idle_timeout);  // they have the same
+  // peers have the same timeout
+  auto links = upstream::PeerLinks::make(loop, others, all.listen.idle_timeout);
   if (!links) return Unexpected<Error>{links.error()};
   made.peers = std::move(*links);
   return made;

@@ -1,5 +1,5 @@
-// What makes this process one of several replicas (docs/replicas.md): the keys that they share, and the ways
-// to the others. Made from the configuration at start and at each reload.
+// Makes this process one of several replicas (docs/replicas.md): the shared keys and the connections to
+// peers. Made from the configuration at start and at each reload.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace lineward {
 
 using Replication = client::ReplicaLinks;
 
-// Reads the file of keys. Without HTTP clients there is nothing to replicate.
+// Reads the key file. Without HTTP clients there is nothing to replicate.
 Result<Replication> make_replication(net::Loop& loop, const config::Config& config, bool has_http);
 // `http` may be null.
 void use_replication(Replication replication, client::HttpFront* http, exchange::ExchangeTable& exchanges);

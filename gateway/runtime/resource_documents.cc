@@ -15,7 +15,7 @@ std::string document(const config::Config& config, const std::string& resource) 
   for (const config::PluginEntry& entry : config.auth.methods) {
     if (entry.type != "jwt") continue;
     if (told.authorization_servers.empty()) servers.push_back(entry.values.text("issuer"));
-    // Clients ask for these when a challenge names none.
+    // Clients request these if a challenge names none.
     if (told.scopes_supported.empty()) {
       for (const std::string& scope : entry.values.list("requiredScopes"))
         scopes.push_back(scope);
@@ -51,7 +51,7 @@ std::unordered_map<std::string, std::string> resource_documents(const config::Co
   while (base.back() == '/')
     base.pop_back();
   const std::string well_known(client::kResourceMetadata);
-  // Under the path that clients see, and under ours, where a proxy in front takes something off.
+  // At the path that clients see, and at Lineward's own, if a proxy in front removes a prefix.
   for (const std::string& mount : {path_of(resource), std::string(config.listen.mount())}) {
     out[well_known + mount] = document(config, resource);
     for (const config::Server& server : config.servers) {

@@ -9,7 +9,7 @@
 
 namespace lineward {
 
-// By the path at which they are served; empty where auth.resourceMetadata is not given.
+// Documents by path; empty without auth.resourceMetadata.
 std::unordered_map<std::string, std::string> resource_documents(const config::Config& config);
 
 }  // namespace lineward

@@ -70,11 +70,11 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving) {
   client::PathTable table = routes(config, placement);
-  // All servers as one have no process that could be leaving: what they have under way goes on.
+  // The aggregate has no process that could be leaving: its requests under way continue.
   const auto is_there = [&](const std::string& server) {
     return leaving.count(server) > 0 || table.forward.count(server) > 0 || config::is_aggregate(server);
   };
-  // By what goes up to it its clients are told from others who know a session's id.
+  // The forwarded headers distinguish a session's client from others that know its id.
   for (const auto& [server, rules] : before.forward) {
     if (is_there(server)) table.forward.emplace(server, rules);
   }
@@ -83,11 +83,11 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
       if (is_there(server) && table.servers.count(path) == 0) table.leaving[path] = server;
     }
   }
-  // Who has calls under way still cancels them there, and answers what is asked.
+  // Clients with calls under way still cancel them there, and answer questions.
   for (const auto& [path, server] : before.sse_posts) {
     if (is_there(server)) table.sse_posts.emplace(path, server);
   }
-  // Each server once, and those alone that there are: as many as that at most.
+  // Each existing server once, which bounds the list.
   const auto led_to = [&](const std::string& path, const std::string& server) {
     const std::string* now = table.led_by(path);
     if (now == nullptr || *now == server || !is_there(server)) return;

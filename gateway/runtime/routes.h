@@ -1,4 +1,4 @@
-// Which server is served at which path.
+// Maps paths to servers.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 namespace lineward {
 
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement);
-// After a reload: with what `before` had for servers that are on their way out.
+// After a reload: keeps the paths in `before` of servers that are leaving.
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving);
 

@@ -11,15 +11,15 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Twice in its time, as sd_watchdog_enabled(3) says, but never in a busy loop.
+// Twice per interval, as sd_watchdog_enabled(3) recommends, but never in a busy loop.
 milliseconds pause_of(microseconds watchdog) {
   return std::max(std::chrono::duration_cast<milliseconds>(watchdog / 2), milliseconds(1));
 }
 
-// Beats come every second (Worker::beat): a younger one says nothing against a loop.
+// Beats come every second (Worker::beat): a loop with a younger beat counts as alive.
 constexpr milliseconds kFreshBeat{3000};
 constexpr milliseconds kStopStep{1000};
-// Of one extension: the next one comes in time even where the machine is slow.
+// Length of an extension: the next one is in time even on a slow machine.
 constexpr milliseconds kStopExtension{10'000};
 
 }  // namespace
@@ -62,7 +62,7 @@ void ServiceReport::stopping(milliseconds at_most, std::function<std::string()> 
   ask_for_time();
 }
 
-// One loop that stands still is as bad as all: its servers answer nobody.
+// A single stalled loop withholds the watchdog ping: its servers answer no call.
 void ServiceReport::feed_watchdog() {
   const uint64_t now = net::Loop::nanoseconds();
   const uint64_t beat = slowest_beat_();
@@ -71,7 +71,7 @@ void ServiceReport::feed_watchdog() {
   watchdog_timer_.start(pause_of(watchdog_), [this] { feed_watchdog(); });
 }
 
-// In small steps: a gateway that hangs meanwhile is not waited for.
+// In small steps: a gateway that hangs meanwhile gets no further extension.
 void ServiceReport::ask_for_time() {
   notifier_.status(left_());
   const milliseconds rest = until_ - loop_.now();

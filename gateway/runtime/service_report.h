@@ -1,4 +1,4 @@
-// How the gateway is, as a service manager hears of it: ready, reloading, stopping, and that its loops turn
+// Reports the gateway's state to a service manager: ready, reloading, stopping, and the watchdog
 // (docs/systemd.md). Lives on the first worker's loop.
 #pragma once
 
@@ -15,15 +15,14 @@ namespace lineward {
 
 class ServiceReport {
  public:
-  // `slowest_beat`: when that loop last turned which has stood still for the longest
-  // (net::Loop::nanoseconds).
+  // `slowest_beat`: the oldest last beat of all loops (net::Loop::nanoseconds).
   ServiceReport(net::Loop& loop, const net::ServiceVariables& variables,
                 std::function<uint64_t()> slowest_beat);
 
   void ready(std::string status);
   void reloading();
   void reloaded();
-  // What is left is asked for once a second, and for so long the service manager is told to wait.
+  // Reports `left()` once a second, and extends the service manager's timeout until `at_most` has passed.
   void stopping(std::chrono::milliseconds at_most, std::function<std::string()> left);
 
  private:
@@ -32,7 +31,7 @@ class ServiceReport {
 
   net::Loop& loop_;
   net::ServiceNotifier notifier_;
-  const std::chrono::microseconds watchdog_;  // 0: nobody waits to hear of us
+  const std::chrono::microseconds watchdog_;  // 0: no watchdog
   const std::function<uint64_t()> slowest_beat_;
   std::string serving_;
   std::function<std::string()> left_;

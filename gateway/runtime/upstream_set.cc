@@ -55,7 +55,7 @@ void UpstreamSet::add(const config::Server& server) {
     }
     transport = std::move(stdio);
   }
-  // From the server to its callers: what it says of its tools, who shares its listens and results, then the
+  // From the server to its callers: tool catalog, shared listens, cached results, then the bridge between
   // eras.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
@@ -136,7 +136,7 @@ void UpstreamSet::stop_one(Running& one) {
 }
 
 void UpstreamSet::left(Running& one) {
-  if (stopped_) {  // everything stops; calls may still point to it
+  if (stopped_) {  // the gateway stops; calls may still point to it
     if (--stopping_ == 0) std::exchange(stopped_, nullptr)();
     return;
   }

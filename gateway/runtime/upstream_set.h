@@ -1,9 +1,8 @@
-// The servers of a running gateway: each with the configuration it was made from, those that a reload
-// replaced or removed until their calls have ended, and their life from start to stop.
+// The servers of a worker, from start to stop. Each is kept with the configuration it was made from; servers
+// replaced or removed by a reload stay until their calls have ended.
 //
-// Owned by its worker; outlived by the exchanges that call into it. All servers as one are on the first
-// worker: there the members that live on other workers have proxies, and each server here that has one
-// there has a RemoteCallServer.
+// Owned by its worker; exchanges that call into it outlive it. The aggregate is on the first worker. There,
+// members that live on other workers have proxies; each server here with such a proxy has a RemoteCallServer.
 #pragma once
 
 #include <functional>
@@ -35,16 +34,16 @@ namespace lineward {
 class UpstreamSet final : public admin::UpstreamFinder {
  public:
   struct Events {
-    std::function<void(const config::Server&, const upstream::EraVerdict&)> ready;  // or not
-    std::function<void()> lost;  // a stdio server's process ended that was not told to; may be empty
-    std::function<void()> left;  // one that was on its way out is gone
+    std::function<void(const config::Server&, const upstream::EraVerdict&)> ready;  // or failed to start
+    std::function<void()> lost;  // a stdio server's process exited unexpectedly; may be empty
+    std::function<void()> left;  // a leaving server is gone
   };
-  // Which worker's they are; `mailbox` is that worker's.
+  // The worker of this set; `mailbox` is that worker's.
   struct Place {
     bool first = true;
     std::shared_ptr<net::Mailbox> mailbox;
   };
-  // `config`: what is in effect, also after a reload.
+  // `config`: the effective configuration, also after a reload.
   UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges, Place place,
               Events events);
   ~UpstreamSet();
@@ -55,51 +54,51 @@ class UpstreamSet final : public admin::UpstreamFinder {
   void use(net::Spawner& spawner) { spawner_ = &spawner; }
 
   void add(const config::Server& server);
-  // The same server with other limits, in place.
+  // Changes limits of a server in place.
   void adjust(const config::Server& server);
-  // Its calls go on, new ones go to the form that is added next, or nowhere. `why`: what its listeners are
-  // told, and those who ask for it at the path of all.
+  // Calls of the server continue; new calls go to the version added next, or fail. `why`: the reason given to
+  // listeners, and to callers at the aggregate's path.
   void retire(const std::string& name, exchange::Retirement how, const std::string& why);
-  // Those that the first worker was not shown yet. On the others.
+  // Servers not yet shown to the first worker. On the other workers.
   std::vector<RemoteServer> show_new();
-  // On the first worker: one that lives on another becomes a member of the aggregate.
+  // On the first worker: makes a server of another worker a member of the aggregate.
   void join_remote(RemoteServer shown);
   void refresh_remote(const std::string& name, upstream::RemoteState state) {
     remote_.refresh(name, std::move(state));
   }
-  // On the first worker: members of the aggregate stand as their servers do in the configuration.
+  // On the first worker: sorts the aggregate's members as in the configuration.
   void sort_members();
-  // Starts what was added and did not start yet.
+  // Starts servers that were added and not started yet.
   void warm_up();
-  // Which of them is the plain sidecar's (config::plain_sidecar), or empty.
+  // Sets which server is the plain sidecar (config::plain_sidecar); empty: none.
   void set_sidecar(client::Front& front, const std::string& name);
-  // Ends all; `done` is called once, when no process is left.
+  // Stops all servers; `done` is called once, when no process is left.
   void stop(std::function<void()> done);
 
   size_t size() const { return running_.size(); }
   core::Upstream* find(const std::string& name) const override;
   std::vector<const config::Server*> leaving() const override;
   const config::Server* together() const override;
-  // Of a server that is served: what a reload would have to wait for.
-  // Here: by the server's own path where it lives, by the aggregate where that does.
+  // Outstanding work of a server that a reload would wait for. Counts calls here: at the server's own path if
+  // it lives here, and at the aggregate if that lives here.
   exchange::ExchangeTable::Work work_of(const std::string& name) const;
 
  private:
   struct Running {
     config::Server server;
     upstream::HttpUpstream* http = nullptr;
-    std::unique_ptr<core::Upstream> upstream;          // dies before `server`
-    std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here sees it
+    std::unique_ptr<core::Upstream> upstream;          // destroyed before `server`
+    std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here uses it
     std::shared_ptr<upstream::RemoteCallServer>
         call_server;  // the same, for the aggregate on the first worker
     bool shown = false;
     std::function<void()> warm_up;
     bool stopping = false;
   };
-  // All of them as one upstream.
+  // The aggregate.
   struct Together {
     std::unique_ptr<core::Upstream> upstream;
-    aggregate::AggregateUpstream* members = nullptr;  // within it
+    aggregate::AggregateUpstream* members = nullptr;  // within `upstream`
   };
   void join(const config::Server& server, plugin::GuardedUpstream& guarded,
             std::function<std::shared_ptr<void>()> lease);
@@ -116,9 +115,9 @@ class UpstreamSet final : public admin::UpstreamFinder {
   std::vector<std::unique_ptr<Running>> running_;
   std::vector<std::unique_ptr<Running>> leaving_;
   RemoteMembers remote_;
-  Together together_;  // dies before its members; empty but on the first worker
+  Together together_;  // destroyed before its members; only on the first worker
   std::function<void()> stopped_;
-  size_t stopping_ = 0;  // those that stop() waits for
+  size_t stopping_ = 0;  // servers that stop() waits for
   net::Lifetime lifetime_;
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// After the last answer connections get this long to take it.
+// Time for connections to read the last answer.
 constexpr milliseconds kLastAnswers{1000};
 constexpr milliseconds kLastAnswersStep{10};
 constexpr milliseconds kBeat{1000};
@@ -57,13 +57,14 @@ Worker::~Worker() {
   log::flush();
   log::gather(nullptr);
   if (mailbox_) mailbox_->close();
-  // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
+  // Calls are destroyed before the upstreams they point to, replies before the sessions and connections they
+  // write to.
   exchanges_.when_empty(nullptr);
   memory_return_.reset();
   for (net::Timer* timer : {&grace_, &last_requests_, &last_answers_, &heart_})
     timer->stop();
-  // First told, and then closed: who loses its connection would else be taken for one that left. And no
-  // connection that has its answer begins its next request.
+  // Calls are ended before connections close: a lost connection would otherwise look like a client's
+  // disconnect. A connection with its answer does not begin its next request.
   if (front_) front_->drain();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
   loop_.close_deferred();
@@ -76,7 +77,7 @@ Worker::~Worker() {
   upstreams_.reset();
   loop_.close_deferred();
   plugin_host_.reset();
-  loop_.close_deferred();  // processes of plugins that a reload took out of service
+  loop_.close_deferred();  // processes of plugins that a reload removed
   spawner_.reset();
   loop_.close_all();
 }
@@ -142,7 +143,7 @@ Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Co
   return plugin::PluginSet::make(next, plugins::registry(), *plugin_host_, exchanges_.plugins().get());
 }
 
-// Where nothing is answered nothing is judged.
+// Plugins are needed only where calls are answered.
 bool Worker::wants_plugins(const ServerPlacement& placement) const {
   return place_.index == 0 || std::any_of(placement.begin(), placement.end(),
                                           [&](const auto& one) { return one.second == place_.index; });
@@ -186,7 +187,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
   if (auto before = exchanges_.plugins()) plugin_host_->linger(before->replaced_by(plugins.get()));
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {
-    // All servers as one are on the first worker, and their members too, as it knows them.
+    // The aggregate and its members' proxies are on the first worker.
     const bool lives_here = hosts(change.name);
     if (!lives_here && place_.index != 0) continue;
     if (change.kind == Change::removed || change.kind == Change::replaced) {
@@ -248,10 +249,10 @@ void Worker::when_over(std::function<void()> done) {
   exchanges_.when_empty([this] { calls_over(); });
 }
 
-// A request may be on its way on a connection that is open: it is answered like the others.
+// A request may still arrive on an open connection: it is answered like the others.
 void Worker::calls_over() {
   if (!over_) return;
-  // One that waited for the last may have begun with its end.
+  // A request that waited for the last one may have begun when that ended.
   if (exchanges_.live().size() > 0) return exchanges_.when_empty([this] { calls_over(); });
   if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
   last_requests_.start(kLastAnswersStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
@@ -265,7 +266,7 @@ void Worker::end_calls(std::function<void()> done) {
 
 void Worker::stop(std::function<void()> done) {
   grace_.stop();
-  // A request that comes now is answered as well, while there is still somebody to record it.
+  // A request that arrives now is answered as well, while the plugins can still record it.
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping");
   auto left = std::make_shared<size_t>(2);
   auto one_less = [this, left, done = std::move(done)] {
@@ -274,8 +275,8 @@ void Worker::stop(std::function<void()> done) {
     plugins ? plugin_host_->end(plugins->members(), done) : done();
   };
   upstreams_->stop(one_less);
-  // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace
-  // lasts.
+  // The last answers are being sent: wait until clients have read them, for slow clients until the grace
+  // period ends.
   auto deadline = std::max(drain_until_, loop_.now() + kLastAnswers);
   auto polite = loop_.now() + kLastAnswers;
   auto step = std::make_shared<std::function<void()>>();

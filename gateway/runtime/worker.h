@@ -1,8 +1,8 @@
-// One thread, one loop, and everything that lives on it, in the order in which it must die: the servers that
-// live on it, their calls, and the clients that call them. The first worker runs on the process's own thread
-// and is all there is with `workers: 1`.
+// A thread with its loop and the objects living on it: its servers, their calls, and the clients that call
+// them. They are destroyed in reverse order. The first worker runs on the process's own thread and is the
+// only one with `workers: 1`.
 //
-// Made, used and destroyed on its thread. The others see it through the WorkerPool alone.
+// Made, used and destroyed on its thread. Other workers reach it only through the WorkerPool.
 #pragma once
 
 #include <array>
@@ -38,13 +38,13 @@ namespace lineward {
 class WorkerPool;
 class MemoryReturn;
 
-// Told on the worker's own thread.
+// Called on the worker's own thread.
 struct WorkerEvents {
-  std::function<void(const std::string& server, const upstream::EraVerdict&)> ready;  // or not
-  std::function<void()> left;          // a server that was on its way out is gone
-  std::function<void()> lost;          // a server's process ended that was not told to; may be empty
-  std::function<void()> spawner_lost;  // no server can be started any more
-  std::function<void(mcp::EndReason)> client_left;  // the only client there is, on stdio
+  std::function<void(const std::string& server, const upstream::EraVerdict&)> ready;  // or failed to start
+  std::function<void()> left;                       // a leaving server is gone
+  std::function<void()> lost;                       // a server's process exited unexpectedly; may be empty
+  std::function<void()> spawner_lost;               // no server can be started any more
+  std::function<void(mcp::EndReason)> client_left;  // the only client, on stdio
 };
 
 class Worker {
@@ -55,9 +55,9 @@ class Worker {
     ServerPlacement placement;
     std::shared_ptr<client::ConnectionCaps> caps;
     std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight;
-    exchange::RequestStates states;  // as all workers make them
-    // Called on this worker's thread: a connection whose requests are for another, and what became of a
-    // cancel that came from the first one.
+    exchange::RequestStates states;  // the same on all workers
+    // Called on this worker's thread: for a connection with requests for another worker, and for the outcome
+    // of a cancel sent by the first one.
     std::function<void(size_t worker, client::MovedConnection)> hand_on;
     std::function<void(uint64_t tag, const core::CancelReport&)> cancel_settled;
   };
@@ -66,39 +66,39 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // An error is one sentence for people.
+  // An error is one sentence for operators.
   Status<> prepare();
-  // The first worker opens the address, the others take connections from the same socket.
+  // The first worker opens the address; the others accept from the same socket.
   Status<net::ListenFailure> listen();
   Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
-  // The servers that live here; they start when warm_up() says so.
+  // Creates the servers of this worker; warm_up() starts them.
   void serve();
 
-  // A reload: what begins from here on sees `next`. `plugins` was made by make_plugins().
+  // Reload: requests that begin afterwards use `next`. `plugins` was made by make_plugins().
   Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
   bool wants_plugins(const ServerPlacement& placement) const;
-  // Reads the keys that replicas share, even where the file that names them is as it was; apply() uses them.
+  // Reads the replicas' shared keys again, even if the file's path is unchanged; apply() uses them.
   Status<> prepare_replication(const config::Config& next);
   void apply(const config::Changes& changes, config::Config next, ServerPlacement placement,
              std::shared_ptr<plugin::PluginSet> plugins);
-  // An operator's wish: a server goes out of service, comes into it, or both, as another form of itself.
+  // An operator's request to stop a server, start it, or restart it as a new version.
   struct ServerStep {
     bool out = false, in = false;
-    std::string why;  // for those that are with it
+    std::string why;  // reason given to its clients
   };
   void act(const std::string& server, const ServerStep& step);
   void end_calls_of(const std::string& server, const std::string& why);
-  // Which servers, on whatever worker, are on their way out.
+  // The leaving servers of all workers.
   void use_leaving(const std::set<std::string>& leaving);
 
-  // No new connections; `done` when the calls are over, or the grace is.
+  // Refuses new connections; `done` when the calls are over or the grace period has passed.
   void drain(std::function<void()> done);
-  // Asks again: a call may have come while other workers were not done.
+  // Waits again: a call may have arrived while other workers were not done.
   void when_over(std::function<void()> done);
   bool idle() { return exchanges_.live().size() == 0; }
-  // For a client that has gone: as soon as its calls have ended.
+  // For a disconnected client: `done` as soon as its calls have ended.
   void end_calls(std::function<void()> done);
-  // Ends the servers; `done` when they have, and clients took their answers.
+  // Stops the servers; `done` when they have ended and clients have read their answers.
   void stop(std::function<void()> done);
   void stop_loop() { loop_.stop(); }
 
@@ -112,21 +112,21 @@ class Worker {
   client::Front& front() { return *front_; }
   client::HttpFront* http() { return http_; }  // the same, or null on stdio
   admin::WorkerView view();
-  // When its loop turned last, in Loop::nanoseconds(); from any thread.
+  // When its loop last turned, in Loop::nanoseconds(); from any thread.
   uint64_t beat_at() const { return beat_at_.load(std::memory_order_relaxed); }
 
  private:
   struct OwnStats {
     explicit OwnStats(bool own);
     ~OwnStats();
-    std::unique_ptr<core::GatewayStats> mine;  // null: those of the process
+    std::unique_ptr<core::GatewayStats> mine;  // null: the process's own
   };
   void make_front();
   void calls_over();
   void beat();
   std::unique_ptr<net::LoopWatch> watch_loop();
 
-  config::Config config_;  // what is in effect
+  config::Config config_;  // in effect
   Place place_;
   int spawner_socket_;
   WorkerEvents events_;
@@ -151,7 +151,7 @@ class Worker {
   size_t beats_ = 0;
   std::atomic<uint64_t> beat_at_{0};
   std::chrono::milliseconds drain_until_{0};
-  std::function<void()> over_;  // what drain() was given
+  std::function<void()> over_;  // the callback of drain()
 };
 
 }  // namespace lineward

@@ -1,5 +1,5 @@
-// The workers as the gateway's own parts see them: admin's WorkerDirectory, and what only they may touch
-// (worker_pool.h says what each function promises).
+// The workers as the gateway's own parts see them: admin's WorkerDirectory plus functions reserved to these
+// parts (worker_pool.h has the contracts).
 #pragma once
 
 #include "admin/sources.h"
@@ -10,7 +10,7 @@ namespace lineward {
 
 class WorkerDirectory : public admin::WorkerDirectory {
  public:
-  // Touched on its own thread only: from within run().
+  // Used only on its own thread: from within run().
   virtual Worker& worker(size_t index) = 0;
   virtual const ServerPlacement& placement() const = 0;
   virtual void use_placement(ServerPlacement placement) = 0;

@@ -13,12 +13,12 @@
 namespace lineward {
 namespace {
 
-// So long may a worker take to end when its loop has.
+// Time for a worker to end after its loop has.
 constexpr std::chrono::seconds kTimeout{5};
 
 }  // namespace
 
-// Signals are the first one's.
+// Signals are delivered to the first worker.
 Status<> WorkerThreads::start(Worker& first_worker) {
   std::promise<bool> gate;
   std::shared_future<bool> go = gate.get_future().share();

@@ -1,8 +1,8 @@
-// The workers but the first: each on a thread of its own, which waits with its loop until all of them are
-// there. How they begin and how they end; what they do meanwhile is the Worker's.
+// The threads of all workers but the first. Each waits with its loop until all workers exist. This class
+// starts and ends them; the Worker does the rest.
 //
-// Owned by the Gateway, used on the first worker's thread. A worker is made, used and destroyed on its own:
-// the others touch it by what they post to the WorkerPool alone.
+// Owned by the Gateway, used on the first worker's thread. A worker is made, used and destroyed on its own
+// thread: others reach it only by posting to the WorkerPool.
 #pragma once
 
 #include <cstdint>
@@ -27,32 +27,32 @@ class WorkerThreads {
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  // They take connections from the socket that the first one listens on. An error is one sentence for people.
+  // Starts the threads; they accept from the socket that the first worker listens on. An error is one
+  // sentence for operators.
   Status<> start(Worker& first);
-  // Their loops end, and they with them. One that does not come to an end is left to the process's own, which
-  // comes with this code, then.
+  // Ends the loops and threads. If a thread does not end in time, the process exits with this code.
   void end(int exit_code);
 
   Worker& worker(size_t index) { return *threads_[index - 1].worker; }
   const admin::WorkerView& view(size_t index) const { return *threads_[index - 1].view; }
-  // When the loop turned last that has not turned for the longest; `first`: when the first worker's did.
+  // The oldest last turn of all loops; `first`: that of the first worker.
   uint64_t slowest_beat(uint64_t first) const;
 
  private:
-  // `worker` lives on its thread, and is touched by it alone.
+  // `worker` lives on its thread, and is used only there.
   struct WorkerThread {
     Worker* worker = nullptr;
     std::optional<admin::WorkerView> view;
     std::thread thread;
     std::future<void> ended;
   };
-  // What a thread tells before it goes on.
+  // The result of a thread's start.
   struct Begun {
-    Worker* worker = nullptr;  // null: it could not begin
+    Worker* worker = nullptr;  // null: it failed to start
     std::optional<admin::WorkerView> view;
     std::string fault;
   };
-  struct Socket {  // that the first worker's front listens on
+  struct Socket {  // the listening socket of the first worker's front
     int descriptor = -1;
     std::string address;
     bool loopback = false;

@@ -1,5 +1,4 @@
-// One line for each request of a client, and for each HTTP request that was refused before it became one
-// (docs/plugins.md).
+// A line for each client request, and for each HTTP request refused before it became one (docs/plugins.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,15 +71,15 @@ class AccessLog final : public plugin::Plugin {
   }
 
   Payload payload() const { return payload_; }
-  // For the log: without secrets, on one line, not longer than payloadBytes.
+  // For the log: without secrets, on one line, at most payloadBytes.
   std::string shown(std::string_view json) const {
-    // As JSON, so that pointers count, and with blanks taken out; the rest is done where values are set.
+    // Redacted as JSON, so that pointers apply, and compacted; values are truncated when they are set.
     std::string text = json::compact(host_.redacted(json));
     LineValues cut;
     cut.set(F::result, text, payload_bytes_);
     return cut.text(F::result);
   }
-  // One in `sample` of what went well, and all else.
+  // A sample of 1 in `sample` successful requests, and all others.
   bool wanted(EndReason reason) {
     bool well = reason == EndReason::ok || reason == EndReason::input_required;
     return !well || sample_ <= 1 || seen_++ % sample_ == 0;
@@ -154,7 +153,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   values.set(F::rpc_id, facts.raw_id, 64);
   values.set(F::era, facts.era == mcp::Era::modern ? "modern" : "legacy");
   values.set(F::revision, facts.revision, 32);
-  // Enough to tell sessions apart, and of no use to anybody else.
+  // Distinguishes sessions, but is useless to an attacker.
   if (!facts.session.empty()) values.set(F::session, hex(rate_key(facts.session)).substr(0, 8));
   values.set(F::agent, exchange.header("user-agent"), 256);
   values.set(F::error, ending.text, 300);
@@ -167,7 +166,7 @@ std::unique_ptr<plugin::Hook> AccessLog::attach(plugin::ExchangeView&) {
   return std::make_unique<Logging>(*this);
 }
 
-// A notification, or an answer: it has no end that could be told of, and no tool.
+// A notification or an answer: it has no outcome to record, and no tool.
 void AccessLog::on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) {
   const EndReason reason = refusal == nullptr ? EndReason::ok : refusal->reason;
   if (!wanted(reason)) return;
@@ -200,7 +199,7 @@ void AccessLog::on_refused(const core::RefusedRequest& request) {
   values.set(F::reason, mcp::name(request.reason));
   if (request.caller != nullptr) values.set(F::principal, request.caller->principal, 256);
   if (!request.on_stdio) values.set(F::status, request.status);
-  // Never what a query may hold.
+  // Never the query, which may hold secrets.
   std::string_view path = request.path.substr(0, request.path.find('?'));
   if (!request.method.empty()) {
     values.set(F::request, fmt::format("{} {}", request.method.substr(0, 32), path.substr(0, 256)));

@@ -11,7 +11,7 @@
 namespace lineward::plugins {
 namespace {
 
-// As Apache and NCSA do it: what is not printable ASCII, quotes and backslashes become \xHH.
+// As in Apache and NCSA logs: quotes, backslashes and other than printable ASCII become \xHH.
 std::string escaped(std::string_view text) {
   std::string out;
   for (unsigned char c : text) {
@@ -21,7 +21,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// A word of a line, where blanks separate.
+// A word of a line separated by blanks.
 std::string word(std::string_view text) {
   std::string out = escaped(text);
   for (char& c : out)
@@ -65,7 +65,7 @@ Result<std::vector<LineField>> parse_fields(const std::vector<std::string>& name
   std::vector<LineField> out;
   for (const std::string& name : names) {
     auto found = std::find(kLineFields.begin(), kLineFields.end(), name);
-    // Those two are told by `payload` alone.
+    // Only `payload` enables these two.
     bool known = found != kLineFields.end() && name != "arguments" && name != "result";
     if (!known) {
       return fail(fmt::format("there is no field '{}'; there are {}", name.substr(0, 60),
@@ -79,7 +79,7 @@ Result<std::vector<LineField>> parse_fields(const std::vector<std::string>& name
 
 void LineValues::set(LineField field, std::string_view text, size_t longest) {
   std::string& out = text_[static_cast<size_t>(field)];
-  // Before it is cut: half of a secret is no longer known as one.
+  // Redacted before it is cut: half of a secret cannot be detected.
   std::string clean;
   if (redaction::touches(text)) text = clean = redaction::apply(text);
   out = text.substr(0, longest);

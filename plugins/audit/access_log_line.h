@@ -1,5 +1,5 @@
-// One line of an access log: which fields there are, and how they are spelled in each format. Whatever the
-// values hold, it is one line of printable text.
+// A line of an access log: its fields, and their spelling in each format. The result is one line of printable
+// text for any values.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(LineField::cou
 
 Result<std::vector<LineField>> parse_fields(const std::vector<std::string>& names);
 
-// Values by field; those that are empty are left out of the line.
+// Values by field; empty ones are omitted from the line.
 class LineValues {
  public:
   void set(LineField field, std::string_view text, size_t longest = 512);
@@ -66,7 +66,7 @@ class LineValues {
   std::array<bool, static_cast<size_t>(LineField::count_)> number_{};
 };
 
-// "[20/Nov/2026:12:03:07 +0000]" is made of the time in `values`.
+// "[20/Nov/2026:12:03:07 +0000]" is derived from the time in `values`.
 std::string spell_line(LineFormat format, const std::vector<LineField>& fields, const LineValues& values);
 
 }  // namespace lineward::plugins

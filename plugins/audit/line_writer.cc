@@ -23,10 +23,10 @@ namespace {
 constexpr std::chrono::milliseconds kApart{100};
 constexpr size_t kHandOver = 64 * 1024;
 constexpr std::chrono::seconds kLastLines{1};
-constexpr int kTimeout = 200;  // ms, for a pipe that nobody reads
+constexpr int kTimeout = 200;  // ms, for a pipe without a reader
 
 int open_file(const std::string& path) {
-  // Not blocking: a FIFO without a reader must not hold anybody up.
+  // Non-blocking: a FIFO without a reader must not block the gateway.
   return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
 }
 
@@ -34,8 +34,8 @@ int open_file(const std::string& path) {
 
 struct LineWriter::Shared {
   std::string path;   // empty: a standard stream
-  int fd = -1;        // the thread's
-  LineOutput output;  // likewise
+  int fd = -1;        // used by the thread
+  LineOutput output;  // used by the thread
 
   std::mutex mutex;
   std::condition_variable work, done;
@@ -54,7 +54,7 @@ struct LineWriter::Shared {
   void put(std::string text);
 };
 
-// Another file in the place of ours, or none: it was rotated away.
+// Checks whether another file, or none, has the name now: it was rotated.
 void LineWriter::Shared::look(bool asked) {
   if (path.empty()) return;
   struct stat named {
@@ -66,7 +66,7 @@ void LineWriter::Shared::look(bool asked) {
   if (next < 0) {
     std::lock_guard lock(mutex);
     fault = fmt::format("cannot open {}: {}", path, std::strerror(errno));
-    return;  // the old one goes on
+    return;  // the old file continues
   }
   ::close(std::exchange(fd, next));
   if (!same) output.begin_anew();
@@ -87,7 +87,7 @@ void LineWriter::Shared::put(std::string text) {
     if (written <= 0) error = errno;
     return written;
   };
-  // What others write to too takes a page whole.
+  // A standard stream has other writers: a write of at most PIPE_BUF is atomic.
   const size_t most = path.empty() ? size_t{PIPE_BUF} : SIZE_MAX;
   const uint64_t left = output.put(text, most, write);
   if (left == 0) return;

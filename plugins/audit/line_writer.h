@@ -1,5 +1,5 @@
-// Lines to a file, stderr or stdout without ever making the loop wait: they gather, and a thread of their own
-// writes them. What it cannot write in time is bounded; lines beyond that are dropped and counted.
+// Writes lines to a file, stderr or stdout without blocking the loop: they are buffered, and a writer thread
+// writes them. The buffer is bounded; further lines are dropped and counted.
 #pragma once
 
 #include <chrono>
@@ -17,21 +17,21 @@ class LineWriter {
  public:
   static constexpr size_t kMaxWaiting = 4 << 20;
 
-  // `target` is a path, "stderr" or "stdout". A file is made with mode 0640, and opened anew when another one
-  // stands in its place.
+  // `target` is a path, "stderr" or "stdout". A file is created with mode 0640, and reopened when another
+  // file has its name.
   static Result<std::unique_ptr<LineWriter>> open(net::Loop& loop, const std::string& target);
-  ~LineWriter();  // what waits is written, for at most a second
+  ~LineWriter();  // writes buffered lines, for at most a second
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  // Without its newline.
+  // `line` without its newline.
   void write(std::string_view line);
-  void reopen();  // before what comes next
+  void reopen();  // before the next line
 
-  uint64_t lines() const { return lines_; }  // that were taken
-  // That were not taken, or could not be written.
+  uint64_t lines() const { return lines_; }  // accepted
+  // Lines dropped or not written.
   uint64_t dropped() const;
-  // What went wrong with the file since this was asked last, or empty.
+  // The file's error since the last call, or empty.
   std::string fault();
 
  private:
@@ -40,7 +40,7 @@ class LineWriter {
   void hand_over();
 
   net::Loop& loop_;
-  std::shared_ptr<Shared> shared_;  // with the thread, which may outlive this where a disk hangs
+  std::shared_ptr<Shared> shared_;  // shared with the thread, which may outlive this object if the disk hangs
   net::Deferred now_;
   net::Timer soon_;
   std::chrono::milliseconds handed_at_{-1000};

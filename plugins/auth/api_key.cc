@@ -1,4 +1,4 @@
-// Callers with API keys: a file of their hashes (plugins/auth/key_file.h), read again when it changes. The
+// Callers with API keys: a file of key hashes (plugins/auth/key_file.h), read again when it changes. The
 // principal is "key:NAME".
 #include <fmt/format.h>
 
@@ -85,7 +85,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
     }
     const HashedKey* found = key.empty() || key.size() > kMaxKey ? nullptr : find_key(keys_, key);
     if (found == nullptr) {
-      // A bearer token that is no key may be another authenticator's.
+      // A bearer token that is not a key may belong to another authenticator.
       if (own == 0 && host_.config().auth.methods.size() > 1) return {};
       return refused("unknown_key", "this API key is not known");
     }
@@ -99,8 +99,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
     return {Judgement::Kind::decided, caller};
   }
 
-  // Only where it is the only one: clients read the first challenge, and that must be one that leads
-  // somewhere.
+  // Only if it is the only method: clients use the first challenge, which must be a usable one.
   std::string challenge(const core::GateRequest&) const override {
     if (host_.config().auth.methods.size() > 1) return {};
     if (place_ == Place::authorization) return "Bearer realm=\"lineward\"";
@@ -157,7 +156,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
   Resource resource_;
   AuthScopes rules_;
   Failures failures_;
-  std::vector<HashedKey> fixed_;  // of the configuration itself
+  std::vector<HashedKey> fixed_;  // from the configuration itself
   std::vector<HashedKey> keys_;
   std::vector<core::CallerPtr> callers_;  // of each key
   std::unique_ptr<net::FileWatch> watch_;
@@ -165,7 +164,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
 
 constexpr const char* kMakeKeys = "lineward hash-key --new NAME prints a line for each caller";
 
-// As load() does, for a gateway that is not running yet.
+// The same checks as load(), before the gateway runs.
 void look_at_keys(const config::PluginEntry& entry, std::vector<config::PluginFinding>& findings) {
   const std::string& file = entry.values.text("file");
   const std::vector<std::string>& lines = entry.values.list("keys");

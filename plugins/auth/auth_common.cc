@@ -14,7 +14,7 @@ namespace lineward::plugins {
 namespace {
 
 constexpr size_t kMaxName = 64;
-// Of what a caller has, in a challenge.
+// Limits of the caller's own scopes in a challenge.
 constexpr size_t kMaxHeld = 64;
 constexpr size_t kMaxHeldBytes = 1024;
 
@@ -23,7 +23,7 @@ bool is_token68(char c) {
          std::string_view("-._~+/=").find(c) != std::string_view::npos;
 }
 
-// What cannot stand in a quoted-string does not come from us.
+// Lineward's own texts have no characters that a quoted-string cannot hold.
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
@@ -51,7 +51,7 @@ void add_all(std::vector<std::string>& to, const std::vector<std::string>& more)
 
 constexpr std::string_view kWellKnown = "/.well-known/oauth-protected-resource";
 
-// RFC 6749 3.3.
+// RFC 6749, section 3.3.
 std::string_view check_scopes(std::string_view text) {
   bool plain = std::all_of(text.begin(), text.end(),
                            [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
@@ -261,7 +261,8 @@ std::string scopes_to_ask(const core::Caller& caller, const std::vector<std::str
   std::vector<std::string> asked;
   size_t bytes = 0;
   for (const std::string& one : caller.scopes) {
-    // What is no scope of OAuth cannot be asked for, and could read as several (RFC 6749 3.3).
+    // A text that is not an OAuth scope cannot be requested, and could read as several (RFC 6749, section
+    // 3.3).
     if (one.empty() || one.find(' ') != std::string::npos || !check_scopes(one).empty()) continue;
     if (asked.size() == kMaxHeld || bytes + one.size() > kMaxHeldBytes) break;
     bytes += one.size() + 1;

@@ -1,5 +1,5 @@
-// What the plugins that know callers share: credentials in a request's head, the names of this protected
-// resource (RFC 9728), challenges (RFC 6750, RFC 9110 11.6.1), and scopes that a request needs.
+// Shared by the authenticating plugins: credentials in a request's head, resource identifiers (RFC 9728),
+// challenges (RFC 6750, RFC 9110 section 11.6.1), and required scopes.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,31 @@
 
 namespace lineward::plugins {
 
-// The token of `Authorization: Bearer …`; nothing when there is none or it is of another scheme.
+// The token of `Authorization: Bearer …`; nullopt if there is none, or for another scheme.
 std::optional<std::string_view> bearer_token(const http::HeaderList& headers);
 
-// Bounded, printable ASCII: what a caller is called in logs.
+// A caller's name for logs: bounded, printable ASCII.
 std::string caller_name(std::string_view text);
-// For principals: every byte that is no unreserved letter of a key that something is appended to (spaces,
-// quotes, braces, controls, '%') as %XX. Different texts stay different.
+// Escapes text for principals: every byte becomes %XX, except token68 characters without '=', and '@', ':',
+// '|'. Different texts stay different.
 std::string unambiguous(std::string_view text);
 
-// The resource identifiers of the endpoints, and where their metadata are.
+// The resource identifiers of the endpoints, and their metadata URLs.
 class Resource {
  public:
   explicit Resource(const plugin::Host& host) : config_(host.config()) {}
   bool known() const { return !config_.auth.resource_metadata.resource.empty(); }
-  // Of a request's path: the configured resource, and below it what follows listen.path.
+  // For a request's path: the configured resource, plus the part of the path after listen.path.
   std::string of(std::string_view path) const;
   std::string metadata_url(std::string_view path) const;
-  // The path of what a client addressed (plugin::RequestFacts::endpoint).
+  // The path that the client addressed (plugin::RequestFacts::endpoint).
   std::string path_of(std::string_view endpoint) const;
 
  private:
   const config::Config& config_;
 };
 
-// `Bearer error="…", error_description="…", scope="…", resource_metadata="…"`; what is empty is left out.
+// `Bearer error="…", error_description="…", scope="…", resource_metadata="…"`; empty members are omitted.
 struct Challenge {
   std::string error, description, scope, metadata;
   std::string text() const;
@@ -48,7 +48,7 @@ struct Challenge {
 
 core::Denial denial(mcp::EndReason reason, int status, std::string text, std::string challenge);
 
-// Failures by reason, for `lineward_auth_failures_total`. Reasons are names of ours.
+// Failures by reason, for `lineward_auth_failures_total`. Reasons are Lineward's own names.
 class Failures {
  public:
   void add(std::string_view reason) { ++by_reason_[reason]; }
@@ -60,30 +60,29 @@ class Failures {
 inline constexpr plugin::MetricRow kAuthFailures{"lineward_auth_failures_total", "counter", "reason",
                                                  "Requests that were refused for their credentials."};
 
-// Which scopes requests need: requiredScopes, methodScopes and toolScopes of a plugin's options.
+// The scopes that requests need: requiredScopes, methodScopes and toolScopes of a plugin's options.
 class AuthScopes {
  public:
   explicit AuthScopes(const config::PluginValues& values);
   static std::vector<config::Option> options();
 
   bool has_rules() const { return !methods_.empty() || !tools_.empty(); }
-  // On stdio nobody is asked for credentials, and these rules are about no one: said once where some stand in
-  // the configuration.
+  // On stdio there is no authentication, so these rules have no effect: logs that once if the configuration
+  // has some.
   void say_if_unused(const std::string& plugin, const plugin::Host& host) const;
   const std::vector<std::string>& required() const { return required_; }
-  // For this request, those that every request needs included; nothing where no rule is about it and nobody
-  // was recognised, since anonymous callers cannot have what every credential must. What is asked of a task
-  // needs what its tool needs, and of a task whose tool is not known what every tool of the rules does.
+  // The scopes for this request, including those for every request. nullopt if no rule matches and the caller
+  // is anonymous: anonymous callers cannot have the scopes required of every credential. A request about a
+  // task needs its tool's scopes; if the tool is unknown, those of every tool in the rules.
   std::vector<std::string> needed(const plugin::RequestFacts& facts, const mcp::Message& request) const;
-  // The tasks for which alone this listen is refused to its caller; empty: there is more that speaks against
-  // it.
+  // The tasks because of which this listen is refused; empty: there are other reasons too.
   std::vector<std::string> refused_tasks(const plugin::RequestFacts& facts,
                                          const mcp::Message& request) const;
 
  private:
   struct Needs {
     std::vector<std::string> scopes;
-    bool matched = false;  // a rule is about it
+    bool matched = false;  // a rule matches
     bool met_by(const core::Caller* caller) const;
   };
   void add_tool(Needs& needs, const std::string* name) const;  // null: every tool of the rules
@@ -95,16 +94,15 @@ class AuthScopes {
 };
 bool has_all(const core::Caller& caller, const std::vector<std::string>& scopes);
 std::string joined(const std::vector<std::string>& scopes);
-// What a challenge asks for from a caller who lacks some of what is needed: that, and as much of what it has
-// as a header has room for. A client that takes a challenge literally would else lose what it was granted,
-// and where several policies want something go from one to the other for ever (2025-11-25 authorization,
-// "Runtime Insufficient Scope Errors"; 2026-07-28 leaves it to the server, and has clients keep what they
-// have).
+// The scopes for a challenge: the missing ones, and as many of the caller's own as fit in a header. A client
+// that takes a challenge literally would otherwise lose its granted scopes, and alternate for ever between
+// policies. See 2025-11-25 authorization, "Runtime Insufficient Scope Errors"; 2026-07-28 leaves the choice
+// to the server, and has clients keep their scopes.
 std::string scopes_to_ask(const core::Caller& caller, const std::vector<std::string>& needed);
 
-// Refuses a JSON-RPC request whose caller lacks a scope (403, step-up) or is nobody (401). For callers that
-// this plugin vouches for, and for anonymous ones, who have no scopes: leaving a credential away must not
-// mean more than bringing one.
+// Refuses a request if its caller lacks a scope (403, step-up) or is anonymous (401). Applies to callers
+// authenticated by this plugin, and to anonymous ones, which have no scopes: omitting a credential must not
+// grant more than sending one.
 class ScopeCheck final : public plugin::Hook {
  public:
   ScopeCheck(const AuthScopes& rules, const Resource& resource, Failures& failures, bool challenges)

@@ -1,4 +1,4 @@
-// Callers with access tokens of an OAuth authorization server: this gateway as a resource server (MCP
+// Callers with access tokens of an OAuth authorization server: this gateway is a resource server (MCP
 // authorization; RFC 6750, 8725, 9068, 9728). The principal is "jwt:ISSUER#SUBJECT".
 #include <fmt/format.h>
 #include <openssl/sha.h>
@@ -26,8 +26,8 @@ using mcp::EndReason;
 using plugin::Judgement;
 
 constexpr size_t kMaxCached = 8192;
-constexpr size_t kMaxWaiting = 256;   // requests that wait for keys
-constexpr size_t kMaxCandidates = 8;  // keys that are tried for a token that names none
+constexpr size_t kMaxWaiting = 256;   // requests waiting for keys
+constexpr size_t kMaxCandidates = 8;  // keys tried for a token without a key id
 
 double unix_now(const plugin::Host& host) {
   return std::chrono::duration<double>(host.wall_clock().time_since_epoch()).count();
@@ -44,7 +44,7 @@ KeySourceOptions source_options(const config::PluginEntry& entry) {
   return out;
 }
 
-// "https://host" and "https://host/" are one resource.
+// "https://host" and "https://host/" are the same resource.
 std::string_view without_slash(std::string_view url) {
   size_t scheme = url.find("://");
   bool bare =
@@ -132,12 +132,12 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     core::GateDone done;
   };
 
-  // Nothing: keys are on their way, or would have to be asked for.
+  // nullopt: keys are being fetched, or would have to be.
   std::optional<core::GateAnswer> examine(std::string_view text, std::string_view path, Wait wait) {
     if (text.size() > most_bytes_) return refused(JwtFault::oversized, path);
     TokenCache::Key digest;
     SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    // Keys that have become too old take the tokens with them that they stood for.
+    // Outdated keys invalidate the tokens that they verified.
     if (const VerifiedToken* known = source_.keys() ? cache_.find(digest) : nullptr) {
       ++cached_;
       return decide(*known, path);
@@ -157,7 +157,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (candidates.empty()) {
       if (kid != nullptr && keys->has(*kid)) return refused(JwtFault::algorithm, path);
       if (waits(wait)) return std::nullopt;
-      // It may be among those that cannot be had.
+      // Its key may be among those that cannot be fetched.
       return refused(source_.lacking() ? JwtFault::keys_unavailable : JwtFault::unknown_key, path);
     }
     ++verified_;
@@ -170,7 +170,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (!claims) return refused(claims.error(), path);
     if (claims->issuer != issuer_) return refused(JwtFault::issuer, path);
     VerifiedToken made = verified(std::move(*claims));
-    // Nothing of the past takes a place.
+    // Expired tokens take no place in the cache.
     if (made.expires + leeway_ <= unix_now(host_)) return refused(JwtFault::expired, path);
     return decide(cache_.add(digest, std::move(made)), path);
   }
@@ -184,7 +184,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     return list.empty() || std::find(list.begin(), list.end(), text) != list.end();
   }
 
-  // RFC 8725 3.11: an access token is not to be mistaken for another kind. `typ` may lack a prefix.
+  // RFC 8725, section 3.11: other kinds of token must not pass as access tokens. `typ` may lack its prefix.
   bool is_type(std::string_view typ) const {
     constexpr std::string_view kPrefix = "application/";
     if (http::equals_ignoring_case(typ.substr(0, kPrefix.size()), kPrefix)) typ.remove_prefix(kPrefix.size());
@@ -247,7 +247,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     return denial(EndReason::unauthorized, 401, std::move(why), challenge.text());
   }
 
-  // The last of them may take this plugin with it.
+  // The last callback may destroy this plugin.
   void settled() {
     std::vector<Waiting> waiting = std::exchange(waiting_, {});
     const auto watch = lifetime_.watch();
@@ -273,7 +273,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   net::Lifetime lifetime_;
 };
 
-// Whoever is on the way of plain http chooses the keys, and with them who comes in.
+// An attacker on a plain http connection could replace the keys, and so admit anyone.
 std::string_view check_jwks_url(const config::Value& value) {
   std::string_view url = value.text;
   if (url.empty() || url.rfind("https://", 0) == 0) return {};

@@ -1,5 +1,5 @@
-// Tokens whose signature was found to be right, by their SHA-256: checking one again costs a look-up.
-// Bounded: what was not used while as many others came is forgotten.
+// Tokens with a verified signature, by their SHA-256: verifying one again costs a look-up. Bounded: least
+// recently used tokens are dropped.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
 constexpr size_t kMaxBytes = 1 << 20;
-// Tokens with made-up keys must not make us ask all the time.
+// Tokens with invented key ids must not cause constant fetches.
 constexpr milliseconds kLeastPause = 10s;
 constexpr milliseconds kRetry = 30s;
 constexpr milliseconds kLimit = 5s;
@@ -112,7 +112,7 @@ void KeySource::fetch() {
 }
 
 void KeySource::fetched(const plugin::WebAnswer& answer) {
-  // The task is what is on the stack; it knows how to be destroyed there.
+  // The task is on the stack; it can be destroyed there.
   auto task = std::move(task_);
   std::string fault;
   if (answer.status == 0) {

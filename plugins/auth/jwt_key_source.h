@@ -1,7 +1,7 @@
-// Where the keys of an issuer come from: a file, read again when it changes, or a URL, fetched at start and
-// every `refresh`, and earlier when a token names an unknown key.
+// The keys of an issuer. A file is read again when it changes. A URL is fetched at start and every `refresh`,
+// and earlier when a token names an unknown key.
 //
-// Owned by the plugin; calls nobody once it is destroyed.
+// Owned by the plugin; no callbacks after it is destroyed.
 #pragma once
 
 #include <chrono>
@@ -22,26 +22,26 @@ struct KeySourceOptions {
   std::chrono::milliseconds refresh{0}, max_stale{0};
 };
 
-// The keys of such a file; the error names it.
+// The keys of a key set file; the error names it.
 Result<std::shared_ptr<const KeySet>> read_key_set(const std::string& path);
 
 class KeySource {
  public:
-  // `changed`: there are other keys now. `settled`: a fetch has ended, one way or the other; may destroy
+  // `changed`: the keys have changed. `settled`: a fetch has ended, with success or failure; may destroy
   // this.
   KeySource(plugin::Host& host, KeySourceOptions options, std::function<void()> changed,
             std::function<void()> settled);
   ~KeySource();
 
-  // Only a file can fail.
+  // Fails only for a file.
   Status<> start();
-  // Null: none were ever had, or those that there are are too old.
+  // Null: none were loaded, or they are too old.
   const KeySet* keys() const;
-  // A token names a key that is not there. True: a fetch is under way.
+  // Call it when a token names an unknown key. True: a fetch is under way.
   bool look_again();
-  // Whether it would be; begins nothing.
+  // Whether look_again() would return true; starts nothing.
   bool may_look_again() const;
-  // The keys that there are may not be all: the last fetch failed, or is under way.
+  // The keys may be incomplete: the last fetch failed, or one is under way.
   bool lacking() const { return task_ != nullptr || failed_; }
   uint64_t fetches() const { return fetches_; }
   uint64_t failures() const { return failures_; }
@@ -56,13 +56,13 @@ class KeySource {
   KeySourceOptions options_;
   std::function<void()> changed_, settled_;
   std::shared_ptr<const KeySet> keys_;
-  std::string text_;                        // that they were made of
-  std::chrono::milliseconds fresh_at_{0};   // when they were last known to be right
-  std::chrono::milliseconds asked_at_{-1};  // when a fetch began last; negative: never
+  std::string text_;                        // text of the current keys
+  std::chrono::milliseconds fresh_at_{0};   // when they were last confirmed
+  std::chrono::milliseconds asked_at_{-1};  // when the last fetch began; negative: never
   std::unique_ptr<plugin::WebTask> task_;
   std::unique_ptr<net::FileWatch> watch_;
   net::Timer timer_;
-  bool failed_ = false;  // the fetch that ended last
+  bool failed_ = false;  // result of the last fetch
   uint64_t fetches_ = 0, failures_ = 0;
 };
 

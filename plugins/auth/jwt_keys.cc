@@ -24,7 +24,7 @@ struct JwtAlgorithm {
   Family family;
   const EVP_MD* (*digest)();  // null: part of the algorithm
   bool pss;
-  size_t half;  // of r and s each, in a signature of an elliptic curve
+  size_t half;  // size of r and of s in an elliptic-curve signature
 };
 
 namespace {
@@ -114,7 +114,7 @@ KeyPtr curve_key(const json& jwk, const char* group, size_t size) {
   return check && EVP_PKEY_public_check(check.get()) == 1 ? std::move(key) : nullptr;
 }
 
-// The key and its family, when it is one for checking signatures.
+// The key and its family, if it is for verification.
 bool read_key(const json& jwk, VerifyKey& out) {
   if (!jwk.is_object()) return false;
   if (jwk.contains("use") && text_of(jwk, "use") != "sig") return false;
@@ -147,7 +147,7 @@ bool read_key(const json& jwk, VerifyKey& out) {
   return out.key != nullptr;
 }
 
-// r and s side by side → the form that OpenSSL takes (RFC 7518 3.4).
+// Converts r and s to OpenSSL's DER form (RFC 7518, section 3.4).
 std::string der_signature(std::string_view signature, size_t half) {
   if (signature.size() != 2 * half) return {};
   std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG_free>> pair(ECDSA_SIG_new());

@@ -1,5 +1,5 @@
-// Public keys of a JSON Web Key Set (RFC 7517, 7518, 8037) and signatures made with them. By hand over
-// OpenSSL's EVP interface: the packaged JWT libraries know no key sets, no PS* and no EdDSA.
+// Public keys of a JSON Web Key Set (RFC 7517, 7518, 8037), and verification of signatures. Implemented on
+// OpenSSL's EVP interface: packaged JWT libraries support no key sets, no PS* and no EdDSA.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct evp_pkey_st;
 
 namespace lineward::plugins {
 
-// RS256 … EdDSA. Null for all others: `none`, HS*, and what is misspelt.
+// RS256 … EdDSA. Null for all others: `none`, HS*, and misspelt names.
 struct JwtAlgorithm;
 const JwtAlgorithm* find_algorithm(std::string_view name);
 
@@ -23,20 +23,19 @@ struct FreeKey {
 
 struct VerifyKey {
   std::string kid;  // empty: it has none
-  std::string alg;  // the only one that it is for; empty: every one that fits its type
+  std::string alg;  // its only algorithm; empty: all that fit its type
   int family = 0;   // of JwtAlgorithm
   std::unique_ptr<evp_pkey_st, FreeKey> key;
 };
 
 class KeySet {
  public:
-  // Keys for anything else than checking signatures, of unknown types and too weak ones are left out. The
-  // error says why there is no key at all.
+  // Skips keys that are not for verification, of unknown types, or too weak. Fails if no key remains.
   static Result<std::shared_ptr<const KeySet>> parse(std::string_view json);
 
   size_t size() const { return keys_.size(); }
   bool has(const std::string& kid) const;
-  // Those that a token with this `kid` (null: without) and algorithm may be signed with.
+  // The keys that a token with this `kid` (null: without) and algorithm may be signed with.
   std::vector<const VerifyKey*> find(const std::string* kid, const JwtAlgorithm& algorithm) const;
 
  private:

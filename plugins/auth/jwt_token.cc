@@ -42,7 +42,7 @@ int value_of(char c) {
   return c == '_' ? 63 : -1;
 }
 
-// Absent: fine. There and no string: not.
+// False if it exists and is not a string.
 bool read_text(const json& object, const char* name, std::optional<std::string>& out) {
   auto found = object.find(name);
   if (found == object.end()) return true;
@@ -91,7 +91,7 @@ bool read_scopes(const json& claims, std::vector<std::string>& out) {
   return out.size() <= kMaxScopes;
 }
 
-// It becomes a part of names and log lines.
+// It becomes part of names and log lines.
 bool is_subject(const std::string& text) {
   return !text.empty() && text.size() <= kMaxSubject &&
          std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -143,7 +143,7 @@ Result<JwtToken, JwtFault> read_token(std::string_view text) {
       !read_text(*header, "kid", token.kid)) {
     return malformed;
   }
-  // An unsigned token has no signature either; what it lacks is an algorithm.
+  // An unsigned token has no signature either; its error is the missing algorithm.
   if (signature->empty() && *alg != "none") return malformed;
   if (header->contains("crit") || header->contains("b64") || header->contains("zip"))
     return Unexpected<JwtFault>{JwtFault::critical};

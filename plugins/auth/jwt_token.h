@@ -1,5 +1,5 @@
-// The form of signed tokens (RFC 7515 compact serialisation, RFC 7519 claims) and every reason for which one
-// is refused. Nothing here decides whether a signature is right: plugins/auth/jwt_keys.h.
+// The format of signed tokens (RFC 7515 compact serialisation, RFC 7519 claims) and all reasons for rejecting
+// one. Signatures are verified in plugins/auth/jwt_keys.h.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ enum class JwtFault : uint8_t {
   keys_unavailable,
   count_
 };
-// For metrics and logs; and a sentence for the client, which says nothing of the token's contents.
+// For metrics and logs; and a sentence for the client, without any of the token's content.
 std::string_view label(JwtFault fault);
 std::string_view sentence(JwtFault fault);
 
 struct JwtToken {
   std::string alg, typ;
   std::optional<std::string> kid;
-  std::string_view signed_part;  // of the text that was given
+  std::string_view signed_part;  // part of the given text
   std::string signature;
   std::string payload;  // JSON text
 };
@@ -47,12 +47,12 @@ struct JwtClaims {
   std::optional<double> not_before, issued;
 };
 
-// Strict: no padding, no other characters, no bits left over (RFC 4648 3.5).
+// Strict: no padding, no other characters, no bits left over (RFC 4648, section 3.5).
 std::optional<std::string> base64url(std::string_view text);
 
-// `text` must outlive what is returned.
+// `text` must outlive the result.
 Result<JwtToken, JwtFault> read_token(std::string_view text);
-// Call it for payloads whose signature is right only.
+// Call it only for payloads with a verified signature.
 Result<JwtClaims, JwtFault> read_claims(const std::string& payload);
 
 }  // namespace lineward::plugins

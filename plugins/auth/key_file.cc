@@ -89,7 +89,7 @@ Result<std::vector<HashedKey>> read_keys(std::string_view text) {
     key.name = next_word(line);
     if (key.name.empty()) continue;
     auto wrong = [&](std::string_view what) { return fail(fmt::format("line {}: {}", number, what)); };
-    // What stands here may be a key that somebody forgot to hash: nothing of it is repeated.
+    // The text may be an unhashed key: never quote it.
     if (!is_key_name(key.name)) return wrong("a name is 1 to 64 of A-Z a-z 0-9 - _ .");
     if (!read_hash(next_word(line), key.hash)) {
       return wrong(
@@ -101,7 +101,7 @@ Result<std::vector<HashedKey>> read_keys(std::string_view text) {
     }
     for (const HashedKey& other : keys) {
       if (other.hash == key.hash) return wrong("another line has the same key");
-      // Two keys of one name are one caller while keys are rotated; then they must be allowed the same.
+      // Two keys of one name are one caller during key rotation, so they must have the same scopes.
       if (other.name == key.name && other.scopes != key.scopes)
         return wrong("this name has other scopes above");
     }
@@ -120,7 +120,7 @@ Result<std::vector<HashedKey>> read_key_file(const std::string& path, std::strin
   if ((info.st_mode & S_IWOTH) != 0) return fail(fmt::format("{} is world-writable: run chmod o-w", path));
   if ((info.st_mode & S_IROTH) != 0) warning = "it is world-readable: run chmod o-r";
   const std::string& text = *read;
-  // One that was just cut off, to be written anew, must not lock everybody out; one with comments alone does.
+  // A file truncated for rewriting must not lock out all callers; a file with only comments does.
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail(fmt::format("{} is empty", path));
   auto keys = read_keys(text);
   if (!keys) return fail(fmt::format("{}: {}", path, keys.error().text));

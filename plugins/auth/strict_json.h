@@ -1,5 +1,5 @@
-// JSON documents of others, cold ones: refused when a name stands in an object twice, since two readers may
-// then understand two different things.
+// Parses untrusted JSON documents off the hot path. Duplicate names in an object are rejected, since two
+// readers may use different values.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -16,9 +16,10 @@ using std::chrono::milliseconds;
 constexpr int kMaxTries = 6;
 constexpr milliseconds kFirstPause{1000};
 constexpr milliseconds kMaxPause{30000};
-constexpr milliseconds kLongestWish{300000};  // of a collector (OTLP, "Failures", Retry-After)
+constexpr milliseconds kLongestWish{300000};  // maximum pause requested by a collector (OTLP, "Failures",
+                                              // Retry-After)
 
-// OTLP, "Failures": those of HTTP that may pass.
+// OTLP, "Failures": the retryable HTTP statuses.
 bool may_pass(int status) {
   return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
 }
@@ -103,14 +104,14 @@ void OtlpExporter::answered(const plugin::WebAnswer& answer) {
   if (!queue_.empty()) timer_.start(options_.interval, [this] { send(); });
 }
 
-// A collector that takes a request may still refuse some of it, and must not be sent that again.
+// A collector may accept a request and reject some of its items, which must not be sent again.
 void OtlpExporter::took(size_t count, std::string_view answer) {
   std::string_view partial = json::member(answer, "partialSuccess").value_or("");
   std::string_view rejected = json::member(partial, row(signal_).rejected).value_or("");
   if (rejected.size() > 2 && rejected.front() == '"') rejected = rejected.substr(1, rejected.size() - 2);
   uint64_t refused = 0;
   std::from_chars(rejected.data(), rejected.data() + rejected.size(), refused);
-  // A metric has several data points, of which each counts there.
+  // The collector counts data points, of which a metric has several.
   refused = std::min<uint64_t>(refused, count);
   numbers_.dropped += refused;
   numbers_.sent += count - refused;

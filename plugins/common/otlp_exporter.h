@@ -1,8 +1,7 @@
 // Sends spans, metrics or log records to a collector: OTLP over HTTP, JSON encoding. In batches, one request
-// at a time; bounded in items and bytes; never waits.
+// at a time; bounded in items and bytes; never blocks.
 //
-// Owned by a plugin of one worker, on whose thread it is used; gives up what is under way when it is
-// destroyed.
+// Owned by a plugin of one worker, and used on its thread; destroying it abandons the request under way.
 #pragma once
 
 #include <chrono>
@@ -26,17 +25,17 @@ class OtlpExporter {
     std::string url;  // empty: nothing is sent
     std::string ca_file;
     core::HeaderFields headers;
-    std::string resource;  // the attributes, a JSON array
+    std::string resource;  // the resource attributes, a JSON array
     size_t batch = 512;
     size_t queue = 2048;
     std::chrono::milliseconds interval{5000};
     std::chrono::milliseconds timeout{10000};
   };
-  // Items. `failed`: batches that were tried again.
+  // Counts of items. `failed`: batches that were retried.
   struct Numbers {
     uint64_t sent = 0, dropped = 0, failed = 0;
   };
-  // Of what waits, beside `queue`, and of one request: the last item may go beyond it.
+  // Limits of the queue, besides `queue`, and of one request: the last item may exceed them.
   static constexpr size_t kMaxQueueBytes = 16u << 20;
   static constexpr size_t kMaxBatchBytes = 4u << 20;
 
@@ -47,15 +46,15 @@ class OtlpExporter {
         options_(std::move(options)),
         timer_(host.loop()) {}
 
-  // The JSON text of one span, metric or log record.
+  // `item`: JSON text of one span, metric or log record.
   void add(std::string item);
-  // Of some that never came here.
+  // Counts items dropped before they were added.
   void drop(uint64_t count) { numbers_.dropped += count; }
-  // What waits, and what still comes, is sent at once, or after a pause that the collector wished.
+  // Sends queued and later items at once, or after a pause requested by the collector.
   void finish();
-  // The gateway ends: each batch is tried once more, now, and no pause is made any more.
+  // The gateway ends: tries each batch once more, now, without further pauses.
   void finish_now();
-  // After so many tries in a row, where the collector said when to come again, or did not.
+  // The pause after `tries` consecutive failures; `wish`: requested by the collector, if any.
   static std::chrono::milliseconds pause_after(int tries, std::optional<std::chrono::seconds> wish);
   const Numbers& numbers() const { return numbers_; }
   size_t queued() const { return queue_.size(); }
@@ -71,9 +70,9 @@ class OtlpExporter {
   const Options options_;
   net::Timer timer_;
   std::deque<std::string> queue_;
-  HeldCount bytes_{Held::telemetry};  // of these
+  HeldCount bytes_{Held::telemetry};  // of the queue
   std::unique_ptr<plugin::WebTask> task_;
-  size_t under_way_ = 0;  // of the queue's first ones
+  size_t under_way_ = 0;  // number of items in the request, from the front of the queue
   int tries_ = 0;
   bool waits_ = false;  // for the end of a pause
   bool finishing_ = false;

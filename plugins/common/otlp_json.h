@@ -1,4 +1,4 @@
-// Pieces of OTLP's JSON encoding that spans, metrics and log records share.
+// Parts of OTLP's JSON encoding shared by spans, metrics and log records.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace lineward::plugins {
 
-// A key-value list, as its members are added.
+// Builds a key-value list.
 class OtlpAttributes {
  public:
-  void text(std::string_view key, std::string_view value);  // an empty one is left out
+  void text(std::string_view key, std::string_view value);  // empty values are omitted
   void number(std::string_view key, int64_t value);
   std::string json() const { return "[" + list_ + "]"; }
 
@@ -18,15 +18,15 @@ class OtlpAttributes {
   std::string list_;
 };
 
-// What is said of OTLP's three kinds of data where they differ.
+// The differences of OTLP's three signals.
 enum class OtlpSignal : uint8_t { spans, metrics, logs };
 struct OtlpSignalRow {
-  std::string_view event;     // in the log, where sending fails
-  std::string_view resource;  // the members of a request, from the outside in
+  std::string_view event;     // log event of failed exports
+  std::string_view resource;  // members of a request, from the outside in
   std::string_view scope;
   std::string_view items;
-  std::string_view rejected;  // in an answer: how many were not taken
-  std::string_view path;      // behind the endpoint of all three
+  std::string_view rejected;  // member of an answer: number of rejected items
+  std::string_view path;      // appended to the common endpoint
   std::string_view variable;  // in the names of environment variables
 };
 const OtlpSignalRow& row(OtlpSignal signal);

@@ -17,7 +17,7 @@ using config::plugin_option;
 
 constexpr uint64_t kLongestTimeout = 60 * 60 * 1000;  // ms
 
-// `a=b,c=d`, values percent-encoded (W3C baggage's form, as OpenTelemetry's variables have it).
+// `a=b,c=d`, values percent-encoded (the W3C baggage format of OpenTelemetry's variables).
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> out;
   while (!text.empty() && out.size() < 64) {
@@ -57,13 +57,13 @@ bool is_plain_key(std::string_view key) {
   });
 }
 
-// One process among others of the same name.
+// Distinguishes processes of the same service name.
 const std::string& instance_id() {
   static const std::string kId = random_id();
   return kId;
 }
 
-// The attributes of what sends, a JSON array.
+// The resource attributes, a JSON array.
 std::string resource_of(std::string name, const Environment& environment) {
   if (name.empty()) name = variable(environment, "OTEL_SERVICE_NAME");
   OtlpAttributes resource;
@@ -79,7 +79,7 @@ std::string resource_of(std::string name, const Environment& environment) {
   return resource.json();
 }
 
-// Of the texts of one signal's rows.
+// Help texts of one signal's rows.
 struct Help {
   std::string_view endpoint, headers;
 };

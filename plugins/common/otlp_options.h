@@ -1,5 +1,5 @@
-// Where telemetry goes and as whose: what the plugins that send it have in common of options, and of
-// OpenTelemetry's environment variables, which count where an option is not given.
+// The common options of plugins that send telemetry. Missing options are taken from OpenTelemetry's
+// environment variables.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ using Environment = std::function<const char*(const char*)>;
 
 // The rows `endpoint`, `headers`, `caFile` and `serviceName`; their texts live as long as the process.
 std::vector<config::Option> otlp_option_rows(OtlpSignal signal);
-// These four, and the time limit.
+// Reads these four, and the time limit.
 Result<OtlpExporter::Options> read_otlp_options(OtlpSignal signal, const config::PluginValues& values,
                                                 const Environment& environment);
 std::string variable(const Environment& environment, std::string_view name);
-// A whole number in a variable, between these bounds; nothing where it is none.
+// An integer variable within these bounds; nullopt if it is not one.
 std::optional<uint64_t> number_in(const Environment& environment, std::string_view name, uint64_t least,
                                   uint64_t most);
 

@@ -44,7 +44,7 @@ std::string hex(const RateKey& key) {
 Admittance RateTable::take(const RateKey& key, int64_t now) {
   auto found = slots_.find(key);
   if (found == slots_.end()) {
-    forget_idle(now, 2);  // so that it shrinks faster than it grows
+    forget_idle(now, 2);  // it shrinks faster than it grows
     if (slots_.size() >= most_) {
       slots_.erase(order_.back().key);
       order_.pop_back();

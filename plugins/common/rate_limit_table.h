@@ -1,6 +1,6 @@
-// Token buckets by GCRA (ITU-T I.371, the "virtual scheduling" form): of each key one moment is kept, its
-// theoretical arrival time; a bucket that is full again need not be kept at all. Bounded: beyond `most` the
-// key that was used least recently goes, and begins anew. Pure: knows no clock; moments are nanoseconds.
+// Token buckets by GCRA (ITU-T I.371, "virtual scheduling"): for each key only its theoretical arrival time
+// is kept. Full buckets need not be kept. Bounded: beyond `most` the least recently used key is dropped, and
+// starts again. Pure: knows no clock; times are in nanoseconds.
 #pragma once
 
 #include <array>
@@ -31,14 +31,14 @@ struct Rate {
 struct Admittance {
   bool allowed = false;
   uint64_t remaining = 0;
-  std::chrono::nanoseconds retry_after{0};  // of a refusal: when one token is there again
+  std::chrono::nanoseconds retry_after{0};  // for a refusal: time until a token is available
   std::chrono::nanoseconds full_after{0};
 };
 
-// What a new arrival makes of `arrival_at`, the key's theoretical arrival time (0: none).
+// Admits a new arrival, and updates `arrival_at`, the key's theoretical arrival time (0: none).
 Admittance admit(const Rate& rate, int64_t& arrival_at, int64_t now);
 
-// Who is limited: a digest, so that a key has one size and says nothing about a session or a person.
+// The limited key as a digest: of fixed size, and revealing no session or principal.
 using RateKey = std::array<uint8_t, 16>;
 RateKey rate_key(std::string_view text);
 std::string hex(const RateKey& key);
@@ -48,12 +48,12 @@ class RateTable {
   RateTable(Rate rate, size_t most) : rate_(rate), most_(most) {}
 
   Admittance take(const RateKey& key, int64_t now);
-  // Forgets keys whose bucket is full again, those not used for long first.
+  // Drops keys with full buckets, least recently used first.
   void forget_idle(int64_t now, size_t at_most);
 
   size_t size() const { return slots_.size(); }
   size_t bytes() const { return slots_.size() * kBytesEach; }
-  uint64_t evicted() const { return evicted_; }  // keys that went though their buckets were not full
+  uint64_t evicted() const { return evicted_; }  // keys dropped although their buckets were not full
   const Rate& rate() const { return rate_; }
 
  private:
@@ -68,8 +68,8 @@ class RateTable {
       return out;
     }
   };
-  using Order = std::list<Slot>;  // used most recently first
-  // A list node, a hash node and their part of the bucket array, as the allocator rounds them.
+  using Order = std::list<Slot>;  // most recently used first
+  // A list node, a hash node and their part of the bucket array, rounded up as by the allocator.
   static constexpr size_t kBytesEach = 48 + 48 + 8;
 
   Rate rate_;
@@ -79,12 +79,12 @@ class RateTable {
   uint64_t evicted_ = 0;
 };
 
-// A table that all workers of this process share: a caller has one bucket, wherever the servers live that it
-// calls. Each touch is one short lock.
+// A table shared by all workers of this process: a caller has one bucket for servers on any worker. Each
+// access is one short lock.
 class CommonTable {
  public:
-  // The one of this name; made by whoever asks first, gone with the last who keeps it. Who gives the same
-  // name gives the same rate and bound.
+  // The table of this name: created for the first caller, destroyed with the last reference. The same name
+  // implies the same rate and bound.
   static std::shared_ptr<CommonTable> of(const std::string& name, Rate rate, size_t most);
   CommonTable(Rate rate, size_t most) : table_(rate, most) {}
 
@@ -92,7 +92,7 @@ class CommonTable {
     std::lock_guard<std::mutex> lock(mutex_);
     return table_.take(key, now);
   }
-  // How many are left.
+  // Returns the number of remaining keys.
   size_t forget_idle(int64_t now, size_t at_most) {
     std::lock_guard<std::mutex> lock(mutex_);
     table_.forget_idle(now, at_most);

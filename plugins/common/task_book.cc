@@ -18,8 +18,8 @@ using mcp::Field;
 using mcp::Method;
 
 constexpr size_t kMaxTool = 256;
-constexpr size_t kMaxTools = 8;     // behind one id
-constexpr size_t kBytesEach = 160;  // of the tables, besides the name
+constexpr size_t kMaxTools = 8;     // for one id
+constexpr size_t kBytesEach = 160;  // of the tables, without the name
 
 struct Hash {
   size_t operator()(const RateKey& key) const {
@@ -32,7 +32,7 @@ struct Hash {
 struct Book {
   std::mutex mutex;
   std::unordered_map<RateKey, std::vector<std::string>, Hash> tools;
-  std::deque<RateKey> order;  // the oldest first
+  std::deque<RateKey> order;  // oldest first
   size_t bytes = 0;
   HeldBytes held{Held::plugins};
 };
@@ -42,14 +42,14 @@ Book& book() {
   return *kBook;
 }
 
-// Digests, so that an id of any length costs the same, and nobody can choose where it falls.
+// Digests: any id has the same size, and a client cannot choose its hash bucket.
 RateKey key_of(std::string_view server, std::string_view task_id) {
   std::string text(server);
   text += '\0';
   return rate_key(text.append(task_id));
 }
 
-// What stands for anything is of no tool that is known.
+// An id that is used for too many tools counts as unknown.
 void forget_tools(Book& all, std::vector<std::string>& tools) {
   for (const std::string& tool : tools)
     all.bytes -= tool.size() + sizeof(std::string);
@@ -57,7 +57,7 @@ void forget_tools(Book& all, std::vector<std::string>& tools) {
 }
 
 void put(std::string_view server, std::string_view task_id, std::string_view tool) {
-  // A name that is cut is no name: the task is then one of an unknown tool.
+  // A truncated name would be wrong: the task then has an unknown tool.
   if (task_id.empty() || tool.empty() || tool.size() > kMaxTool) return;
   const RateKey key = key_of(server, task_id);
   Book& all = book();
@@ -87,7 +87,7 @@ void put(std::string_view server, std::string_view task_id, std::string_view too
 
 void note(const plugin::RequestFacts& facts, const mcp::Message& answer) {
   if (facts.method != Method::tools_call || answer.kind() != mcp::MessageKind::result) return;
-  // Most results are none, and some are large: a look is cheaper than a walk.
+  // Most results have no task, and some are large: a search is cheaper than a walk.
   const std::string& bytes = answer.bytes();
   if (bytes.find("taskId") == std::string::npos && bytes.find("\\u") == std::string::npos) return;
   // 2025-11-25 has it in `task`, the tasks extension of 2026-07-28 in the result itself.
@@ -123,7 +123,7 @@ std::vector<std::string> named(Method method, const mcp::Message& request) {
   if (is_about_task(method)) {
     for (std::string_view id : values_named(request.raw(Field::params), "taskId"))
       out.push_back(json::string_value(id));
-    if (out.empty()) out.emplace_back();  // for the server to miss; of no tool that is known
+    if (out.empty()) out.emplace_back();  // invalid for the server; its tool is unknown
   }
   if (method != Method::subscriptions_listen) return out;
   for (std::string_view wanted : values_named(request.raw(Field::params_notifications), "taskIds")) {

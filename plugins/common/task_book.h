@@ -1,8 +1,8 @@
-// Which tool a task came from: whatever is asked of a task later (its state, its result, input for it)
-// reaches that tool, so that rules by the names of tools hold there too. One book for the process, since a
-// server's tasks are reached by its own path and among many servers alike, perhaps on different workers.
+// Maps tasks to their tools: requests about a task (state, result, input) reach its tool, so rules by tool
+// name apply to them too. The process has one map, since a task is reachable by its server's path and by the
+// aggregate, possibly on different workers.
 //
-// Bounded: beyond kMaxTasks the oldest entry goes, and its task is one whose tool is not known.
+// Bounded: beyond kMaxTasks the oldest entry is dropped, and its task has an unknown tool.
 #pragma once
 
 #include <string>
@@ -17,15 +17,15 @@ namespace lineward::plugins::tasks {
 
 inline constexpr size_t kMaxTasks = 32768;
 
-// Remembers the task that a call of a tool became; anything else is passed over.
+// Records the task created by a tool call; ignores other answers.
 void note(const plugin::RequestFacts& facts, const mcp::Message& answer);
-// The tools that may be behind a task of this server: several where it has given an id twice, after a restart
-// or in another process of its own. Empty: not known, since this process did not see it made.
+// The possible tools of this server's task: several if the server reused an id, after a restart or in another
+// process. Empty: unknown, since this process did not see its creation.
 std::vector<std::string> tools_of(std::string_view server, std::string_view task_id);
 
-// Is a task known to be of tools that none of these globs is for?
+// Whether a task's tools are known, and match none of these globs.
 bool is_of_others(std::string_view server, std::string_view task_id, const std::vector<std::string>& tools);
-// Only remembers what a call becomes: of a tool that a rule is not about, so that this is known of its task.
+// Only records the tasks of calls of tools without a rule, so that their tools are known later.
 class Remembering final : public plugin::Hook {
  public:
   plugin::Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
@@ -34,9 +34,9 @@ class Remembering final : public plugin::Hook {
   }
 };
 
-// Is this a request about one task?
+// Whether the method is about one task.
 bool is_about_task(mcp::Method method);
-// The tasks that a request names: its `taskId`, or those that a listen wants to hear of, wherever they stand.
+// The tasks that a request names: its `taskId`, or those in a listen's filter.
 std::vector<std::string> named(mcp::Method method, const mcp::Message& request);
 
 }  // namespace lineward::plugins::tasks

@@ -17,14 +17,14 @@ bool matches(const std::vector<std::string>& globs, std::string_view name) {
                      [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
-// RFC 6749 3.3, so that it can stand in a challenge as it is.
+// RFC 6749, section 3.3: it can stand in a challenge unescaped.
 bool is_scope(std::string_view text) {
   return !text.empty() && text.size() <= 256 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return c > 0x20 && c < 0x7F && c != '"' && c != '\\';
   });
 }
 
-// The one name of an element; false: none, or several.
+// The name of an element; false if it has none or several.
 bool name_of(std::string_view element, std::string_view key, std::string& name) {
   auto values = values_named(element, key);
   if (values.size() != 1 || values[0].front() != '"') return false;
@@ -115,7 +115,7 @@ bool ScopeRules::allow_all(const core::Caller* caller) const {
 
 size_t filter_list(mcp::Message& message, std::string_view list, std::string_view name, const Keep& keep) {
   size_t hidden = 0;
-  std::set<std::string> seen;  // ordered: a server could choose names that meet in one bucket of a hash table
+  std::set<std::string> seen;  // ordered: a server could choose names that collide in a hash table
   json::Splice splice = message.splice();
   for (std::string_view elements : values_named(message.raw(mcp::Field::result), list)) {
     json::Cursor cursor(elements, json::kDepthCeiling);
@@ -139,7 +139,7 @@ size_t filter_list(mcp::Message& message, std::string_view list, std::string_vie
   }
   if (hidden == 0) return 0;
   auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
-  if (!changed) {  // never, but then rather nothing than too much
+  if (!changed) {  // should not happen; an empty list is safer than an unfiltered one
     changed = mcp::Message::parse(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{{}:[]}}}})",
                                               message.raw(mcp::Field::id), json::quote(list)));
   }

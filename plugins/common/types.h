@@ -1,4 +1,4 @@
-// The rows of the plugins that are built in; each is defined in the plugin's own file.
+// The registry rows of built-in plugins; each is defined in the plugin's own file.
 #pragma once
 
 #include "plugin/plugin.h"

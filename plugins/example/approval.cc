@@ -1,5 +1,5 @@
-// An example plugin: tools on a list need somebody's approval before they are called. Here a thread "asks",
-// and approves everything but what its options forbid; a real one would ask a person or a service.
+// An example plugin: listed tools need an approval before they are called. Here a thread approves everything
+// except what its options forbid; a real plugin would ask a person or a service.
 //
 //   plugins:
 //     - path: ./approval.so
@@ -80,7 +80,7 @@ class Approval final : public Plugin {
 
   const std::set<std::string> forbid_;
   Host host_;
-  uint64_t asked_ = 0;  // of the loop's thread
+  uint64_t asked_ = 0;  // used on the loop's thread
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::pair<std::string, Ticket>> open_;

@@ -1,5 +1,5 @@
-// Policy in any language: each message that it wants is put to a process or an HTTP service, which says what
-// becomes of it. The wire is documented in docs/plugins.md.
+// Policy in any language: each selected message is sent to a process or an HTTP service, which decides about
+// it. docs/plugins.md has the wire format.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ Verdict Asking::ask(plugin::ExchangeView& view, mcp::Message& message, std::stri
   std::string_view why;
   asked_ = plugin_.dispatcher.ask(
       std::move(members),
-      // The exchange outlives this hook, and the message stays where it is while the exchange waits.
+      // The exchange outlives this hook, and the message stays in place while the exchange waits.
       [this, &view, &message](const HookDispatcher::Outcome& outcome) { decided(view, message, outcome); },
       why);
   return asked_ == 0 ? failed(view, why) : Verdict::wait;
@@ -198,7 +198,7 @@ std::unique_ptr<plugin::Hook> HookPlugin::attach(plugin::ExchangeView& exchange)
   return reaches ? std::make_unique<Asking>(*this) : nullptr;
 }
 
-// With `tools`, what is asked of tasks is for the hook where they are of such a tool, or of an unknown one.
+// With `tools`, requests about tasks are for the hook if their tool is listed or unknown.
 bool HookPlugin::is_for(const plugin::RequestFacts& facts, const mcp::Message& request) const {
   if (tools_.empty() || facts.method == mcp::Method::tools_call) return true;
   const std::vector<std::string> ids = tasks::named(facts.method, request);

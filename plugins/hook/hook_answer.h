@@ -1,4 +1,4 @@
-// What a hook says of a message (docs/plugins.md, "hook").
+// A hook's answer to a message (docs/plugins.md, "hook").
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace lineward::plugins {
 
 struct HookAnswer {
   enum class Kind : uint8_t { proceed, refuse, answer, drop } kind = Kind::proceed;
-  std::optional<mcp::Message> message;  // in place of the one that it saw
+  std::optional<mcp::Message> message;  // replaces the message it saw
   plugin::Refusal refusal;
   std::string result;
   std::vector<std::pair<std::string, std::string>> headers;  // for the server; checked
 };
 
-// `text` is valid JSON. The error goes on from the hook's name.
+// `text` is valid JSON. The error continues after the hook's name.
 Result<HookAnswer> read_hook_answer(std::string_view text);
 
 }  // namespace lineward::plugins

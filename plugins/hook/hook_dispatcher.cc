@@ -119,7 +119,7 @@ void HookDispatcher::on_hook_failed(uint64_t id, std::string_view why) {
 void HookDispatcher::on_hook_down(std::string_view why) {
   std::string text(why);
   std::vector<uint64_t> lost;
-  bool all = !transport_->broken().empty();  // nor will those that wait be asked in time
+  bool all = !transport_->broken().empty();  // queued questions cannot be sent in time either
   for (const auto& [id, question] : open_) {
     if (question.sent || all) lost.push_back(id);
   }

@@ -1,5 +1,5 @@
-// The questions of one hook: their ids, how many are under way, how long each may take. Whatever happens, the
-// one who asked is told exactly once, unless it forgets its question.
+// The questions to one hook: ids, number in flight, time limits. Each caller gets exactly one outcome, unless
+// it forgets its question.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class HookDispatcher final : public HookTransportOwner {
     size_t queue = 256;
     size_t queue_bytes = 16 << 20;
   };
-  // Either the JSON text of the answer, or why there is none. Never called from inside ask().
+  // Either the JSON text of the answer, or the reason why there is none. Never called from inside ask().
   struct Outcome {
     bool answered = false;
     std::string_view text;
@@ -38,11 +38,11 @@ class HookDispatcher final : public HookTransportOwner {
   HookDispatcher(net::Loop& loop, Limits limits) : loop_(loop), limits_(limits) {}
   void use(std::unique_ptr<HookTransport> transport) { transport_ = std::move(transport); }
 
-  // `members` goes on after the id: `,"event":…`, without the closing brace. 0: not asked, and `why` says
-  // why.
+  // `members` follows the id: `,"event":…`, without the closing brace. Returns 0 if the question was not
+  // sent; `why` has the reason.
   uint64_t ask(std::string members, Done done, std::string_view& why);
   void forget(uint64_t id);
-  // Wants no answer; dropped where there is no room.
+  // Sends a message without an answer; dropped if there is no room.
   void tell(std::string members);
 
   const Numbers& numbers() const { return numbers_; }
@@ -75,7 +75,7 @@ class HookDispatcher final : public HookTransportOwner {
   std::deque<std::pair<uint64_t, std::string>> queue_;
   size_t queue_bytes_ = 0;
   size_t in_flight_ = 0;
-  int silent_ = 0;  // questions in a row that ran out of time
+  int silent_ = 0;  // consecutive questions that timed out
   Numbers numbers_;
 };
 

@@ -16,19 +16,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMaxLine = 40 << 20;  // a server's largest message, escaped or not, and some
+constexpr size_t kMaxLine = 40 << 20;  // the largest message of a server, escaped, with a margin
 constexpr size_t kMaxStderrLine = 4096;
 constexpr uint64_t kStderrBytesPerSecond = 64 << 10;
-// What may wait in the pipe before no more is sent.
+// Limit of data waiting in the pipe; no more is sent beyond it.
 constexpr size_t kMaxBacklog = 1 << 20;
 constexpr milliseconds kFirstPause{200};
 constexpr milliseconds kMaxPause{30000};
-// Pauses shorter than this are worth a wait in the queue.
+// Questions wait in the queue during pauses shorter than this.
 constexpr milliseconds kSoon{1000};
-// A process that was up for so long begins with the first pause again.
+// A process that was up for this long resets the pause.
 constexpr milliseconds kWell{10000};
-// After its exit its pipe may still hold answers; after the pipe's end the exit status usually follows at
-// once.
+// After the exit the pipe may still hold answers; after the end of the pipe the exit status usually follows
+// at once.
 constexpr milliseconds kLastWords{100};
 constexpr milliseconds kExitFollows{50};
 constexpr int kMaxRubbish = 1000;
@@ -88,7 +88,7 @@ void HookProcess::close() {
     pipe->stream->close();
     loop_.retire(std::move(pipe->stream));
   }
-  // Kills what is left below it. Its own callback may be on the stack.
+  // Kills its remaining descendants. Its own callback may be on the stack.
   loop_.retire(std::move(child_));
 }
 
@@ -160,7 +160,7 @@ void HookProcess::send(uint64_t, std::string line) {
 }
 
 void HookProcess::unresponsive() {
-  // Not from inside the owner's own call.
+  // Not from inside the owner's call.
   loop_.defer(lifetime_, [this] {
     if (child_) down("let too many questions in a row run out of time");
   });

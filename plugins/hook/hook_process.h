@@ -1,5 +1,5 @@
-// One long-lived process that answers a hook's questions: a JSON object on a line each way. Started again
-// with a growing pause when it ends.
+// A long-lived process that answers a hook's questions: one JSON object per line in each direction. Restarted
+// with growing pauses when it exits.
 #pragma once
 
 #include <chrono>
@@ -47,9 +47,9 @@ class HookProcess final : public HookTransport {
   void out_data(std::string_view bytes);
   void err_data(std::string_view bytes);
   void line(const std::string& text);
-  // A pipe's end and the exit status come in any order, and the pipe may still hold answers.
+  // The end of the pipe and the exit status arrive in any order, and the pipe may still hold answers.
   void ending(const std::string& why, bool exited);
-  // It is over with this process: what is open fails, and another one comes.
+  // Gives up this process: open questions fail, and another process is started.
   void down(std::string why);
   void close();
   std::vector<std::string> environment() const;
@@ -61,7 +61,7 @@ class HookProcess final : public HookTransport {
   std::unique_ptr<net::ChildProcess> child_;
   Pipe in_, out_, err_;
   LineSplitter lines_, stderr_lines_;
-  net::Timer timer_;  // the next start
+  net::Timer timer_;  // until the next start
   net::Timer last_words_;
   bool exited_ = false, out_ended_ = false;
   std::chrono::milliseconds pause_{0};
@@ -72,7 +72,7 @@ class HookProcess final : public HookTransport {
   std::string broken_;
   std::string last_stderr_, exit_text_;
   uint64_t restarts_ = 0;
-  int rubbish_ = 0;  // lines in a row
+  int rubbish_ = 0;  // consecutive invalid lines
   net::Lifetime lifetime_;
 };
 

@@ -1,4 +1,4 @@
-// How a hook's questions travel: to a process over pipes, or to a URL. Knows ids and lines, no verdicts.
+// Carries a hook's questions to a process over pipes, or to a URL. Handles ids and lines, not verdicts.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace lineward::plugins {
 
 class HookTransportOwner {
  public:
-  // What came for that question: the JSON text of an object.
+  // The answer to this question: the JSON text of an object.
   virtual void on_hook_answer(uint64_t id, std::string_view object) = 0;
-  // There will be none.
+  // The question failed.
   virtual void on_hook_failed(uint64_t id, std::string_view why) = 0;
-  // There was none to these, and to none before: the process is gone.
+  // The process is gone: all its open questions failed.
   virtual void on_hook_down(std::string_view why) = 0;
-  // It can take questions (again).
+  // It accepts questions (again).
   virtual void on_hook_ready() = 0;
   virtual void on_hook_rubbish() = 0;
 
@@ -23,19 +23,19 @@ class HookTransportOwner {
   ~HookTransportOwner() = default;
 };
 
-// Never calls back from inside any of these.
+// Never calls back from inside any of these functions.
 class HookTransport {
  public:
   virtual ~HookTransport() = default;
-  // False: not now; on_hook_ready() comes.
+  // False: not now; on_hook_ready() follows.
   virtual bool ready() const = 0;
-  // Empty: it is up, or will be soon. Else why nothing is to be expected of it for a while.
+  // Empty: it is up, or will be soon. Otherwise the reason why it is unavailable for a while.
   virtual std::string_view broken() const = 0;
   // `line` has no line breaks.
   virtual void send(uint64_t id, std::string line) = 0;
-  // Nobody waits for that answer any more.
+  // The answer is no longer needed.
   virtual void forget(uint64_t id) = 0;
-  // It has let several questions in a row run out of time.
+  // Several consecutive questions have timed out.
   virtual void unresponsive() = 0;
   virtual uint64_t restarts() const = 0;
 };

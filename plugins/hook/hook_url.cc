@@ -14,7 +14,7 @@ void HookService::send(uint64_t id, std::string line) {
 }
 
 void HookService::answered(uint64_t id, const plugin::WebAnswer& answer) {
-  auto task = under_way_.extract(id);  // it is on the stack: it goes when this is done
+  auto task = under_way_.extract(id);  // it is on the stack, and freed at the end of this function
   if (answer.status == 200 && json::validate(answer.body, json::kWrappedDepth) == json::Fault::none)
     return owner_.on_hook_answer(id, answer.body);
   if (answer.status == 204) return owner_.on_hook_answer(id, R"({"verdict":"proceed"})");

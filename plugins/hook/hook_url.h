@@ -1,4 +1,4 @@
-// A hook that is an HTTP service: each question is a POST, its answer the body.
+// A hook that is an HTTP service: each question is a POST, the response body is the answer.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ class HookService final : public HookTransport {
   uint64_t restarts() const override { return 0; }
 
  private:
-  static constexpr size_t kMaxEntries = 4096;  // those that want no answer count too
+  static constexpr size_t kMaxEntries = 4096;  // including messages without an answer
   void answered(uint64_t id, const plugin::WebAnswer& answer);
   plugin::Host& host_;
   HookUrl where_;

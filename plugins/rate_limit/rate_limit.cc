@@ -1,5 +1,5 @@
-// How often: a token bucket for each caller, address, tool, server or session (docs/rate-limits.md). The
-// buckets are this process's own, or shared through a Redis.
+// Rate limits: a token bucket for each caller, address, tool, server or session (docs/rate-limits.md). The
+// buckets belong to this process, or are shared through a Redis.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -42,7 +42,7 @@ constexpr plugin::MetricRow kMetrics[] = {
 constexpr size_t kMaxOver = 4096;
 constexpr size_t kMaxAsked = 1024;
 
-// Entries that say the same share their buckets, those of other workers.
+// Identical entries share their buckets across workers.
 std::string table_name(const config::PluginEntry& entry, const Rate& rate) {
   const config::PluginValues& values = entry.values;
   return fmt::format("{}\n{}\n{}/{}/{}\n{}\n{}\n{}\n{}\n{}", entry.name, values.text("key"), rate.requests,
@@ -74,18 +74,18 @@ class RateLimit final : public plugin::Plugin {
                                           plugin::Direction way) override;
   void on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) override;
   void on_refused(const core::RefusedRequest& request) override;
-  // Does what was refused before this limit was asked count? (docs/rate-limits.md)
+  // Whether requests refused before they reached this limit count (docs/rate-limits.md).
   bool counts_refused(mcp::EndReason reason) const;
-  // The same for what ended for any reason.
+  // The same for requests that ended for any reason.
   bool counts_unasked(mcp::EndReason reason) const;
-  // Must it be known which tool a task is of?
+  // Whether the tool of a task must be known.
   bool follows_tasks() const {
     return !tools_.empty() || std::find(key_.begin(), key_.end(), KeyPart::tool) != key_.end();
   }
-  // What a task is told counts as a call of its tool: nothing where that is known to be none of `tools`. Of
-  // several that it may be the first counts, and one that is not known as a tool of its own.
+  // A request about a task counts as a call of its tool; nullopt if that is known not to be among `tools`. If
+  // several tools are possible, the first counts; an unknown one counts as a tool of its own.
   std::optional<RateKey> key_of_task(plugin::RequestFacts facts, const mcp::Message& request) const;
-  // Takes one where nobody waits for the verdict.
+  // Takes a token without waiting for the verdict.
   std::optional<Admittance> charge(const RateKey& key);
 
   void count(plugin::CounterSink& sink) const override {
@@ -124,7 +124,7 @@ class RateLimit final : public plugin::Plugin {
     return Verdict::answered;
   }
 
-  // Tells the client where it stands, and refuses where that is nowhere.
+  // Sets the client's rate headers, and refuses the request if no token is left.
   Verdict judge(plugin::ExchangeView& exchange, const Admittance& admittance) {
     auto seconds = [](std::chrono::nanoseconds time) {
       return std::chrono::ceil<std::chrono::seconds>(time).count();
@@ -155,7 +155,7 @@ class RateLimit final : public plugin::Plugin {
       return std::any_of(globs.begin(), globs.end(),
                          [&](const std::string& glob) { return glob_match(glob, name); });
     };
-    if (!tools_.empty() && facts.method == mcp::Method::tasks_update) return true;  // as its task turns out
+    if (!tools_.empty() && facts.method == mcp::Method::tasks_update) return true;  // decided with its task
     if (!tools_.empty()) return facts.method == mcp::Method::tools_call && matches(tools_, facts.target);
     return methods_.empty() ? facts.method != mcp::Method::ping : matches(methods_, facts.method_name);
   }
@@ -173,11 +173,11 @@ class RateLimit final : public plugin::Plugin {
   std::shared_ptr<CommonTable> table_;
   net::Timer sweep_;
   std::unique_ptr<SharedBuckets> shared_;  // through a Redis
-  // Of what nobody waits for: questions to Redis that are under way, and who is over the limit until when.
+  // For charges without a waiting request: pending Redis calls, and keys over the limit until a time.
   std::deque<std::shared_ptr<SharedBuckets::Ticket>> asked_;
   std::map<RateKey, int64_t> over_until_;
   OnError on_error_ = OnError::local;
-  bool loose_charged_ = false;  // the loose message that is on its way
+  bool loose_charged_ = false;  // the current out-of-call message
   uint64_t limited_ = 0, fallbacks_ = 0;
 };
 
@@ -204,7 +204,7 @@ class Counting final : public plugin::Hook {
     });
     return waits_ ? Verdict::wait : limit_.without_redis(exchange, key_);
   }
-  // What ended before it came here was asked all the same.
+  // A request that ended before it reached this hook still counts.
   void on_end(const plugin::ExchangeView&, const plugin::Ending& ending) noexcept override {
     if (!charged_ && limit_.counts_unasked(ending.reason)) limit_.charge(key_);
   }
@@ -253,8 +253,8 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
   return out;
 }
 
-// Notifications and answers. A cancel is counted and passes: what it ends costs more than it does. So does
-// what ends a handshake whose beginning was let in: refused, it would leave a session that can do nothing.
+// Notifications and answers. A cancel is counted but passes: the work it ends costs more. So does the message
+// that completes an admitted handshake: refused, it would leave an unusable session.
 std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::RequestFacts& facts, mcp::Message&,
                                                    plugin::Direction way) {
   if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
@@ -268,13 +268,13 @@ std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::RequestFacts& f
   return refusal_of(*admittance);
 }
 
-// What a caller is refused is his own affair: it counts where he has a part of the bucket, and where every
-// message does. What a limit refuses costs nothing in those behind it.
+// A caller's refused requests only affect that caller. They count if the caller has its own bucket and every
+// message counts. A request refused by a limit costs nothing in later limits.
 bool RateLimit::counts_refused(mcp::EndReason reason) const {
   return reason != mcp::EndReason::rate_limited && methods_.empty() && tools_.empty() && is_of_caller(key_);
 }
 
-// What a plugin answered, or its client left, was not refused.
+// A request answered by a plugin, or left by its client, was not refused.
 bool RateLimit::counts_unasked(mcp::EndReason reason) const {
   switch (reason) {
     case mcp::EndReason::rate_limited:
@@ -294,7 +294,7 @@ void RateLimit::on_loose_end(const plugin::RequestFacts& facts, const plugin::Re
   if (!key.empty() && counts_refused(refusal->reason)) charge(rate_key(key));
 }
 
-// What was refused before it was a message.
+// For requests refused before they became a message.
 void RateLimit::on_refused(const core::RefusedRequest& request) {
   if (!counts_refused(request.reason)) return;
   if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kParts{"principal", "address", "tool", "server", "session"};
 
-// Everybody who says no name would share one bucket otherwise: one of them could lock out all others.
+// Anonymous callers must not share one bucket: one of them could lock out all others.
 std::string principal_of(const plugin::RequestFacts& facts) {
   if (facts.caller != nullptr) return "by " + facts.caller->principal;
   return "at " + address_of_peer(facts.peer);
@@ -49,14 +49,14 @@ std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts
         break;
       case KeyPart::server: value = facts.upstream; break;
       case KeyPart::session:
-        // Modern clients have none, and an initialize not yet, though the session that it will open has its
-        // id by then: they must not pass uncounted.
+        // Modern clients have no session, and an initialize does not use its new one, although its id exists
+        // already. Both are counted by principal and address.
         value = facts.session.empty() || facts.method == mcp::Method::initialize
                     ? "of " + principal_of(facts) + " " + address_of_peer(facts.peer)
                     : "is " + std::string(facts.session);
         break;
     }
-    // With its length, so that no two lists of values make the same text.
+    // With the length, so that different lists of values give different texts.
     out += fmt::format("{}:{}:{};", static_cast<int>(part), value.size(), value);
   }
   return out;

@@ -1,4 +1,4 @@
-// What a rate limit counts by: `key: principal+tool` names one or more parts of an exchange.
+// The key of a rate limit: `key: principal+tool` names one or more parts of an exchange.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace lineward::plugins {
 
 enum class KeyPart : uint8_t { principal, address, tool, server, session };
 
-// "principal+tool"; the error says what is wrong.
+// Parses "principal+tool".
 Result<std::vector<KeyPart>> parse_key(std::string_view text);
 
-// The text that is counted by. Empty: this request is not counted, because it names no tool.
+// The text to count by. Empty: the request is not counted, because it names no tool.
 std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts& facts);
 
-// Has each caller a bucket of his own? One by tool or server alone is everybody's.
+// Whether each caller has its own bucket; by tool or server alone all callers share one.
 bool is_of_caller(const std::vector<KeyPart>& parts);
 
 }  // namespace lineward::plugins

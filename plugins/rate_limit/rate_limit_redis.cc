@@ -13,11 +13,11 @@
 namespace lineward::plugins {
 namespace {
 
-// So many answers in a row that come too late: it is as good as gone until it answers a new connection.
+// After this many consecutive late answers Redis counts as down, until a new connection answers.
 constexpr unsigned kMaxLate = 3;
 
-// GCRA, as in rate_limit_table.cc. A moment later than a full bucket's is of another configuration, or of a
-// clock that went back.
+// GCRA, as in rate_limit_table.cc. A time later than a full bucket's comes from another configuration, or
+// from a clock that went back.
 constexpr std::string_view kScript = R"(
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -77,7 +77,7 @@ bool SharedBuckets::ask(const std::string& key, const std::weak_ptr<Ticket>& tic
                     [this, key, ticket](const redisReply* reply) { answered(key, ticket, reply); });
 }
 
-// No bucket is full later than after all of its tokens and the one that was asked for.
+// The latest time at which a bucket is full: after all of its tokens and the one requested.
 bool SharedBuckets::is_in_range(int64_t allowed, int64_t retry_after, int64_t full_after) const {
   const double most =
       static_cast<double>(rate_.interval()) * (static_cast<double>(rate_.burst) + 1) / 1000 + 1000;
@@ -93,7 +93,7 @@ void SharedBuckets::answered(const std::string& key, const std::weak_ptr<Ticket>
   if (!list) {
     bool error = reply != nullptr && reply->type == REDIS_REPLY_ERROR;
     std::string_view text = error ? std::string_view(reply->str, reply->len) : std::string_view();
-    // Redis forgets scripts when it starts.
+    // Redis loses its scripts at a restart.
     if (text.substr(0, 8) == "NOSCRIPT" && !ticket.expired() && ask(key, ticket, true)) return;
     if (reply != nullptr) {
       ++failed_;
@@ -115,7 +115,7 @@ void SharedBuckets::answered(const std::string& key, const std::weak_ptr<Ticket>
   out.retry_after = std::chrono::microseconds(number(1));
   out.full_after = std::chrono::microseconds(number(2));
   double used = static_cast<double>(number(2)) * 1000 / static_cast<double>(rate_.interval());
-  // The microsecond that was rounded up is no token.
+  // The microsecond added by rounding is not a token.
   out.remaining = static_cast<uint64_t>(std::max(
       0.0,
       static_cast<double>(rate_.burst) - std::ceil(used - 1000.0 / static_cast<double>(rate_.interval()))));
@@ -124,14 +124,14 @@ void SharedBuckets::answered(const std::string& key, const std::weak_ptr<Ticket>
 
 void SharedBuckets::tell(const std::weak_ptr<Ticket>& weak, std::optional<Admittance> admittance) {
   std::shared_ptr<Ticket> ticket = weak.lock();
-  if (!ticket || !ticket->done) return;  // it took too long, or nobody waits any more
+  if (!ticket || !ticket->done) return;  // it timed out, or was abandoned
   ticket->timer.stop();
   Done done = std::move(ticket->done);
   ticket->done = nullptr;
   done(admittance);
 }
 
-// One line for each change.
+// Logs each change once.
 void SharedBuckets::state(bool up, const std::string& why) {
   if (said_ && up == up_) return;
   said_ = true;

@@ -1,5 +1,5 @@
-// The same buckets as in rate_limit_table.h, kept in a Redis that several Lineward processes share. One Lua
-// script reads, decides and writes: atomic, by Redis's own clock.
+// The buckets of rate_limit_table.h in a Redis shared by several Lineward processes. A Lua script reads,
+// decides and writes: atomic, by Redis's own clock.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace lineward::plugins {
 
 class SharedBuckets {
  public:
-  // Nothing: Redis did not answer in time, or refused.
+  // nullopt: Redis did not answer in time, or returned an error.
   using Done = std::function<void(std::optional<Admittance>)>;
 
   struct Options {
-    std::string name;    // of the plugin, for the log
+    std::string name;    // the plugin's, for the log
     std::string prefix;  // of the keys
     std::chrono::milliseconds limit{50};
   };
@@ -26,14 +26,14 @@ class SharedBuckets {
   SharedBuckets(net::Loop& loop, RedisUrl url, std::shared_ptr<net::TlsContext> tls, Options options,
                 Rate rate);
 
-  // Waits for the answer for as long as it is kept.
+  // A pending answer; destroying it abandons the answer.
   class Ticket {
    public:
     explicit Ticket(net::Loop& loop) : timer(loop) {}
     net::Timer timer;
     Done done;
   };
-  // Null: there is no Redis now. `done` is called once, not from inside.
+  // Null: Redis is unavailable. `done` is called once, not from inside.
   std::shared_ptr<Ticket> take(const RateKey& key, Done done);
 
   bool up() const { return up_; }
@@ -53,7 +53,7 @@ class SharedBuckets {
   std::string digest_;             // of the script
   bool up_ = false;
   bool said_ = false;
-  unsigned late_ = 0;  // in a row
+  unsigned late_ = 0;  // consecutive late answers
   uint64_t failed_ = 0;
   RedisLink link_;  // last: it calls back
 };

@@ -29,7 +29,7 @@ std::string command(const std::vector<std::string_view>& words) {
   return out;
 }
 
-// Its first word says what it is; the rest may repeat what was sent.
+// The first word is the error code; the rest may repeat the command.
 std::string first_word(const redisReply* reply) {
   std::string_view text(reply->str, reply->len);
   std::string out(text.substr(0, std::min<size_t>(text.find(' '), 40)));

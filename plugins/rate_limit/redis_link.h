@@ -1,7 +1,7 @@
-// One connection to a Redis, kept open: commands go out in a pipeline, answers come in their order. RESP is
-// read and written by hiredis; bytes go through Lineward's own streams, so that nothing outlives its owner.
+// A persistent connection to Redis: commands are pipelined, answers arrive in order. hiredis reads and writes
+// RESP; the bytes use Lineward's own streams, so that nothing outlives the owner.
 //
-// Owned by whoever asks. Nothing is called from inside send(), nor after the link is destroyed.
+// No callback comes from inside send(), or after the link is destroyed.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class RedisLink final : private net::StreamOwner {
  public:
   // Null: the connection was lost. Must not destroy the link.
   using Done = std::function<void(const redisReply* reply)>;
-  // The connection was made (empty), or was lost and why; no secrets.
+  // The connection was established (empty), or lost, with the reason; no secrets.
   using Changed = std::function<void(const std::string& fault)>;
 
   RedisLink(net::Loop& loop, RedisUrl url, std::shared_ptr<net::TlsContext> tls, Changed changed);
@@ -38,11 +38,11 @@ class RedisLink final : private net::StreamOwner {
   RedisLink(const RedisLink&) = delete;
   RedisLink& operator=(const RedisLink&) = delete;
 
-  // Takes commands: connected, or trying for the first time.
+  // Accepts commands: connected, or connecting for the first time.
   bool usable() const { return state_ == State::up || (state_ == State::opening && failures_ == 0); }
-  // False: not usable(), or more than kMaxPending wait for an answer; then `done` is not called.
+  // False: not usable(), or more than kMaxPending commands are pending; `done` is not called then.
   bool send(const std::vector<std::string_view>& words, Done done);
-  // It answers no more: connects anew.
+  // Redis no longer answers: reconnects.
   void give_up(const std::string& why) { lost(why); }
 
   static constexpr size_t kMaxPending = 10000;
@@ -69,12 +69,12 @@ class RedisLink final : private net::StreamOwner {
   std::unique_ptr<net::ByteStream> stream_;
   std::unique_ptr<net::TlsEngine> tls_;
   redisReader* reader_ = nullptr;
-  RespGate gate_;  // in front of it
+  RespGate gate_;  // checks its input
   State state_ = State::waiting;
-  size_t greetings_ = 0;   // answers to our own first commands that are still to come
-  std::string before_up_;  // what was asked for before that
+  size_t greetings_ = 0;   // pending answers to the link's own first commands
+  std::string before_up_;  // commands queued before those answers
   std::deque<Done> pending_;
-  uint64_t failures_ = 0;  // in a row
+  uint64_t failures_ = 0;  // consecutive
   net::Timer again_;
   net::Timer greeting_limit_;
 };

@@ -32,7 +32,7 @@ bool decode(std::string_view text, std::string& out) {
   return true;
 }
 
-// "[user]:password@" in front of the rest.
+// "[user]:password@" before the rest.
 bool take_credentials(std::string_view& rest, std::string_view until, RedisUrl& out) {
   size_t end = std::min(rest.find_first_of(until), rest.size());
   size_t at = rest.substr(0, end).rfind('@');

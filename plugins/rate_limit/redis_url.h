@@ -1,4 +1,4 @@
-// Where a Redis is: redis://[[user]:password@]host[:port][/db], rediss://… with TLS, unix:/path?db=1 or
+// A Redis address: redis://[[user]:password@]host[:port][/db], rediss://… with TLS, unix:/path?db=1 or
 // unix://[[user]:password@]/path?db=1. Passwords may be percent-encoded.
 #pragma once
 
@@ -19,7 +19,7 @@ struct RedisUrl {
   uint32_t db = 0;
 };
 
-// The error never repeats any of the text.
+// The error never quotes the text.
 Result<RedisUrl> parse_redis_url(std::string_view text);
 
 }  // namespace lineward::plugins

@@ -64,7 +64,7 @@ bool RespGate::take_line() {
       left_[depth_++] = *count;
       return true;
     }
-    default: return false;  // of a protocol that was not asked for
+    default: return false;  // RESP3, which was not requested
   }
 }
 

@@ -1,6 +1,5 @@
-// What a Redis sends, looked at before a library builds anything of it: a length or a count is a promise of a
-// few bytes that costs as much memory as it says. Knows the replies that Lineward asks for, which are small.
-// Pure.
+// Checks Redis replies before the library parses them: a few bytes of a length or count could make it
+// allocate any amount of memory. Accepts the small replies that Lineward requests. Pure.
 #pragma once
 
 #include <array>
@@ -17,17 +16,17 @@ class RespGate {
   static constexpr int64_t kMostElements = 16;     // of one array
   static constexpr size_t kDeepest = 4;            // arrays within arrays
 
-  // False: this is no RESP, or more than a reply may be. Then it stays false.
+  // False: invalid RESP, or over a limit. It stays false afterwards.
   bool takes(std::string_view bytes);
 
  private:
   bool take_line();
   bool value_over();
 
-  std::string line_;                      // what is there of it
-  size_t to_skip_ = 0;                    // of a text whose length was told
+  std::string line_;                      // received part of the line
+  size_t to_skip_ = 0;                    // rest of a text of known length
   size_t bytes_ = 0;                      // of this reply
-  std::array<int64_t, kDeepest> left_{};  // elements that are still to come, of each array that is open
+  std::array<int64_t, kDeepest> left_{};  // remaining elements of each open array
   size_t depth_ = 0;
   bool good_ = true;
 };

@@ -9,7 +9,7 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-// Names of the semantic conventions, by what is left when the unit is taken off.
+// Names of the semantic conventions, keyed by the name without its unit.
 constexpr std::array kConventions{
     Pair{"mcp_server_operation_duration", "mcp.server.operation.duration"},
     Pair{"mcp_client_operation_duration", "mcp.client.operation.duration"},

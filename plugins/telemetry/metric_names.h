@@ -1,4 +1,4 @@
-// Metrics in OpenTelemetry's words: the other way round of how their names became Prometheus's. Pure.
+// Metric names in OpenTelemetry's form: the inverse of the mapping to Prometheus names. Pure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct OtlpMetricName {
   std::string_view unit;  // "s", "By", "1"
 };
 OtlpMetricName otlp_metric_name(std::string_view name, core::MetricType type);
-// "mcp.method.name" of mcp_method_name; what is Lineward's own stays as it is.
+// "mcp.method.name" of mcp_method_name; Lineward's own labels stay unchanged.
 std::string_view otlp_attribute_name(std::string_view label);
 
 }  // namespace lineward::plugins

@@ -11,7 +11,7 @@
 namespace lineward::plugins {
 namespace {
 
-// Of one value: whatever is longer was written by somebody else.
+// Limit of a value: longer values come from outside.
 constexpr size_t kMaxValue = 2000;
 constexpr size_t kMaxFields = 64;
 

@@ -1,4 +1,4 @@
-// An event of the log in OTLP's JSON encoding. Pure, but for what is blacked out (log/printable.h).
+// A log event in OTLP's JSON encoding. Pure, except for redaction (log/printable.h).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace lineward::plugins {
 
-// Its values come out as in a line of the log: blacked out, printable, cut where they are long. `trace_id`
-// and `span_id` become the record's own.
+// Values are spelled as in a log line: redacted, printable, truncated. `trace_id` and `span_id` become the
+// record's own members.
 std::string otlp_log_record(log::Level level, std::string_view event,
                             std::initializer_list<log::Field> fields, uint64_t at_ns);
 

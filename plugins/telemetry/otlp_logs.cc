@@ -1,4 +1,4 @@
-// Sends what the log says to a collector. docs/telemetry.md.
+// Sends log events to a collector. docs/telemetry.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -26,17 +26,17 @@ using std::chrono::milliseconds;
 constexpr milliseconds kCollect{200};
 constexpr size_t kMaxInboxBytes = 4u << 20;
 
-// As the choices of `level` stand.
+// In the order of the choices of `level`.
 constexpr log::Level kLevels[] = {log::Level::info, log::Level::warn, log::Level::error};
 
-// Where lines of all threads wait for the one that sends them.
+// Receives events of all threads for the thread that sends them.
 class LogInbox final : public log::Tap {
  public:
   LogInbox(log::Level least, size_t most) : least_(least), most_(most) {}
 
   void told(log::Level level, std::string_view event, std::initializer_list<log::Field> fields,
             std::string_view) override {
-    // That something could not be sent would have to be sent, too.
+    // An export failure is not exported: it would cause the next one.
     constexpr std::string_view kExport = ".export";
     const bool own = event.size() > kExport.size() && event.substr(event.size() - kExport.size()) == kExport;
     if (level < least_ || own) return;
@@ -51,7 +51,7 @@ class LogInbox final : public log::Tap {
     bytes_ += records_.back().size();
   }
 
-  // What came since, and how many found no room.
+  // Takes the new records, and the number dropped.
   std::vector<std::string> take(uint64_t& dropped) {
     std::lock_guard<std::mutex> lock(mutex_);
     bytes_ = 0;
@@ -62,7 +62,7 @@ class LogInbox final : public log::Tap {
  private:
   const log::Level least_;
   const size_t most_;
-  std::mutex mutex_;  // all below
+  std::mutex mutex_;  // guards everything below
   std::vector<std::string> records_;
   HeldCount bytes_{Held::telemetry};
   uint64_t dropped_ = 0;
@@ -143,7 +143,7 @@ class OtlpLogs final : public plugin::Plugin {
 
   OtlpExporter exporter_;
   net::Timer timer_;
-  std::shared_ptr<LogInbox> inbox_;  // null where another worker sends, or nobody
+  std::shared_ptr<LogInbox> inbox_;  // null if another worker sends, or none
 };
 
 Result<std::unique_ptr<plugin::Plugin>> make_logs(const config::PluginEntry& entry, plugin::Host& host) {

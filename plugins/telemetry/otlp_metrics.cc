@@ -1,4 +1,4 @@
-// Sends all metrics of docs/metrics.md to a collector every so often. docs/telemetry.md.
+// Sends all metrics of docs/metrics.md to a collector at an interval. docs/telemetry.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -18,7 +18,7 @@ using config::plugin_option;
 using std::chrono::milliseconds;
 
 constexpr uint64_t kDefaultInterval = 60000, kLongestInterval = 24 * 60 * 60 * 1000;  // ms
-// What one reading may come to, a thousand servers' worth; and one request for all of it.
+// Maximum size of one reading, enough for a thousand servers; sent in one request.
 constexpr size_t kMaxItems = 4096;
 
 const config::PluginSpec& metrics_spec() {
@@ -52,7 +52,7 @@ class OtlpMetrics final : public plugin::Plugin {
     timer_.stop();
     exporter_.finish();
   }
-  // What the last interval had would be missing for ever, so it goes out behind one that still waits.
+  // The last interval would otherwise be lost, so it is queued behind an unsent reading.
   void ending() override {
     if (timer_.running()) add_reading();
     timer_.stop();
@@ -67,8 +67,7 @@ class OtlpMetrics final : public plugin::Plugin {
       again();
     });
   }
-  // What was not taken yet is newer than nothing: while it waits nothing is read that says the same once
-  // more.
+  // An unsent reading is kept: while it waits, no further reading is made.
   void read() { exporter_.queued() > 0 ? exporter_.drop(1) : add_reading(); }
   void add_reading() {
     core::MetricSnapshot metrics;
@@ -95,7 +94,7 @@ Result<std::unique_ptr<plugin::Plugin>> make_metrics(const config::PluginEntry& 
       interval = milliseconds(*given);
   }
   options->batch = options->queue = kMaxItems;
-  options->interval = milliseconds(0);  // one reading is complete when it is added
+  options->interval = milliseconds(0);  // a reading is complete when it is added
   return Result<std::unique_ptr<plugin::Plugin>>(
       std::make_unique<OtlpMetrics>(entry, host, std::move(*options), interval));
 }

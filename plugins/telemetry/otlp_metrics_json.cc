@@ -20,7 +20,7 @@ uint64_t nanoseconds(double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(seconds * 1e6) * 1000 : 0;
 }
 
-// What all kinds of points have.
+// The common members of all points.
 std::string begin_point(const MetricPoint& point, uint64_t started_ns, uint64_t now_ns) {
   OtlpAttributes attributes;
   for (const auto& [label, value] : point.labels)

@@ -9,7 +9,7 @@
 
 namespace lineward::plugins {
 
-// One text for each metric, with at most so many of its data points; of a larger one several.
+// Each metric becomes a text, with at most kPointsInOne data points; larger metrics become several texts.
 inline constexpr size_t kPointsInOne = 200;
 std::vector<std::string> otlp_metrics_json(const core::MetricSnapshot& metrics, uint64_t now_ns);
 

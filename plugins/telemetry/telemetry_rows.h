@@ -1,4 +1,4 @@
-// What those that send metrics and log records count of themselves.
+// Counters of the plugins that send metrics and log records.
 #pragma once
 
 #include "plugin/plugin.h"

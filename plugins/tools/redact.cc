@@ -1,5 +1,5 @@
-// Blacks out what nobody else should see: values by JSON pointer, and what patterns find in strings, of
-// tools' arguments and results. In what is logged and shown, or on the wire.
+// Redacts tools' arguments and results: values by JSON pointer, and matches of patterns in strings. In logs
+// and displays only, or on the wire too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ enum class Where : uint8_t { log, wire, both };
 struct Rules {
   RedactRules rules;
   std::vector<Pointer> arguments, results;
-  std::vector<Pointer> tasks;  // `results`, also where a task's state holds its result
-  std::vector<Pointer> shown;  // of both, wherever in a text they may stand
+  std::vector<Pointer> tasks;  // `results`, also within the result in a task's state
+  std::vector<Pointer> shown;  // of both, at any depth of a text
   std::atomic<uint64_t> in_log = 0;
 
   std::string for_log(std::string_view text) {
@@ -66,7 +66,7 @@ class Redact final : public plugin::Plugin {
         tools_(entry.values.list("tools")),
         most_(entry.values.number("maxBytes")),
         where_(static_cast<Where>(entry.values.number("where"))) {
-    // What must not pass on the wire must not stand in a log of what passed, either.
+    // Values redacted on the wire are redacted in logs too.
     kept_ = host.add_redactor([shared = rules_](std::string_view text) { return shared->for_log(text); });
   }
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
@@ -78,7 +78,7 @@ class Redact final : public plugin::Plugin {
 
   Verdict request(plugin::ExchangeView& view, mcp::Message& message);
   Verdict reply(plugin::ExchangeView& view, mcp::Message& message);
-  // A client's message that is no request; a server's message, of this method's answer.
+  // A client's message other than a request; a server's message, for an answer of this method.
   void from_client(mcp::Message& message);
   void from_server(Method method, mcp::Message& message);
   void words(std::string& text);
@@ -86,7 +86,7 @@ class Redact final : public plugin::Plugin {
                                           Direction way) override;
   bool reads_all() const override { return where_ != Where::log; }
   bool has_tools() const { return !tools_.empty(); }
-  // Known to be of tools that are not among `tools`.
+  // Whether its tools are known, and not among `tools`.
   bool spares_task(std::string_view server, std::string_view id) const;
 
  private:
@@ -113,7 +113,7 @@ class Redacting final : public plugin::Hook {
   }
   Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
     plugin::RequestFacts facts = view.facts();
-    // What a listen tells is of a tool where it is of a task.
+    // Messages of a listen belong to a tool if they are about a task.
     const bool told = facts.method == Method::subscriptions_listen && redact_.has_tools();
     const bool spared = told && (!message.has(Field::params_task_id) ||
                                  redact_.spares_task(facts.upstream, message.text(Field::params_task_id)));
@@ -129,7 +129,7 @@ class Redacting final : public plugin::Hook {
     return tasks_of_others_ && tasks::is_about_task(facts.method);
   }
   Redact& redact_;
-  bool tasks_of_others_ = false;  // the task it is about is known to be of a tool that no rule is for
+  bool tasks_of_others_ = false;  // the task's tool is known, and has no rule
 };
 
 bool Redact::is_named(const std::string& tool) const {
@@ -141,8 +141,8 @@ bool Redact::spares_task(std::string_view server, std::string_view id) const {
   return !tools_.empty() && tasks::is_of_others(server, id, tools_);
 }
 
-// With `tools`, whatever reaches one of them: calls, what is asked of a task, and listens, which may tell of
-// tasks. Which tool a task is of may show only when its id is read.
+// With `tools`: calls of them, requests about tasks, and listens, which may report tasks. A task's tool may
+// be known only after its id is read.
 bool Redact::concerns(const plugin::RequestFacts& facts) const {
   if (tools_.empty() || tasks::is_about_task(facts.method)) return true;
   if (facts.method == Method::tools_call) return is_named(std::string(facts.target));
@@ -157,7 +157,7 @@ std::unique_ptr<plugin::Hook> Redact::attach(plugin::ExchangeView& exchange) {
   return nullptr;
 }
 
-// What cannot be looked through in reasonable time does not pass unseen.
+// A message too large to be searched in reasonable time is refused.
 std::optional<plugin::Refusal> Redact::too_large(const mcp::Message& message) {
   if (message.bytes().size() <= most_) return std::nullopt;
   ++too_large_;
@@ -231,7 +231,7 @@ void Redact::from_server(Method method, mcp::Message& message) {
   json::Splice splice = message.splice();
   const RedactRules& rules = rules_->rules;
   uint64_t count = 0;
-  // A task's state holds the result of its call, and a notification of it the same.
+  // A task's state, and a notification of it, contain the result of its call.
   const bool of_task = tasks::is_about_task(method);
   switch (message.kind()) {
     case MessageKind::result:
@@ -257,7 +257,7 @@ void Redact::words(std::string& text) {
   on_wire_ += count;
 }
 
-// Nobody can say which tool such a message is of: `tools` spares none.
+// The tool of such a message is unknown: it is redacted for any `tools`.
 std::optional<plugin::Refusal> Redact::on_loose(const plugin::RequestFacts& facts, mcp::Message& message,
                                                 Direction way) {
   if (where_ == Where::log) return std::nullopt;

@@ -19,7 +19,7 @@ void add(Places& to, std::string_view root, Paths paths, Holds holds = Holds::na
   }
 }
 
-// Whoever says what it is called: its own words are its title and its description.
+// An implementation's description of itself: only its title and description are text.
 void add_self(Places& to, std::string_view root) {
   add(to, root, {"/name", "/version", "/websiteUrl", "/icons"});
 }
@@ -31,13 +31,13 @@ void add_meta(Places& to) {
   add_self(to, "/_meta/io.modelcontextprotocol~1serverInfo");
 }
 
-// What any result may have, whatever was asked.
+// Members of any result.
 void add_common(Places& to) {
   add(to, "", {"/resultType", "/nextCursor", "/cacheScope", "/requestState"});
   add_meta(to);
 }
 
-// Of what a server says of itself its instructions are left as well.
+// A server's description of itself; its instructions are text.
 void add_server(Places& to) {
   add(to, "", {"/protocolVersion", "/supportedVersions", "/capabilities"});
   add_self(to, "/serverInfo");
@@ -56,7 +56,7 @@ void add_resources(Places& to, std::string_view root) {
   add(to, root, {"/name", "/uri", "/uriTemplate", "/mimeType", "/icons", "/annotations"});
 }
 
-// A block of content; what a tool used says has blocks of its own.
+// A content block; a tool result contains blocks of its own.
 void add_block(Places& to, const std::string& root) {
   add(to, root,
       {"/type", "/id", "/toolUseId", "/name", "/uri", "/mimeType", "/icons", "/annotations", "/resource/uri",
@@ -68,7 +68,7 @@ void add_content(Places& to, const std::string& root) {
   add_block(to, root + "/content/[]/content/[]");
 }
 
-// One block or several.
+// A message's block or blocks.
 void add_messages(Places& to) {
   add(to, "/messages/[]", {"/role"});
   add_content(to, "/messages/[]");
@@ -80,7 +80,7 @@ void add_task(Places& to, const std::string& root) {
   add(to, root, {"/taskId", "/status", "/createdAt", "/lastUpdatedAt"});
 }
 
-// A question's own params. The schema of a form names what is answered.
+// The params of an elicitation. The form's schema has the names of the answer.
 void add_elicitation(Places& to, const std::string& root) {
   add(to, root, {"/mode", "/elicitationId", "/url"});
   add(to, root, {"/requestedSchema"}, Holds::schema);
@@ -98,14 +98,14 @@ void add_sampling(Places& to, const std::string& root) {
   }
 }
 
-// Of a result that asks instead of answering.
+// A result that asks for input.
 void add_input_requests(Places& to) {
   add(to, "/inputRequests/*", {"/method"});
   add_elicitation(to, "/inputRequests/*/params");
   add_sampling(to, "/inputRequests/*/params");
 }
 
-// What a call of any kind came to, and what a task has of it.
+// The result of any call, and its copy in a task.
 void add_outcome(Places& to, const std::string& root) {
   add_content(to, root);
   add(to, root, {"/contents/[]/uri", "/contents/[]/mimeType"});
@@ -147,7 +147,7 @@ Places of_params(Method method) {
     case Method::elicitation_complete:
     case Method::elicitation_create: add_elicitation(out, ""); break;
     case Method::sampling_create_message: add_sampling(out, ""); break;
-    case Method::other:  // what becomes of a task
+    case Method::other:  // the notification of a task's state
       add_task(out, "");
       add_outcome(out, "/result");
       add_input_requests(out);
@@ -165,7 +165,7 @@ ByMethod by_method(Places (*of)(Method)) {
   return out;
 }
 
-// What a client says of a sampling, of a form and of its roots. A form's content is the user's own.
+// A client's answer to sampling, to a form and to roots/list. A form's content is the user's own.
 void add_answer(Places& to, std::string_view root) {
   add(to, root,
       {"/resultType", "/action", "/role", "/model", "/stopReason", "/content/[]/type", "/content/[]/id",
@@ -229,7 +229,7 @@ NamesInParam names_in_param(std::string_view param) {
     return {true, nullptr};
   if (param == "inputResponses") return {false, &answers};
   if (param == "clientInfo") return {false, &self};
-  if (param == "argument") return {false, &argument};  // of a completion: what it is for
+  if (param == "argument") return {false, &argument};  // of a completion: the name of the completed argument
   return {};
 }
 

@@ -16,11 +16,10 @@ constexpr size_t kMaxPattern = 1024;
 constexpr size_t kMaxPointer = 1024;
 constexpr size_t kMaxSegments = 32;
 
-// What a value is to patterns: text in which they look, a name, a schema, or a map of names to schemas.
+// The kind of a value for patterns: text to search, a name, a schema, or a map of names to schemas.
 enum class Is : uint8_t { text, name, schema, schemas };
 
-// Which pointers and places lead to where the walk is, and how far along they are: all of them as far as it
-// is deep.
+// The pointers and places that match the walk's position so far; their depth is the walk's.
 struct Alive {
   std::vector<const Pointer*> pointers;
   std::vector<const Place*> places;
@@ -29,7 +28,7 @@ struct Alive {
   bool asks_for_keys() const { return !pointers.empty() || !places.empty() || is == Is::schema; }
 };
 
-// One object or array that the walk is in.
+// An open object or array of the walk.
 struct Level {
   bool array = false;
   size_t index = 0;
@@ -41,7 +40,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, N>& nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a member of a schema is, by its key. An array there holds schemas, or names.
+// The kind of a schema's member, by its key. An array there holds schemas or names.
 Is in_schema(std::string_view key) {
   static constexpr std::array<std::string_view, 6> kTexts{"title",   "description", "$comment",
                                                           "default", "examples",    "enumNames"};
@@ -147,7 +146,7 @@ class Walk {
         ++at_;
     }
   }
-  // Past a whole value.
+  // Skips a whole value.
   void skip() {
     size_t depth = 0;
     do {
@@ -170,7 +169,7 @@ class Walk {
       }
     } while (depth > 0);
   }
-  // What stands between the quotes; the walk is past them.
+  // The range between the quotes; the walk is past them.
   json::Span string_at() {
     uint32_t begin = ++at_;
     while (at_ < end_ && text_[at_] != '"')

@@ -1,5 +1,5 @@
-// What one redact plugin blacks out of JSON: values by JSON pointer (RFC 6901, `*` for any member or
-// element), and what patterns (RE2) find in string values. Bytes outside stay as they are. Pure; from any
+// The redaction of one redact plugin in JSON: values by JSON pointer (RFC 6901, `*` for any member or
+// element), and matches of patterns (RE2) in string values. Other bytes stay unchanged. Pure; from any
 // thread.
 #pragma once
 
@@ -17,34 +17,34 @@
 
 namespace lineward::plugins {
 
-using Pointer = std::vector<std::string>;  // its segments, unescaped; "*" stands for any
+using Pointer = std::vector<std::string>;  // unescaped segments; "*" matches any
 
 Result<Pointer> parse_pointer(std::string_view text);
 
-// What stands at a place that patterns do not look at: a name, or a JSON schema, of which only titles,
-// descriptions, defaults and examples are texts.
+// The content of a position that patterns skip: a name, or a JSON schema, in which only titles, descriptions,
+// defaults and examples are text.
 enum class Holds : uint8_t { name, schema };
 struct Place {
-  Pointer at;  // its segments are globs over members; [] is any element of an array
+  Pointer at;  // segments are globs over members; [] is any array element
   Holds holds = Holds::name;
 };
 
 class RedactRules {
  public:
-  // The error names what is wrong and the pattern.
+  // The error names the problem and the pattern.
   static Result<RedactRules> make(const std::vector<std::string>& patterns, std::string replacement);
 
-  // Adds edits for the value at `value` of `text`, which is valid JSON; gives how many there were. Patterns
-  // leave `names` alone; a pointer that leads there means it.
+  // Adds edits for the value at `value` of `text`, which is valid JSON; returns their number. Patterns skip
+  // `names`; pointers to them still apply.
   uint64_t find(std::string_view text, json::Span value, const std::vector<Pointer>& pointers,
                 json::Splice& splice, const std::vector<Place>& names = {}) const;
-  // Plain text, by the patterns alone.
+  // Plain text, by patterns only.
   std::string plain(std::string_view text, uint64_t* count = nullptr) const;
 
  private:
   std::string replacement_;  // plain
   std::string quoted_;       // as a JSON string
-  std::string rewrite_;      // as RE2 wants it
+  std::string rewrite_;      // in RE2 syntax
   std::vector<std::shared_ptr<const RE2>> patterns_;
   bool matches(std::string& text) const;
 };

@@ -1,5 +1,5 @@
-// Which tools, prompts and resources clients may see and use (docs/plugins.md). Lists are filtered by the
-// rule that guards calls; calls are guarded by name alone, whatever was listed before.
+// Limits the tools, prompts and resources that clients may see and use (docs/plugins.md). Lists are filtered
+// by the same rule as calls; calls are checked by name alone, whatever was listed before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_tool_filter_pinned", "gauge", "", "Definitions that are pinned.", true},
 };
 
-// What another kind of reference names nobody here knows: it may be a tool.
+// Other reference types are unknown: they may name a tool.
 bool refers_to_prompt(std::string_view reference) {
   auto types = values_named(reference, "type");
   return types.size() == 1 && json::string_value(types[0]) == "ref/prompt";
@@ -71,7 +71,7 @@ class ToolFilter final : public plugin::Plugin {
   void result(const plugin::RequestFacts& facts, mcp::Message& message);
 
  private:
-  // Nothing: it is let through.
+  // nullopt: admitted.
   using Refused = std::optional<plugin::Refusal>;
   static Verdict verdict(plugin::ExchangeView& exchange, Refused refused);
   Verdict listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource);
@@ -129,7 +129,7 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
     case Method::completion_complete:
       for (std::string_view reference : values_named(message.raw(Field::params), "ref")) {
         for (std::string_view raw : values_named(reference, "uri")) {
-          // A template, or a URI: what judges both judges either.
+          // A template or a URI: the rule accepts both.
           if (resources_.empty()) continue;
           std::string uri = json::string_value(raw);
           if (!resources_.allows_template(uri))
@@ -158,8 +158,8 @@ Verdict ToolFilter::verdict(plugin::ExchangeView& exchange, Refused refused) {
   return Verdict::answered;
 }
 
-// It is refused with what is said of the first; all that it is refused for in this way are named, since who
-// asked may do without them.
+// The refusal has the text of the first refused item, and lists all of them: the client may retry without
+// them.
 Verdict ToolFilter::listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource) {
   const plugin::RequestFacts facts = exchange.facts();
   Refused all;
@@ -197,9 +197,9 @@ ToolFilter::Refused ToolFilter::call(const plugin::RequestFacts& facts, const st
   return refusal;
 }
 
-// Whoever asks for a task's state or result, or gives it input, reaches the tool that works on it. Names are
-// the same for everybody, so a task of a denied tool was not made by way of here; scopes are not, so a task
-// whose tool is not known is judged as one of every tool that the rules name.
+// A request about a task reaches its tool. Names are the same for all callers, so a task of a denied tool was
+// not created through this gateway. Scopes differ: a task with an unknown tool needs the scopes of every tool
+// in the rules.
 ToolFilter::Refused ToolFilter::task(const plugin::RequestFacts& facts, const std::string& id) {
   const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
   for (const std::string& tool : tools) {
@@ -224,7 +224,7 @@ ToolFilter::Refused ToolFilter::resource(const std::string& uri, int code) {
   return refuse(fmt::format("This URI cannot be judged, since {}", judged.fault), uri, kInvalidParams);
 }
 
-// As if it were not there: what a list hides, a call must not find.
+// As if it did not exist: a call must not reveal an item hidden from lists.
 ToolFilter::Refused ToolFilter::refuse(std::string_view what, std::string_view name, int code) {
   ++denied_;
   plugin::Refusal refusal;
@@ -240,7 +240,8 @@ ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestFacts& facts, 
   plugin::Refusal refusal;
   refusal.reason = EndReason::forbidden;
   refusal.text = fmt::format("{} needs the scopes {}", what, joined(needed));
-  // How an OAuth client gets more (RFC 6750 3.1; MCP authorization, "Step-Up Authorization Flow").
+  // Lets an OAuth client request more scopes (RFC 6750, section 3.1; MCP authorization, "Step-Up
+  // Authorization Flow").
   if (facts.caller != nullptr && is_oauth(*facts.caller)) {
     Challenge challenge{"insufficient_scope",
                         {},
@@ -290,7 +291,7 @@ void ToolFilter::result(const plugin::RequestFacts& facts, mcp::Message& message
       break;
     default: return;
   }
-  // A list that depends on who asks is nobody else's.
+  // A list that depends on the caller must not be shared.
   if (facts.method == Method::tools_list && !scopes_.empty() &&
       message.text(Field::result_cache_scope) == "public") {
     json::Splice splice = message.splice();
@@ -338,7 +339,7 @@ void ToolFilter::report(const plugin::RequestFacts& facts, const std::string& to
               {"reason", how}});
 }
 
-// Somebody approved of a change, or another process has learnt.
+// A change was approved, or another process has learnt pins.
 void ToolFilter::read_pins() {
   auto read = pins_->load();
   if (!read) {

@@ -22,18 +22,17 @@ constexpr size_t kMaxDigests = 20000;
 constexpr size_t kMaxFileBytes = 8 << 20;
 constexpr size_t kMaxName = 256;
 constexpr int kDeepest = 64;
-constexpr size_t kMaxValues = 100000;  // of one definition, whose index takes up to 64 bytes for each
+constexpr size_t kMaxValues = 100000;  // in one definition; the index takes up to 64 bytes for each
 
-// One text for each meaning; strings with their length, so that nothing can be mistaken for anything else.
-// Members are sorted by name, so the text is not written as it is read: one pass builds an index of all
-// values, another one writes.
+// Canonical text: equal values give equal texts. Strings have their length, so that no text has two meanings.
+// Members are sorted by name, so one pass builds an index of all values, and another one writes.
 class Canonical {
  public:
   explicit Canonical(std::string_view text) : text_(text), cursor_(text, kDeepest) {
     good_ = read() && cursor_.finish();
   }
 
-  // Empty where a key stands twice, or the text is broken or too large.
+  // Empty for a duplicate key, or if the text is broken or too large.
   std::string text() const {
     std::string out;
     if (good_) write(0, out);
@@ -44,7 +43,8 @@ class Canonical {
   struct Value {
     json::Span at;                                          // of a scalar
     char kind = 'v';                                        // o, a, s, v
-    std::vector<std::pair<std::string, uint32_t>> members;  // name and index, sorted; of an array: no names
+    std::vector<std::pair<std::string, uint32_t>> members;  // name and index, sorted; for an array without
+                                                            // names
   };
 
   bool read() {
@@ -170,7 +170,7 @@ ToolPins::Finding ToolPins::check(std::string_view server, std::string_view revi
   if (tool != nullptr) {
     auto known = tool->digests.find(revision);
     if (known != tool->digests.end()) {
-      // For good: that it looks as before again, or in another revision, does not make it trustworthy.
+      // Permanent: a tool that returns to its old definition, or has another revision, stays untrusted.
       if (known->second != digest) tool->changed = true;
       return tool->changed ? Finding::changed : Finding::same;
     }
@@ -207,7 +207,7 @@ Status<> ToolPins::load() {
   return Done{};
 }
 
-// What was seen to change stays so, until somebody edits its pin.
+// A detected change stays until its pin is edited.
 void ToolPins::take_in(std::map<std::string, Tools, std::less<>> servers, size_t count) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [server, tools] : servers_) {

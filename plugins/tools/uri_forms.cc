@@ -14,7 +14,7 @@ namespace {
 struct Special {
   std::string_view scheme, port;
 };
-// The schemes for which the URL standard has rules of its own, with their default ports.
+// The special schemes of the URL standard, with their default ports.
 constexpr std::array<Special, 6> kSpecial{
     {{"http", "80"}, {"https", "443"}, {"ws", "80"}, {"wss", "443"}, {"ftp", "21"}, {"file", ""}}};
 
@@ -40,7 +40,7 @@ bool is_unreserved(char c) {
 bool is_control(unsigned char c) {
   return c < 0x20 || c == 0x7F;
 }
-// No URI has it unencoded (RFC 3986): whoever mends one encodes it.
+// Characters invalid in a URI (RFC 3986): normalisation encodes them.
 bool is_out_of_place(char c) {
   return static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7F ||
          std::string_view("\"%<>\\^`{|}").find(c) != std::string_view::npos;
@@ -55,7 +55,7 @@ int hex_digit(char c) {
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
-// The byte that %XX at the front stands for.
+// The byte of a leading %XX.
 std::optional<char> encoded(std::string_view text) {
   if (text.size() < 3 || text[0] != '%') return std::nullopt;
   int high = hex_digit(text[1]), low = hex_digit(text[2]);
@@ -74,8 +74,8 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-// Unreserved characters decoded, what must be encoded encoded, digits in upper case (RFC 3986 6.2.2). So is
-// a "%" that encodes nothing: it must not become half of something else when a neighbour is decoded.
+// Decodes unreserved characters, encodes invalid ones, with digits in upper case (RFC 3986, section 6.2.2). A
+// stray "%" is encoded too: it must not form an escape when a neighbour is decoded.
 std::string normal_encoding(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -124,7 +124,7 @@ bool has_dot_segments(std::string_view path, bool backslash) {
   }
 }
 
-// The URL standard reads 127.0.0.1 from 0x7f.1, 017700000001 and 2130706433 too. Nothing: it is a name.
+// The URL standard accepts 0x7f.1, 017700000001 and 2130706433 for 127.0.0.1 too. nullopt: it is a name.
 std::optional<uint64_t> ipv4_part(std::string_view part) {
   unsigned base = 10;
   if (part.size() > 1 && part[0] == '0') {
@@ -200,7 +200,7 @@ Parts split(std::string_view uri, bool glob) {
   bool web = parts.special != nullptr && !file;
   if (uri.substr(0, 2) == "//" || web) {
     parts.has_authority = true;
-    // Any number of slashes means two there.
+    // Any number of slashes counts as two here.
     size_t skip = web ? std::min(uri.find_first_not_of('/'), uri.size()) : 2;
     uri.remove_prefix(skip);
     size_t end = std::min(uri.find('/'), uri.size());
@@ -211,8 +211,8 @@ Parts split(std::string_view uri, bool glob) {
   return parts;
 }
 
-// user@host:port; the user with its "@", the port without its colon. A file URI has a host alone (and a colon
-// behind it for RFC 3986).
+// user@host:port; the user includes its "@", the port not its colon. A file URI only has a host (followed by
+// a colon in RFC 3986).
 struct Authority {
   std::string_view user, host, port;
 };
@@ -237,8 +237,8 @@ Authority split_authority(const Parts& parts) {
   return out;
 }
 
-// [::1] and [0:0:0:0:0:0:0:1] are one address, and what is mapped from IPv4 is that address: connections to
-// it are connections to that. Empty: it is none.
+// [::1] and [0:0:0:0:0:0:0:1] are the same address, and a mapped IPv4 address is that IPv4 address:
+// connections go to the same host. Empty: not an address.
 std::string normal_ipv6(const std::string& bracketed) {
   in6_addr address{};
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -256,7 +256,7 @@ bool is_bracketed(std::string_view host) {
   return host.size() >= 2 && host.front() == '[' && host.back() == ']';
 }
 
-// Why a URI of a scheme with rules of its own has no host that the URL standard would take.
+// The reason why the URL standard would reject the host of a special scheme.
 std::string_view fault_of_authority(const Parts& parts) {
   const Authority authority = split_authority(parts);
   const std::string host = decoded(authority.host);
@@ -277,8 +277,8 @@ std::string_view fault_of_authority(const Parts& parts) {
   return {};
 }
 
-// A name and a password, the password behind the first colon. What is empty says nothing, and its mark goes
-// with it: `@h`, `:@h` and `h` are one, and so are `u:@h` and `u@h`.
+// A name and a password, separated by the first colon. Empty parts and their marks are dropped: `@h`, `:@h`
+// and `h` are equal, and so are `u:@h` and `u@h`.
 std::string normal_user(std::string_view user) {
   if (user.empty()) return {};
   user.remove_suffix(1);
@@ -294,7 +294,7 @@ std::string normal_user(std::string_view user) {
   return out.empty() ? out : out + "@";
 }
 
-// With its colon; nothing where it is empty or what the scheme has anyway. 080 is 80.
+// With its colon; empty for no port or the default port. 080 is 80.
 std::string normal_port(std::string_view given, const Special* special) {
   std::string port = normal_encoding(given);
   if (all_digits(port)) {
@@ -321,7 +321,7 @@ std::string normal_authority(const Parts& parts) {
   return normal_user(authority.user) + host + normal_port(authority.port, parts.special);
 }
 
-// The URL standard reads the drive in file:///C|/x as in file:///C:/x; the bar is encoded by now.
+// The URL standard reads the drive in file:///C|/x as in file:///C:/x; the bar is encoded at this point.
 void mend_drive(std::string& path) {
   constexpr std::string_view kBar = "%7C";
   if (path.size() >= 5 && is_alpha(path[1]) && path.compare(2, 3, kBar) == 0 &&
@@ -335,7 +335,7 @@ std::string put_together(const Parts& parts, std::string_view query, std::string
   if (parts.has_authority || file) out += "//" + normal_authority(parts);
   std::string path = normal_encoding(parts.path);
   if (parts.special != nullptr && (path.empty() || path[0] != '/')) path.insert(0, 1, '/');
-  if (file) {  // to a file system several slashes are one
+  if (file) {  // file systems collapse slashes
     path.erase(std::unique(path.begin(), path.end(), [](char a, char b) { return a == '/' && b == '/'; }),
                path.end());
     mend_drive(path);
@@ -356,7 +356,7 @@ std::string_view fault_of(std::string_view uri, const Parts& parts) {
   const bool special = parts.special != nullptr;
   if (special && plain.find('\\') != std::string::npos) return "it holds a backslash";
   std::string path = decoded(parts.path);
-  // Who takes what follows the scheme for a path sees them in the place of a host as well.
+  // A server that uses the rest of the URI as a path would also see dot segments in the host.
   if (has_dot_segments(decoded(split_authority(parts).host), special) || has_dot_segments(path, special))
     return "it holds dot segments";
   return special ? fault_of_authority(parts) : std::string_view();
@@ -379,7 +379,7 @@ UriForms uri_forms(std::string_view uri) {
   if (!forms.fault.empty()) return forms;
   forms.normal = put_together(parts, parts.query, parts.fragment);
   add_others(parts, forms);
-  // Who it is that asks does not make it another resource.
+  // The user does not change the resource.
   const size_t at = parts.scheme == "file" ? std::string_view::npos : parts.authority.rfind('@');
   if (at == std::string_view::npos) return forms;
   parts.authority.remove_prefix(at + 1);
@@ -389,7 +389,7 @@ UriForms uri_forms(std::string_view uri) {
 }
 
 std::string normal_uri_glob(std::string_view glob) {
-  // A wildcard in the scheme or the host leaves nothing to normalise before it.
+  // A wildcard in the scheme or the host prevents normalisation of the text before it.
   Parts parts = split(glob, true);
   if (parts.scheme.empty()) return {};
   bool wild_host = parts.authority.find_first_of("*?") != std::string_view::npos;

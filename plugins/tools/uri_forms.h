@@ -1,6 +1,6 @@
-// The forms in which a URI is judged by a rule: as it is written, and as servers may understand it. A server
-// may follow RFC 3986 or the URL standard of browsers, may take a file URI for a path, and may decode what is
-// encoded: whoever forbids one spelling means all of them.
+// The forms of a URI for rules: as written, and as servers may interpret it. A server may follow RFC 3986 or
+// the WHATWG URL standard, use a file URI as a path, and decode escapes. A rule against one spelling must
+// cover all of them.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 namespace lineward::plugins {
 
 struct UriForms {
-  // Why it cannot be judged, for the client: it has no one meaning. Empty: it can.
+  // The reason for the client why the URI is ambiguous. Empty: it is not.
   std::string_view fault;
-  // The normal form: scheme and host in lower case, no default port and no empty user, an address in one
-  // spelling, no `localhost` in file URIs, unreserved characters decoded, what no URI holds encoded, and the
-  // digits of what is encoded in upper case.
+  // The normal form: scheme and host in lower case, no default port, no empty user, canonical addresses, no
+  // `localhost` in file URIs. Unreserved characters are decoded, invalid ones encoded, and hexadecimal digits
+  // in upper case.
   std::string normal;
-  // What else it may be taken for: without its user, without its fragment, without a file's query, decoded.
+  // Other interpretations: without user, without fragment, without a file's query, decoded.
   std::vector<std::string> others;
 };
 
 // The time is linear in the length.
 UriForms uri_forms(std::string_view uri);
 
-// A glob over URIs, normalised as far as it is literal. Empty where that changes nothing.
+// A glob over URIs, with its literal parts normalised. Empty if unchanged.
 std::string normal_uri_glob(std::string_view glob);
 
 }  // namespace lineward::plugins

@@ -1,4 +1,4 @@
-// Which resources may be seen and used, whatever the spelling of their URIs (plugins/tools/uri_forms.h).
+// Visible and usable resources, for any spelling of their URIs (plugins/tools/uri_forms.h).
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ class UriRule {
   bool empty() const { return rule_.empty(); }
   struct Verdict {
     bool allowed = true;
-    std::string_view fault;  // why the URI cannot be judged at all; such a one is not allowed
+    std::string_view fault;  // the reason why the URI is ambiguous; it is not allowed then
   };
-  // Denied in one form it is denied; to be allowed it must be allowed as written and in its normal form.
+  // A URI is denied if any form is denied; it is allowed if its written and its normal form are allowed.
   Verdict judge(std::string_view uri) const;
-  // Of a template (RFC 6570), which has no normal form before it is expanded.
+  // For a template (RFC 6570), which has no normal form before expansion.
   bool allows_template(std::string_view text) const { return rule_.allows(text); }
 
  private:

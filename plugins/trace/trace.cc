@@ -1,5 +1,5 @@
-// W3C trace context in _meta and headers, and two spans for each call: one for the client's side, one for the
-// server's. docs/plugins.md, "trace"; names after OpenTelemetry's conventions for MCP.
+// W3C trace context in _meta and headers, and two spans for each call: the client's side and the server's.
+// docs/plugins.md, "trace"; names follow OpenTelemetry's conventions for MCP.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_trace_queued", "gauge", "", "Spans that wait to be sent."},
 };
 constexpr size_t kMaxEvents = 16;
-constexpr size_t kMaxContent = 4096;  // of arguments and results each
+constexpr size_t kMaxContent = 4096;  // bytes of arguments, and of results
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -86,8 +86,8 @@ class Tracing final : public plugin::Hook {
   HeldBytes held_{Held::telemetry};  // these two
 };
 
-// `_meta` wins over the header, which is then a link; neither is trusted to be one. A retry of a call whose
-// client was asked belongs to that call's trace, where its client does not say that it is of another one.
+// `_meta` has precedence over the header, which then becomes a link; both are validated. A retry after a
+// question belongs to the call's trace, unless its client sends another one.
 void Tracing::find_parent(plugin::ExchangeView& view, const mcp::Message& message) {
   auto in_meta = parse_traceparent(message.text(Field::meta_traceparent));
   auto in_header = parse_traceparent(view.header("traceparent"));
@@ -131,7 +131,7 @@ void Tracing::pass_on(plugin::ExchangeView& view, mcp::Message& message) {
     } else {
       splice.add_member(message.at(Field::params_meta), "traceparent", parent);
     }
-    // The state belongs to the parent that counts.
+    // The tracestate must belong to the chosen parent.
     json::Span meta = message.at(Field::params_meta);
     std::string_view text = meta.in(message.bytes());
     json::Cursor cursor(text, json::kDepthCeiling);
@@ -175,7 +175,7 @@ Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& mes
     if (raw.size() <= kMaxContent) arguments_ = trace_.host.redacted(raw);
     held_.set(arguments_.size());
   }
-  // A handshake is nobody's work, and old servers are particular about it.
+  // initialize gets no trace context: it belongs to no client's work, and old servers may reject it.
   if (view.facts().method != Method::initialize) pass_on(view, message);
   return Verdict::proceed;
 }
@@ -231,7 +231,7 @@ OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plug
       out.number("client.port", std::atoi(std::string(facts.peer.substr(colon + 1)).c_str()));
     }
     out.text("gen_ai.tool.call.arguments", arguments_);
-    // Questions are no result, nor is one that its client does not get.
+    // Questions are not a result, nor is a result that the client does not get.
     if (ending.reason == EndReason::ok || ending.reason == EndReason::tool_error)
       out.text("gen_ai.tool.call.result", result_);
   } else {
@@ -247,7 +247,7 @@ OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plug
 }
 
 void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept {
-  if (server_.span_id.empty()) return;  // refused before it came here
+  if (server_.span_id.empty()) return;  // refused before it reached this plugin
   if (ending.reason == EndReason::input_required) trace_.rounds.keep(ending.request_state, {server_, state_});
   bool written = ending.upstream.count() >= 0;
   if (!server_.sampled) {

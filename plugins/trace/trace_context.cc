@@ -33,7 +33,7 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) {
   if (!is_hex(version) || version == "ff" || !is_hex(trace) || !is_hex(span) || !is_hex(flags))
     return std::nullopt;
   if (is_zero(trace) || is_zero(span)) return std::nullopt;
-  // A later version may say more, after another dash.
+  // A later version may append more after another dash.
   if (text.size() > 55 && (version == "00" || text[55] != '-')) return std::nullopt;
   char low = flags[1];
   int value = low <= '9' ? low - '0' : low - 'a' + 10;

@@ -1,4 +1,4 @@
-// W3C trace context (https://www.w3.org/TR/trace-context/): what names a span towards others. Pure.
+// W3C trace context (https://www.w3.org/TR/trace-context/): identifies a span to other services. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct TraceContext {
   std::string header() const { return "00-" + trace_id + "-" + span_id + (sampled ? "-01" : "-00"); }
 };
 
-// Nothing when it is not a traceparent: then a new trace begins.
+// nullopt if it is not a valid traceparent: then a new trace begins.
 std::optional<TraceContext> parse_traceparent(std::string_view text);
-// A tracestate that may be passed on: printable, at most 512 bytes; else empty.
+// The tracestate if it can be forwarded: printable, at most 512 bytes; else empty.
 std::string_view usable_tracestate(std::string_view text);
 
 std::string new_trace_id();
 std::string new_span_id();
-// The same for everybody who sees this trace (OpenTelemetry's TraceIdRatioBased).
+// The same decision for all services in this trace (OpenTelemetry's TraceIdRatioBased).
 bool in_sample(std::string_view trace_id, double ratio);
 
 }  // namespace lineward::plugins

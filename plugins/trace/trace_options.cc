@@ -78,7 +78,7 @@ void describe_server(const config::Config& config, std::string_view name, OtlpAt
   if (server->url.empty()) return out.text("network.transport", "pipe");
   out.text("network.transport", "tcp");
   out.text("network.protocol.name", "http");
-  out.text("network.protocol.version", "1.1");  // the one that is spoken to servers
+  out.text("network.protocol.version", "1.1");  // Lineward's version towards servers
   std::string_view url = server->url;
   size_t begin = url.find("://");
   if (begin == std::string_view::npos) return;

@@ -1,4 +1,4 @@
-// What the trace plugin is told: by its options, else by OpenTelemetry's environment variables.
+// Settings of the trace plugin: from its options, else from OpenTelemetry's environment variables.
 #pragma once
 
 #include <string_view>
@@ -14,15 +14,15 @@ namespace lineward::plugins {
 
 struct TraceOptions {
   OtlpExporter::Options exporter;
-  double ratio = 1;           // of the traces that begin here, or of all
-  bool follow_parent = true;  // a parent says whether it is sampled
-  bool arguments = false;     // as gen_ai.tool.call.arguments
-  bool results = false;       // as gen_ai.tool.call.result
+  double ratio = 1;           // sampled fraction of traces that begin here, or of all
+  bool follow_parent = true;  // the parent decides about sampling
+  bool arguments = false;     // recorded as gen_ai.tool.call.arguments
+  bool results = false;       // recorded as gen_ai.tool.call.result
 };
 
 const config::PluginSpec& trace_spec();
 Result<TraceOptions> read_trace_options(const config::PluginValues& values, const Environment& environment);
-// network.*, server.* of a span towards that server.
+// network.* and server.* attributes of a span for that server.
 void describe_server(const config::Config& config, std::string_view name, OtlpAttributes& out);
 
 }  // namespace lineward::plugins

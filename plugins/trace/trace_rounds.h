@@ -1,7 +1,7 @@
-// Calls whose client was asked something, by the state that it comes back with: its retry is of the same
-// trace.
+// Calls that asked their client a question, by the state that the client returns: its retry belongs to the
+// same trace.
 //
-// One per worker, owned by the plugin. Bounded; the oldest is forgotten first.
+// Each worker has one, owned by the plugin. Bounded; the oldest is dropped first.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class TraceRounds {
  public:
   static constexpr size_t kMost = 4096;
   struct Round {
-    TraceContext context;  // the span of the request that was answered with a question
+    TraceContext context;  // span of the request that was answered with a question
     std::string state;     // tracestate
   };
 
@@ -36,7 +36,7 @@ class TraceRounds {
     }
     held_.set(rounds_.size() * sizeof(Round));
   }
-  // A state is good for one retry, but a client may send that again: it stays.
+  // A state is valid for one retry, but a client may send that again: it stays.
   std::optional<Round> find(std::string_view request_state) const {
     if (request_state.empty() || rounds_.empty()) return std::nullopt;
     auto found = rounds_.find(key_of(request_state));
@@ -45,7 +45,7 @@ class TraceRounds {
   size_t size() const { return rounds_.size(); }
 
  private:
-  // States may be long, and are somebody's secret: only a digest is kept.
+  // States may be long, and are secrets: only a digest is kept.
   static size_t key_of(std::string_view request_state) {
     return std::hash<std::string_view>{}(request_state);
   }

@@ -1,4 +1,4 @@
-// Spans as OTLP's JSON.
+// Spans in OTLP's JSON encoding.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What may stand below `auth:` beside the plugins that say who calls, and below its `resourceMetadata:`.
+// Options of `auth:` besides its authenticating plugins, and of its `resourceMetadata:`.
 #pragma once
 
 #include <vector>

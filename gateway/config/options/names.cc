@@ -12,7 +12,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kMaxName = 64;  // nothing longer is close to any name of ours
+constexpr size_t kMaxName = 64;  // a longer name is not close to any known name
 
 #define SERVER "mcpServers.*."
 constexpr Synonym kSynonyms[] = {
@@ -107,7 +107,7 @@ bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-// Maybe empty, or too long.
+// May be empty, or too long.
 std::string plain_name(std::string_view written) {
   std::string out;
   for (char c : written) {
@@ -212,7 +212,7 @@ bool is_server_name(std::string_view name) {
 }
 
 std::vector<std::string> server_names(const std::vector<std::string>& written) {
-  std::map<std::string, std::set<std::string>> who;  // a name here → what was written
+  std::map<std::string, std::set<std::string>> who;  // name here → names in the file
   for (const std::string& one : written)
     who[is_server_name(one) ? one : plain_name(one)].insert(one);
   std::vector<std::string> out;

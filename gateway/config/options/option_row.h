@@ -1,5 +1,5 @@
-// How rows of the option table are made from members of the configuration: row<&Config::listen,
-// &Listen::path>(…). For config/options*.cc alone.
+// Builds rows of the option table from members of the configuration: row<&Config::listen, &Listen::path>(…).
+// Only for config/options*.cc.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ inline constexpr uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * k
 inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 inline constexpr uint64_t kMillion = 1'000'000;
 
-// Of a path in a URL; empty where it is fine.
+// The error in a URL path; empty if it is valid.
 inline std::string_view path_fault(const Value& value) {
   if (value.text.empty() || value.text[0] != '/') return "a path begins with /";
   if (value.text.find_first_of("?# \t\r\n") != std::string::npos) return "a path holds no space, ? or #";
@@ -101,7 +101,7 @@ std::string spell(Choice field, Kind, std::string_view choices) {
   return nth_choice(choices, static_cast<uint64_t>(field));
 }
 
-// Field<&Config::listen, &Listen::path> is where an option lives: the chain of members from Config or Server.
+// Field<&Config::listen, &Listen::path> locates an option: the chain of members from Config or Server.
 template <class Owner, class Member>
 Owner owner_of(Member Owner::*);
 

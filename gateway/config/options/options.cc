@@ -40,7 +40,7 @@ std::string_view check_command(const Value& value) {
   return value.text.empty() ? "the command is empty" : std::string_view();
 }
 
-// Credentials go over TLS, or nowhere but this machine.
+// Credentials are sent over TLS, or within this machine only.
 std::string_view check_https(const Value& value) {
   std::string_view text = value.text;
   const bool local = text.substr(0, 7) == "http://" && is_own_host(host_of_url(text));
@@ -48,7 +48,7 @@ std::string_view check_https(const Value& value) {
   return "an authorization server is at https://";
 }
 
-// The rest of a URL is judged by who connects.
+// The connecting code checks the rest of a URL.
 std::string_view check_names(const Value& value) {
   for (const std::string& name : value.list) {
     if (name.empty() || name.find_first_of("= \t\n") != std::string::npos)
@@ -73,7 +73,7 @@ std::string_view check_url(const Value& value) {
   return {};
 }
 
-// The rest is judged by who connects; nothing here may repeat it, since it may hold a password.
+// The connecting code checks the rest. No error may quote the value: it may hold a password.
 std::string_view check_proxy(const Value& value) {
   std::string_view text = value.text;
   if (text.empty() || text == "none") return {};
@@ -418,7 +418,7 @@ const std::vector<Option>& options() {
   return table;
 }
 
-// ---- how they are named and found ----
+// ---- names and lookup ----
 
 bool Option::per_server() const {
   return path.substr(0, kServerPrefix.size()) == kServerPrefix;

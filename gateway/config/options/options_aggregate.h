@@ -1,4 +1,4 @@
-// The rows of the option table that are about many servers as one (docs/many-servers.md).
+// Option rows for the aggregate (docs/many-servers.md).
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace lineward::config {
 
 void add_aggregate_rows(std::vector<Option>& rows);
-// What one server's part in it is.
+// Options of one server within the aggregate.
 void add_part_rows(std::vector<Option>& rows);
 
 }  // namespace lineward::config

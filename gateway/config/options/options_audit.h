@@ -1,4 +1,4 @@
-// The rows of the option table that are about the audit log (docs/audit.md).
+// Option rows for the audit log (docs/audit.md).
 #pragma once
 
 #include <vector>

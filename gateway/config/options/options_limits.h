@@ -1,4 +1,4 @@
-// Rows of the option table for overload and for the care of processes.
+// Option rows for overload and process limits.
 #pragma once
 
 #include <vector>

@@ -11,7 +11,7 @@ using namespace rows;
 
 constexpr size_t kMaxPeers = 64;
 
-// What is wrong with it, or empty. 1 to 63 letters, digits, '-', '_' and '.': it stands in header values.
+// The error, or empty. 1 to 63 letters, digits, '-', '_' and '.': names appear in header values.
 std::string_view replica_name_fault(std::string_view name) {
   bool good = !name.empty() && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -20,7 +20,7 @@ std::string_view replica_name_fault(std::string_view name) {
   return good ? std::string_view() : "a replica's name is 1 to 63 letters, digits, '-', '_' and '.'";
 }
 
-// http://host:port, https://host:port or unix:/path: no path of a request, no user.
+// http://host:port, https://host:port or unix:/path, without a request path or user.
 std::string_view peer_url_fault(std::string_view url) {
   constexpr std::string_view kFault =
       "a peer is http://host:port, https://host:port or unix:/path, and no more";

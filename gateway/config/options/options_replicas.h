@@ -1,5 +1,4 @@
-// The rows of config/options/options.h about several processes that serve the same sessions
-// (docs/replicas.md).
+// Option rows for replicas (docs/replicas.md).
 #pragma once
 
 #include <vector>

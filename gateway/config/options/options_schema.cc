@@ -36,7 +36,7 @@ class Members {
   std::string text_;
 };
 
-// What stands for a value until the file is loaded: ${env:NAME}, ${file:/path}, ${NAME:-else}.
+// A placeholder that is expanded when the file is loaded: ${env:NAME}, ${file:/path}, ${NAME:-else}.
 constexpr std::string_view kVariable = R"({"type":"string","pattern":"\\$\\{.+\\}"})";
 constexpr std::string_view kScalar = R"({"type":["string","number","boolean","null"]})";
 
@@ -94,7 +94,7 @@ std::string schema_of(const Option& option) {
   return fmt::format(R"({{"description":{},{}}})", in_quotes(about(option)), type_of(option));
 }
 
-// Options by their names, groups within groups.
+// Options by name, with nested groups.
 struct Group {
   std::string name;
   std::vector<Group> children;
@@ -150,7 +150,7 @@ std::string said(std::string_view description, std::string_view schema) {
   return fmt::format(R"({{"description":{},{}}})", in_quotes(description), schema);
 }
 
-// A server's type in clients' words as well as in ours.
+// Clients' and Lineward's words for a server's type.
 std::string type_words() {
   return alternatives(
       {fmt::format(R"({{"enum":[null,"auto","stdio","{}","sse"]}})", fmt::join(kHttpTypeWords, "\",\"")),
@@ -167,7 +167,7 @@ Members server_members() {
   return server;
 }
 
-// What clients' files say of a server in words of their own (config/reader/server_reader.cc).
+// Words for servers from clients' files (config/reader/server_reader.cc).
 void add_client_words(Members& server) {
   for (std::string_view name : {"httpUrl", "serverUrl"})
     server.add(name, said("As url.", R"("type":["string","null"])"));

@@ -1,6 +1,6 @@
-// The option table as a JSON Schema (2020-12), for editors: names complete, ranges and choices are checked
-// while one types. It takes what the reader takes; what only the whole tells (a server without a command, a
-// name that is taken) is for `lineward validate`.
+// The option table as a JSON Schema (2020-12), for completion and checks in editors. It accepts all input
+// that the reader accepts. Checks across options (a server without a command, a duplicate name) are left to
+// `lineward validate`.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ void add_wrapped(std::string_view words, const std::string& lead, std::string& o
   }
 }
 
-// A server without a command is not valid, so the file shows one that exists.
+// A server without a command is invalid, so the file shows an existing one.
 std::string sample(const Option& option) {
   if (option.path == "mcpServers.*.command") return "npx";
   if (option.path == "mcpServers.*.args") return "[\"-y\", \"@modelcontextprotocol/server-everything\"]";
@@ -51,7 +51,7 @@ std::string sample(const Option& option) {
   return std::string(option.fallback);
 }
 
-// `by_environment`: a variable may stand for it.
+// `by_environment`: an environment variable may set it.
 void add_option(const Option& option, const std::string& indent, std::string& out,
                 bool by_environment = true) {
   add_wrapped(option.help, indent + "# ", out);
@@ -61,7 +61,7 @@ void add_option(const Option& option, const std::string& indent, std::string& ou
   out += fmt::format("{}{}: {}\n", indent, option.leaf(), sample(option));
 }
 
-// Options come grouped in the table: a new group opens when the name before the last dot changes.
+// The table is sorted by group: a new group begins when the name before the last dot changes.
 void add_groups(const std::vector<const Option*>& rows, const std::string& indent, std::string& out) {
   std::string open;
   for (const Option* option : rows) {
@@ -108,7 +108,7 @@ constexpr std::string_view kTimeoutsIntroduction =
     "A server's `methods:` and `tools.overrides:` give single methods and tools other values "
     "(docs/limits.md).\n\n";
 
-// Maps by names that the user writes: no rows of the table (server_reader.cc).
+// Maps with user-defined names: not rows of the table (server_reader.cc).
 constexpr std::string_view kOverridesYaml =
     "    # Other limits for single methods: request, maxDuration and progressResets, by glob; the first "
     "that\n"
@@ -122,8 +122,8 @@ constexpr std::string_view kOverridesYaml =
     "      # map; \"search_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
     "      overrides: {}\n";
 
-// Who may come in: what stands below `auth:` beside the ways, which are plugins (`lineward help auth`). In
-// the file as comments, for a section that is there and names no way lets nobody in.
+// Options of `auth:` besides the methods, which are plugins (`lineward help auth`). The file has them as
+// comments: an `auth:` section without a method admits no caller.
 void add_auth(std::string& out) {
   std::string lines;
   add_wrapped(
@@ -156,7 +156,8 @@ void add_auth_help(std::string& out) {
   }
 }
 
-// Is the option meant by that word: its group, its name, its whole path, or, for "defaults", one of those?
+// Whether `topic` means the option: its group, its name or its whole path. "defaults" means every inherited
+// option.
 bool is_about(const Option& option, std::string_view topic) {
   if (topic == "options" || topic_of(option) == topic) return true;
   return topic == "defaults" ? option.inherited() : false;

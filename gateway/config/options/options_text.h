@@ -1,5 +1,4 @@
-// The option table as text for people: the commented file with every default, and the pages of `lineward
-// help`.
+// The option table as text: the commented file with every default, and the pages of `lineward help`.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace lineward::config {
 
-// conf/every-option.yaml: a valid configuration in which every option stands with its default.
+// conf/every-option.yaml: a valid configuration with every option at its default.
 std::string options_yaml();
 // The options of one group ("listen", "timeouts", "servers", …) or of all ("options"); empty for an unknown
 // topic.

@@ -1,5 +1,5 @@
-// Plugins in a configuration: what a plugin can be told (its own option table), and what it was told. What
-// plugins there are is told to the loader (LoadOptions::plugins); this module knows none.
+// Plugins in a configuration: a plugin's option table and its configured values. The caller passes the known
+// plugins to the loader (LoadOptions::plugins); this module knows none.
 #pragma once
 
 #include <map>
@@ -20,21 +20,21 @@ Option plugin_option(std::string_view name, Kind kind, std::string_view fallback
 Option plugin_choice(std::string_view name, std::string_view choices, std::string_view fallback,
                      std::string_view help);
 
-// Something that is wrong with a file that an option names; `option` empty: with the entry.
+// A problem in a file that an option names; `option` empty: in the entry itself.
 struct PluginFinding {
   std::string_view option;
   std::string code, message, hint;
-  bool warns = false;  // it works all the same
+  bool warns = false;  // a warning: the plugin still works
 };
 
 struct PluginSpec {
   std::string_view name;  // as in the file: "rateLimit"
   std::string_view summary;
-  bool authenticates = false;  // stands below `auth:`, not in `plugins:`
+  bool authenticates = false;  // belongs below `auth:`, not in `plugins:`
   std::vector<Option> options;
-  // Names of options that must be given.
+  // Names of required options.
   std::vector<std::string_view> required;
-  // Looks at the files of an entry as the plugin will when it is made; null: it has none.
+  // Checks the files of an entry as the plugin will read them; null: it has none.
   void (*look)(const PluginEntry& entry, std::vector<PluginFinding>& findings) = nullptr;
 };
 using PluginSpecs = std::vector<const PluginSpec*>;

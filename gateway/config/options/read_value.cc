@@ -15,7 +15,7 @@ Unexpected<Misfit> misfit(std::string code, std::string message, std::string hin
   return {Misfit{std::move(code), std::move(message), std::move(hint), std::move(note)}};
 }
 
-// What an option's own check says is a sentence about the rule.
+// The option's own check returns a sentence about the rule.
 Unexpected<Misfit> broken_rule(const Option& option, std::string_view fault) {
   auto broken = misfit("bad-value", fmt::format("{}: {}", option.key(), fault));
   broken.error.shows_text = false;
@@ -54,7 +54,7 @@ Result<Value, Misfit> read_size(std::string_view text) {
 
 Result<Value, Misfit> read_count(std::string_view text) {
   bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  // A leading zero is octal to some readers and decimal to others.
+  // A leading zero means octal to some readers and decimal to others.
   if (!digits || text.size() > 15 || (text.size() > 1 && text[0] == '0')) {
     return misfit("wrong-type", fmt::format("'{}' is not a whole number", clip(text)));
   }
@@ -84,7 +84,7 @@ Result<Value, Misfit> read_choice(const Option& option, std::string_view text) {
     if (words[value.number] == text) return value;
   }
   std::string_view likely = nearest(text, words);
-  // "warning" is too far from "warn" by its letters, but not by its beginning.
+  // "warning" is too far from "warn" by edit distance, but it has the same beginning.
   for (std::string_view word : words) {
     if (likely.empty() && text.substr(0, word.size()) == word) likely = word;
   }
@@ -113,7 +113,7 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text) {
     case Kind::names: {
       Result<Value, Misfit> word = read_flag(text);
       if (!word) word.error().hint = "write true, false, or [NAME, OTHER]";
-      if (word) word->number = 1;  // a word, not an empty list
+      if (word) word->number = 1;  // marks a word, as opposed to an empty list
       return word;
     }
     case Kind::choice: return read_choice(option, text);

@@ -1,5 +1,5 @@
-// Typing a text by the option that it is for, and what is said where it does not fit. Texts of users stand in
-// messages by clip() alone.
+// Converts text to a typed value by its option, with an error if it does not fit. User text is quoted in
+// messages only through clip().
 #pragma once
 
 #include <string>
@@ -17,23 +17,23 @@ struct Misfit {
   std::string message;
   std::string hint;
   std::string note;
-  bool shows_text = true;  // the message repeats some of it, which may have come from a variable
+  bool shows_text = true;  // the message quotes the text, which may come from a variable
 };
 
-// Types a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option says
-// otherwise.
+// Converts a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option has
+// another type.
 Result<Value, Misfit> read_value(const Option& option, std::string_view text);
-// Empty when the value is in range and passes the option's own check.
+// Succeeds if the value is in range and passes the option's own check.
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text);
 
-// One end of an option's range, as one would write it.
+// A bound of an option's range, in file syntax.
 std::string spell_bound(Kind kind, uint64_t bound);
 
-// Why a map of headers cannot be sent, or empty. Says no name and no value: a value may stand in a name's
+// The reason why headers cannot be sent, or empty. Contains no name or value: a value may be in a name's
 // place.
 std::string_view headers_fault(const Value& headers);
 
-// A text of a user's as it may stand in a message: short, and printable on a terminal (log/printable.h).
+// User text for a message: shortened, and safe for a terminal (log/printable.h).
 std::string clip(std::string_view text);
 
 }  // namespace lineward::config

@@ -14,7 +14,7 @@ size_t utf8_length(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates, and beyond U+10FFFF.
+  // Overlong forms, surrogates, and code points beyond U+10FFFF.
   if (first == 0xE0 && byte(1) < 0xA0) return 0;
   if (first == 0xED && byte(1) > 0x9F) return 0;
   if (first == 0xF0 && byte(1) < 0x90) return 0;
@@ -31,8 +31,8 @@ TextFault check_text(std::string_view text) {
     }
     auto c = static_cast<unsigned char>(text[0]);
     bool printable = c >= 0x20 || c == '\n' || c == '\r' || c == '\t';
-    // YAML ends a line at a lone CR, editors and our reports do not: positions would point at the wrong line,
-    // and a secret would be shown because its line was not taken for one.
+    // YAML ends a line at a lone CR, editors and reports do not. Positions would name the wrong line, and a
+    // secret could be shown because its line was not detected.
     bool lone_return = c == '\r' && (text.size() < 2 || text[1] != '\n');
     if (!printable || lone_return || c == 0x7F) {
       return {"control-character", fmt::format("a control character (0x{:02X}) does not belong here", c),

@@ -44,7 +44,7 @@ void check_addresses(const Node& root, LoadResult& result) {
   for (size_t later = 1; later < all.size(); ++later) {
     for (size_t first = 0; first < later; ++first) {
       if (!same_place(all[first].address, all[later].address)) continue;
-      // The default of ops is left to whoever has it already.
+      // The default ops address yields to another process that already has it.
       const bool is_default = all[later].section == kOps && !config.ops.given;
       Diagnostic& found = SectionFindings(root, std::string(all[later].section), result)
                               .add("address", "same-address",

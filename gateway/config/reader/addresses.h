@@ -1,4 +1,4 @@
-// The addresses that a configuration listens on, looked at together.
+// Checks the addresses that a configuration listens on against each other.
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,11 @@ namespace lineward::config {
 
 struct Node;
 
-// Can only one of the two be had: the same port of hosts of which one takes in the other, or the same path?
-// Not of what is chosen when it is bound (port 0, `auto`).
+// Whether two addresses conflict: the same port on overlapping hosts, or the same path. Addresses chosen when
+// bound (port 0, `auto`) never conflict.
 bool same_place(std::string_view one, std::string_view other);
 
-// Notes which of listen, ops and admin want the same.
+// Reports conflicts between listen, ops and admin.
 void check_addresses(const Node& root, LoadResult& result);
 
 }  // namespace lineward::config

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxTokenFile = 64 * 1024;
 constexpr size_t kMaxTokens = 64;
-// Half of what `openssl rand -base64 24` gives: whoever can guess it in time need not ask.
+// Half the length of `openssl rand -base64 24`; still too long to guess.
 constexpr size_t kMinToken = 16;
 constexpr size_t kMaxToken = 512;
 

@@ -1,5 +1,5 @@
-// What a configuration says of the admin API, beyond single options: an address that others reach wants
-// tokens, and the file of those.
+// Checks across options of the admin API: an address reachable from other machines needs a token file. Reads
+// that file.
 #pragma once
 
 #include <string>
@@ -14,24 +14,24 @@ namespace lineward::config {
 
 struct Node;
 
-// Makes tokenFile absolute to the configuration's directory, and notes what is wrong.
+// Resolves tokenFile against the configuration's directory, and reports errors.
 void check_admin(const Node& root, const LoadOptions& options, LoadResult& result);
 
-// A token and what its bearer may do.
+// An admin token and its rights.
 struct AdminToken {
   std::string token;  // a secret
   bool operate = false;
 };
 
-// `read TOKEN` or `operate TOKEN` on each line; empty lines and those that begin with # say nothing. An error
-// names the line, and no token.
+// Each line is `read TOKEN` or `operate TOKEN`; empty lines and lines beginning with # are ignored. An error
+// names the line, never a token.
 Result<std::vector<AdminToken>> parse_admin_tokens(std::string_view text);
 Result<std::vector<AdminToken>> read_admin_tokens(const std::string& path);
 
-// HOST:PORT, and none of the words and paths.
+// Whether it is HOST:PORT, not a word or path.
 bool is_tcp_address(std::string_view address);
-// Is it that, and not this machine's alone? Names count as others' but for localhost: what they mean is known
-// only when the address is bound.
+// Whether it is a TCP address reachable from other machines. Names other than localhost count as reachable:
+// they are resolved only when the address is bound.
 bool is_open_address(std::string_view address);
 
 }  // namespace lineward::config

@@ -6,7 +6,7 @@
 namespace lineward::config {
 namespace {
 
-// Of a key in PEM.
+// Bytes of a PEM key.
 constexpr size_t kMaxAuditKey = 64 * 1024;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a configuration says of the audit log, beyond single options.
+// Checks across options of the audit log.
 #pragma once
 
 #include "config/reader/load.h"
@@ -7,7 +7,7 @@ namespace lineward::config {
 
 struct Node;
 
-// Makes its paths absolute to the configuration's directory, and notes what is wrong.
+// Resolves its paths against the configuration's directory, and reports errors.
 void check_audit(const Node& root, const LoadOptions& options, LoadResult& result);
 
 }  // namespace lineward::config

@@ -18,7 +18,7 @@ constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr std::string_view kStdio = "stdio";
 constexpr std::string_view kServers = "mcpServers";
 
-// Texts that may hold a secret, or too much to be shown: only that they changed is said.
+// Values that may hold a secret or are too long are not shown, only reported as changed.
 bool is_shown(const Option& option) {
   static constexpr std::array<std::string_view, 3> kPlain{"command", "cwd", "isolation"};
   if (option.kind == Kind::list || option.kind == Kind::map || option.kind == Kind::names) return false;
@@ -26,7 +26,7 @@ bool is_shown(const Option& option) {
   return std::find(kPlain.begin(), kPlain.end(), option.key()) != kPlain.end();
 }
 
-// Of a map: the names whose values differ. Names of environment variables and headers are no secrets.
+// The names in a map with different values. Names of environment variables and headers are not secrets.
 std::string map_change(const std::string& key, const std::vector<std::pair<std::string, std::string>>& now,
                        const std::vector<std::pair<std::string, std::string>>& next) {
   std::string out;
@@ -91,7 +91,7 @@ const Server* find_enabled(const Config& config, std::string_view name) {
   return found != nullptr && !found->disabled ? found : nullptr;
 }
 
-// What `defaults:` say of all servers as one: no server may be left that they say it of.
+// `defaults:` of the aggregate, which apply even if no server uses them.
 void compare_together(const Config& now, const Config& next, Changes& changes) {
   if (!is_aggregated(now) || !is_aggregated(next)) return;
   const Config unused;
@@ -115,13 +115,13 @@ void compare_together(const Config& now, const Config& next, Changes& changes) {
 bool is_fixed(std::string_view path) {
   static constexpr std::array<std::string_view, 6> kFixed{"workers",    "ops.address",   "admin.address",
                                                           "log.format", "watchdog.warn", "watchdog.abort"};
-  // A name never changes its owner while the gateway runs.
+  // The owner of a name never changes while the gateway runs.
   bool named = path == "aggregate.path" || path == "aggregate.prefix" || path == "aggregate.prefixMode";
   return named || path.substr(0, 6) == "audit." ||
          std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
 }
 
-// The listener can be opened anew; one client on stdin and stdout cannot.
+// The listener can be reopened; a client on stdin and stdout cannot.
 bool is_fixed(std::string_view path, const Config& now, const Config& next) {
   bool pipe = now.listen.address == kStdio || next.listen.address == kStdio;
   return is_fixed(path) || (pipe && path == "listen.address");
@@ -135,7 +135,7 @@ const Server* find_server(const Config& config, std::string_view name) {
   return found == config.servers.end() ? nullptr : &*found;
 }
 
-// What a running server reads anew each time it needs it. What is not here makes a new one.
+// Options that a running server reads at each use. Changing another option makes a new server.
 bool is_adjustable(std::string_view path) {
   static constexpr std::array kNames{std::string_view("timeouts.connect"),
                                      std::string_view("timeouts.startup"),
@@ -230,7 +230,7 @@ void keep_fixed_settings(const Config& now, Config& next) {
   next.log.format = now.log.format;
   next.watchdog = now.watchdog;
   next.aggregate.path = now.aggregate.path;
-  next.together.name = now.together.name;  // by which calls find it
+  next.together.name = now.together.name;  // calls find it by this name
   next.aggregate.prefix = now.aggregate.prefix;
   next.aggregate.prefix_mode = now.aggregate.prefix_mode;
   if (is_fixed("listen.address", now, next)) next.listen.address = now.listen.address;

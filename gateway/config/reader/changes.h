@@ -1,5 +1,5 @@
-// What differs between two configurations, and what each difference means for a gateway that runs
-// (docs/reload.md). Pure; says no value that may be a secret.
+// Differences between two configurations, and their effect on a running gateway (docs/reload.md). Pure; shows
+// no value that may be a secret.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct ServerChange {
 struct SettingChange {
   std::string path;
   std::string what;
-  bool needs_restart = false;  // of Lineward: it cannot be swapped in a running process
+  bool needs_restart = false;  // of Lineward: the setting cannot change in a running process
 };
 
 struct Changes {
@@ -38,16 +38,16 @@ struct Changes {
   bool none() const { return servers.empty() && settings.empty(); }
 };
 
-// Servers that are disabled count as not there.
+// Disabled servers count as absent.
 Changes compare(const Config& now, const Config& next);
 
 // Whether a server's option takes effect without a new process or connection.
 bool is_adjustable(std::string_view path);
 
-// Copies what cannot be swapped from `now`, so that `next` says what is really in effect.
+// Copies settings that cannot change at run time from `now`, so that `next` shows the effective values.
 void keep_fixed_settings(const Config& now, Config& next);
 
-// Notes what the certificates and keys that servers name hold, so that compare() sees them change.
+// Records digests of the servers' certificate and key files, so that compare() detects changes.
 void note_files(Config& config);
 
 const Server* find_server(const Config& config, std::string_view name);

@@ -18,7 +18,7 @@ namespace {
 
 void discard_output(fy_diag*, void*, const char*, size_t) {}
 
-// Builds the tree from the event stream. Stops at the first thing it will not have in a configuration.
+// Builds the tree from the event stream. Stops at the first construct not allowed in a configuration.
 class Builder {
  public:
   explicit Builder(Document& document) : document_(document) {}
@@ -44,7 +44,7 @@ class Builder {
  private:
   struct Open {
     Node node;
-    Member pending;  // the key whose value is next
+    Member pending;  // the key of the next value
     bool has_key = false;
     std::map<std::string, int, std::less<>> seen;  // key → line
   };
@@ -56,7 +56,7 @@ class Builder {
       line_ = start->line + 1;
       column_ = start->column + 1;
     } else {
-      // A value that is not there: right behind its key.
+      // A missing value: its position is directly behind its key.
       line_ = last_line_;
       column_ = last_column_;
     }
@@ -92,7 +92,7 @@ class Builder {
     const fy_mark* mark = fy_token_start_mark(anchor != nullptr ? anchor : tag);
     if (mark != nullptr) {
       line_ = mark->line + 1;
-      // An anchor's mark stands behind its &.
+      // An anchor's mark is behind its &.
       column_ = mark->column + (anchor != nullptr ? 0 : 1);
       end_line_ = 0;
     }
@@ -121,7 +121,7 @@ class Builder {
     if (text != nullptr) node.text.assign(text, length);
     node.quoted = style != FYSS_PLAIN;
     if (style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) {
-      // The library's marks stand inside the quotes.
+      // The library's marks are inside the quotes.
       --node.column;
       ++node.end_column;
       node.length += node.line == node.end_line ? (length == 0 ? 1 : 2) : 0;
@@ -278,7 +278,7 @@ Document parse_document(std::string_view text, Syntax syntax) {
     document.diagnostics.push_back(std::move(diagnostic));
     return document;
   }
-  // The parser reads up to the end of the last line, which it wants to see.
+  // The parser needs a line break at the end of the last line.
   std::string prepared = syntax == Syntax::json ? without_json_comments(text) : std::string(text);
   if (!prepared.empty() && prepared.back() != '\n') prepared += '\n';
   run_parser(prepared, document);

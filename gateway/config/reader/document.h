@@ -1,5 +1,5 @@
-// YAML or JSON text as a tree of nodes that remember where they stand. Scalars stay raw text: their type is
-// decided by the option they belong to, never by how they look.
+// YAML or JSON text as a tree of nodes with positions. Scalars stay raw text: the option decides their type,
+// not their form.
 #pragma once
 
 #include <cstddef>
@@ -43,14 +43,14 @@ inline constexpr size_t kMaxDocumentBytes = 1 << 20;
 inline constexpr int kMaxDocumentDepth = 64;
 
 struct Document {
-  Node root;            // null when there is nothing in the file
-  bool parsed = false;  // false: the tree is not usable, the diagnostics say why
+  Node root;            // null for an empty file
+  bool parsed = false;  // false: the tree is unusable, the diagnostics have the reason
   std::vector<Diagnostic> diagnostics;
 };
 
 enum class Syntax : uint8_t { yaml, json };
 
-// By the name's ending; what comes from stdin is JSON when it begins with a brace.
+// By the name's extension; stdin is JSON if it begins with a brace.
 Syntax syntax_of(std::string_view name, std::string_view text);
 Document parse_document(std::string_view text, Syntax syntax);
 

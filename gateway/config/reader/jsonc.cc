@@ -10,8 +10,7 @@ size_t end_of_string(std::string_view text, size_t at) {
   return at < text.size() ? at + 1 : text.size();
 }
 
-// One past a comment that starts at `at`, or `at`. An unclosed /* is left as it stands, for the parser to
-// refuse.
+// The end of a comment that starts at `at`, else `at`. An unclosed /* stays, so that the parser rejects it.
 size_t end_of_comment(std::string_view text, size_t at) {
   if (text.substr(at, 2) == "//") {
     size_t end = text.find('\n', at);
@@ -38,7 +37,7 @@ std::string without_json_comments(std::string_view text) {
   constexpr size_t kNone = std::string::npos;
   std::string out;
   out.reserve(text.size());
-  size_t last_comma = kNone;  // in `out`, with nothing but space behind it
+  size_t last_comma = kNone;  // in `out`, followed only by space so far
   for (size_t at = 0; at < text.size();) {
     char c = text[at];
     size_t end = end_of_comment(text, at);

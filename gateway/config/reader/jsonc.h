@@ -1,4 +1,4 @@
-// JSON as editors write it, made readable for a YAML parser without moving a character.
+// Converts JSON with comments to JSON that a YAML parser reads, without moving a character.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace lineward::config {
 
-// Comments and trailing commas become spaces, so that every position stays true.
+// Replaces comments and trailing commas by spaces, so that positions stay valid.
 std::string without_json_comments(std::string_view text);
 
 }  // namespace lineward::config

@@ -72,8 +72,8 @@ void check_names(const std::vector<Server>& servers, LoadResult& result) {
   }
 }
 
-// The command line says who a server is (cli/server_flags.h); how it is treated comes from `defaults:`, as
-// with a server of the file that says nothing of it.
+// The command line defines the server (cli/server_flags.h); `defaults:` supplies the other options, as for
+// servers of the file.
 void add_servers(const std::vector<Server>& servers, const Server& defaults, LoadResult& result) {
   check_names(servers, result);
   for (const Server& given : servers) {
@@ -89,7 +89,7 @@ void add_servers(const std::vector<Server>& servers, const Server& defaults, Loa
   }
 }
 
-// Where the file names this server; null when it does not.
+// The member that defines this server in the file; null if none.
 const Member* find_server_member(const Node& root, const std::string& name) {
   for (const char* group : {"mcpServers", "servers"}) {
     const Member* servers = root.find(group);
@@ -99,7 +99,7 @@ const Member* find_server_member(const Node& root, const std::string& name) {
   return nullptr;
 }
 
-// A name that is asked for and yet withheld would puzzle whoever wrote it.
+// A variable that is requested and withheld gets a warning.
 void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
   for (const std::string& name : server.withheld_env) {
     const std::vector<std::string>& asked = server.inherit_env.names;
@@ -119,7 +119,7 @@ void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
   }
 }
 
-// What cannot be served together.
+// Reports servers that cannot be aggregated.
 void check_together(const Node& root, LoadResult& result) {
   const Config& config = result.config;
   auto add = [&](std::string code, std::string message, std::string hint, const std::string& server) {
@@ -160,7 +160,7 @@ void check_together(const Node& root, LoadResult& result) {
   }
 }
 
-// "/mcp/" means "/mcp": what is below it has a slash of its own.
+// "/mcp/" means "/mcp": paths below it bring their own slash.
 void take_off_slash(std::string& path) {
   while (path.size() > 1 && path.back() == '/')
     path.pop_back();
@@ -211,7 +211,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     result.left_out = reader.left_out();
     defaults = reader.defaults();
     result.config.together = defaults;
-    result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
+    result.config.together.protocol_era = Era::modern;  // the only era of an aggregate
     result.config.given_secrets.assign(reader.secrets().begin(), reader.secrets().end());
     for (const auto& [user, names] : reader.uses())
       uses[user].insert(names.begin(), names.end());

@@ -1,4 +1,4 @@
-// A configuration file as structs, or everything that is wrong with it. Values rank: command line, LINEWARD_*
+// Loads a configuration file into structs, or reports all its errors. Precedence: command line, LINEWARD_*
 // environment, file, default.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace lineward::config {
 
-// One value from the command line; a path below "mcpServers.*." counts for every server.
+// A value from the command line; a path below "mcpServers.*." applies to every server.
 struct Setting {
   std::string path;
   std::string text;
@@ -23,14 +23,15 @@ struct Setting {
 };
 
 struct LoadOptions {
-  EnvLookup env;  // may be empty: nothing is set
+  EnvLookup env;  // may be empty: no variables
   std::vector<Setting> settings;
-  std::vector<Server> servers;  // from the command line, behind those of the file; they take `defaults:` too
-  VariableUses uses;            // of theirs
-  LogLevel log_level = LogLevel::info;  // where nobody says which
-  std::string directory = ".";          // load_text only: what relative paths start from
+  std::vector<Server> servers;  // from the command line, appended to those of the file; `defaults:` applies
+                                // to them too
+  VariableUses uses;            // variables used by `servers`
+  LogLevel log_level = LogLevel::info;  // used if unset everywhere
+  std::string directory = ".";          // load_text only: base of relative paths
   bool read_files = true;
-  // Read as a client's own file (config/reader/tree_reader.h), whatever it looks like.
+  // Reads it as a client's own file (config/reader/tree_reader.h) in any case.
   bool as_client_file = false;
   // At a reload: the names of the servers that run now. An entry of a client's own file that has one of these
   // names and is wrong is an error, as everywhere else, and not left out: a typing error ends no server.
@@ -38,7 +39,7 @@ struct LoadOptions {
   // Files that options of plugins name are looked at. Not at a reload: what has not changed goes on with what
   // it read before.
   bool look_at_plugins = true;
-  const PluginSpecs* plugins = nullptr;  // those there are; null: `plugins:` and `auth:` are no options
+  const PluginSpecs* plugins = nullptr;  // known plugins; null: `plugins:` and `auth:` are not options
 };
 
 struct LoadResult {
@@ -48,7 +49,7 @@ struct LoadResult {
   std::string text;
   std::vector<SecretSpan> secrets;
   std::vector<LeftOut> left_out;
-  bool unreadable = false;     // the file could not be read at all
+  bool unreadable = false;     // the file could not be read
   bool not_permitted = false;  // … because of its permissions
 
   bool ok() const;

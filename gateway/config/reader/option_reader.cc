@@ -16,7 +16,7 @@ struct Later {
   std::string_view what;
 };
 
-// Options that exist as words before their feature does: refused by name, because ignoring a policy is worse.
+// Options named before their feature exists: refused by name, because ignoring a policy is worse.
 constexpr Later kLater[] = {
     {"listen.tls", "TLS on the listener"},
     {"listen.trustedProxies", "trusted proxies"},
@@ -33,7 +33,7 @@ bool says(const Node& node, std::string_view word) {
   return node.kind == NodeKind::scalar && node.text == word;
 }
 
-// The values that ask for what happens anyway.
+// Values that request the existing behaviour.
 bool is_harmless_option(std::string_view path, const Node& value) {
   if (path == "mcpServers.*.restart.policy") return says(value, "always");
   return false;
@@ -47,7 +47,7 @@ bool below_servers(std::string_view path) {
   return path.substr(0, 10) == "mcpServers";
 }
 
-// As a user would write it from where he stands: only the last word inside the same group.
+// The option as written from within this group: only the last word inside the same group.
 std::string spell_target(const std::string& group, std::string_view target) {
   std::string prefix = group + ".";
   if (target.substr(0, prefix.size()) == prefix) return std::string(target.substr(prefix.size()));
@@ -57,7 +57,7 @@ std::string spell_target(const std::string& group, std::string_view target) {
   return below_servers(group) || !inherited ? key : "defaults." + key;
 }
 
-// "timeouts.request" is of each server.
+// Each server has "timeouts.request".
 std::string place_of_server_option(const Option& option) {
   return fmt::format("{}, under a server{}", option.key(), option.inherited() ? " or `defaults:`" : "");
 }
@@ -91,7 +91,7 @@ bool OptionReader::not_built(const std::string& path, const Member& member) {
 void OptionReader::read(const std::string& group, const Member& member, Server& server) {
   std::string path = join(group, member.key);
   if (not_built(path, member)) return;
-  // A dot in a key would reach into another group; "*" is no name of anybody's.
+  // A dot in a key would reach into another group; "*" is never a server name.
   bool plain = member.key.find_first_of(".*") == std::string::npos && !member.key.empty();
   const Option* option = plain ? find_option(path) : nullptr;
   if (option != nullptr) return set(*option, member.value, server);
@@ -114,7 +114,7 @@ void OptionReader::unknown(const std::string& group, const Member& member) {
   Diagnostic& diagnostic =
       values_.add("unknown-option", fmt::format("'{}' is not an option here", clip(member.key)), member);
   suggest(group, member, diagnostic, meant);
-  // Its value may be wrong too; the user should not learn that only after renaming it.
+  // The value may be wrong too: report that now, not after the user renames the option.
   if (meant == nullptr || meant->kind == Kind::list || meant->kind == Kind::map) return;
   Value unused;
   if (member.value.kind == NodeKind::scalar) values_.read_scalar(*meant, member.value, unused);
@@ -132,7 +132,7 @@ void OptionReader::suggest(const std::string& group, const Member& member, Diagn
     meant = find_option(join(group, sibling));
     return did_you_mean(sibling);
   }
-  // A group, or a word, that each server has.
+  // A group or option that belongs to each server.
   const std::string there = std::string(kServerPrefix) + member.key;
   for (const Option& option : options()) {
     if (!group.empty() || (option.path != there && option.path.rfind(there + ".", 0) != 0)) continue;
@@ -157,7 +157,7 @@ void OptionReader::suggest(const std::string& group, const Member& member, Diagn
     meant = find_option(join(group, likely));
     return did_you_mean(likely);
   }
-  // A word that is nearly another product's for something.
+  // A word close to another product's name for an option.
   if (const std::string_view word = nearest_synonym(member.key, below_servers(group)); !word.empty()) {
     const Synonym* near = find_synonym(word, below_servers(group));
     meant = find_option(near->target);

@@ -1,5 +1,5 @@
-// One member of a configuration's tree: an option, a group of them, or a word that is neither, of which is
-// said what was meant perhaps.
+// Reads one member of a configuration's tree: an option, a group, or an unknown word, for which it suggests
+// an option.
 //
 // Owned by the TreeReader.
 #pragma once
@@ -15,7 +15,7 @@ class OptionReader {
  public:
   OptionReader(ValueReader& values, Config& config) : values_(values), config_(config) {}
 
-  // `group` is "" or "listen" or "mcpServers.*.timeouts"; `server`: whose option it is, where it is one's.
+  // `group` is "" or "listen" or "mcpServers.*.timeouts"; `server` owns the option, if it is per server.
   void read(const std::string& group, const Member& member, Server& server);
   void set(const Option& option, const Node& node, Server& server);
 

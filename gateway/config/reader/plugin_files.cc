@@ -16,7 +16,7 @@ const Member* at_line(const Member* found, int line) {
   return found != nullptr && found->line == line ? found : nullptr;
 }
 
-// Where the entry stands: below auth:, at the top, or in the list of plugins.
+// The entry's member in the file: below auth:, at the top, or in the list of plugins.
 const Member* member_of(const Node& root, const PluginEntry& entry) {
   if (const Member* auth = root.find("auth")) {
     if (const Member* found = at_line(auth->value.find(entry.type), entry.line)) return found;
@@ -31,7 +31,7 @@ const Member* member_of(const Node& root, const PluginEntry& entry) {
   return nullptr;
 }
 
-// The option "a.b" of it, or as much of the way there as is written.
+// The entry's option "a.b", or the deepest existing part of that path.
 const Member& option_of(const Member& entry, std::string_view option) {
   const Member* at = &entry;
   while (!option.empty()) {
@@ -44,7 +44,7 @@ const Member& option_of(const Member& entry, std::string_view option) {
   return *at;
 }
 
-// What could not be read is as if it were not given.
+// An entry with errors was not read completely.
 bool has_errors(const Member& member, const LoadResult& result) {
   return std::any_of(result.diagnostics.begin(), result.diagnostics.end(), [&](const Diagnostic& one) {
     return one.severity == Severity::error && one.line >= member.line && one.line <= member.value.end_line;

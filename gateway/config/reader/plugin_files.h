@@ -1,5 +1,5 @@
-// The files that options of plugins name: a gateway does not start with one that cannot be used, so it is
-// said where the option stands.
+// Checks the files named by plugin options. The gateway does not start with an unusable file, so the error is
+// reported at the option.
 #pragma once
 
 #include "config/reader/document.h"

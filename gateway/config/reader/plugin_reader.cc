@@ -162,7 +162,7 @@ void PluginReader::read_options(const PluginSpec& spec, const std::string& group
                                 PluginEntry& entry, std::vector<std::string_view>& given) {
   for (const Member& member : node.members) {
     std::string path = group.empty() ? member.key : group + "." + member.key;
-    // Below auth: there is no entry around it to hold them.
+    // Below auth: no surrounding entry could hold them.
     if (group.empty() && spec.authenticates && read_common(member, entry)) continue;
     const Option* option = row_named(spec.options, path);
     if (option != nullptr) {
@@ -189,7 +189,7 @@ void PluginReader::read_options(const PluginSpec& spec, const std::string& group
   }
 }
 
-// A shared object checks its options itself: it gets them as text.
+// A shared object checks its own options: it gets them as text.
 void PluginReader::read_raw(const Node& node, PluginEntry& entry) {
   static const Option kOptions = plugin_option("options", Kind::map, "", 0, 0, "");
   Value value;
@@ -230,7 +230,7 @@ void PluginReader::read_auth(const Member& member) {
   if (config_.auth.anonymous) tell_of_anonymous(member);
 }
 
-// What `anonymous: true` means beside rules for scopes is easily taken for more than it is.
+// `anonymous: true` together with rules for scopes is weaker than it looks.
 void PluginReader::tell_of_anonymous(const Member& auth) {
   const auto given = [&](std::string_view option) {
     return std::any_of(config_.auth.methods.begin(), config_.auth.methods.end(),
@@ -278,7 +278,7 @@ void PluginReader::read_metadata(const Node& node) {
     if (option->path == "name") out.name = value.text;
     if (option->path == "documentation") out.documentation = value.text;
   }
-  // One that is there and could not be read has been told already.
+  // An unreadable one has been reported already.
   const Member* resource = node.find("resource");
   if (resource == nullptr || (resource->value.kind == NodeKind::scalar && resource->value.text.empty()))
     values_.add("missing-option", "'resourceMetadata' needs resource, the URL that clients use", node);
@@ -310,8 +310,8 @@ void PluginReader::forget_tools(const std::string& server) {
   std::erase_if(filters_, [&](const PluginEntry& entry) { return entry.servers.front() == server; });
 }
 
-// What clients show to this gateway is for nobody else (MCP authorization, "Access Token Privilege
-// Restriction"): a server that got it could act as them here.
+// Client credentials for this gateway must not be forwarded (MCP authorization, "Access Token Privilege
+// Restriction"): a server that gets them could act as the client here.
 void PluginReader::refuse_passthrough(const Server& server) {
   for (const std::string& header : server.forward_headers) {
     std::string lower(header);

@@ -13,13 +13,13 @@ class PluginReader {
   PluginReader(ValueReader& values, Config& config, const PluginSpecs& specs, std::string directory)
       : values_(values), config_(config), specs_(specs), directory_(std::move(directory)) {}
 
-  // A top-level member that is a plugin's: `plugins`, `auth`, or a plugin's own name. False: it is not.
+  // Reads a top-level member of plugins: `plugins`, `auth`, or a plugin's own name. False: another member.
   bool read(const Member& member);
-  // What stands beside a server about its tools: more for its own toolFilter.
+  // Adds the tool rules of a server's entry to that server's toolFilter.
   void filter_tools(const std::string& server, bool allow, std::vector<std::string> globs, int line);
-  // That server is left out.
+  // Drops the tool rules of a server that was left out.
   void forget_tools(const std::string& server);
-  // Names that plugins have must be told apart, servers that they name must exist.
+  // Checks that plugin names are unique and that the servers they name exist.
   void finish();
 
  private:
@@ -40,8 +40,8 @@ class PluginReader {
   Config& config_;
   const PluginSpecs& specs_;
   std::string directory_;
-  std::vector<PluginEntry> on_top_;   // of top-level members: before those of `plugins:`
-  std::vector<PluginEntry> filters_;  // of servers' own words: after those
+  std::vector<PluginEntry> on_top_;   // from top-level members: before those of `plugins:`
+  std::vector<PluginEntry> filters_;  // from servers' entries: after those
 };
 
 }  // namespace lineward::config

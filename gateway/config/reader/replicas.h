@@ -1,5 +1,4 @@
-// What a configuration says of replicas, beyond single options: what has to stand together, and the file of
-// keys.
+// Checks across options of replicas. Reads the key file.
 #pragma once
 
 #include <memory>
@@ -15,10 +14,10 @@ namespace lineward::config {
 
 struct Node;
 
-// Makes keyFile absolute to the configuration's directory, and notes what is wrong.
+// Resolves keyFile against the configuration's directory, and reports errors.
 void check_replicas(const Node& root, const LoadOptions& options, LoadResult& result);
 
-// Reads the keys anew. An error names the file, and no key.
+// Reads the keys again. An error names the file, never a key.
 Result<std::shared_ptr<const SealKeys>> read_replica_keys(const std::string& path);
 
 }  // namespace lineward::config

@@ -10,7 +10,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr int kWidest = 100;  // of a shown line; pasted JSON may be one endless line
+constexpr int kWidest = 100;  // columns of a printed line; pasted JSON may be one endless line
 constexpr int kLead = 40;
 
 std::string_view nth_line(std::string_view text, int number) {
@@ -29,7 +29,7 @@ int last_line(std::string_view text) {
   return text.empty() || text.back() != '\n' ? breaks + 1 : std::max(breaks, 1);
 }
 
-// The spans come in the order of the file: one pass finds each column's.
+// The spans are in file order: one pass finds the span of each column.
 class Mask {
  public:
   Mask(const std::vector<SecretSpan>* spans, int line) : spans_(spans), line_(line) {}
@@ -54,7 +54,7 @@ class Mask {
   size_t next_ = 0;
 };
 
-// One line as it may be shown, with the place of the caret in it.
+// A printable line, with the position of the caret in it.
 struct Printed {
   std::string text;
   int caret = 0;  // characters before it
@@ -62,7 +62,7 @@ struct Printed {
 };
 
 Printed show_line(std::string_view line, const Diagnostic& at, const std::vector<SecretSpan>* secrets) {
-  constexpr int kFar = 300;  // characters around the caret that are looked at
+  constexpr int kFar = 300;  // characters considered around the caret
   std::vector<std::string> cells;
   int from = -1, to = -1;
   Mask mask(secrets, at.line);
@@ -83,7 +83,7 @@ Printed show_line(std::string_view line, const Diagnostic& at, const std::vector
     const SecretSpan* span = mask.at(column);
     if (span != nullptr && span != inside) cells.insert(cells.end(), 3, "•");
     bool masked = span != nullptr;
-    // A caret inside a mask stands under the mask.
+    // A caret inside a masked value is placed under the mask.
     int here = static_cast<int>(cells.size()) - (masked ? 3 : 0);
     if (column == at.column) from = here;
     if (column == at.column + at.length) to = here;

@@ -1,4 +1,4 @@
-// Diagnostics for people: what, where, the line itself with a caret, and what to write instead.
+// Formats diagnostics: the message, its position, the line with a caret, and a suggestion.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace lineward::config {
 
 struct ReportSource {
-  std::string_view name;  // as the user gave it
+  std::string_view name;  // as given by the user
   std::string_view text;
-  const std::vector<SecretSpan>* secrets = nullptr;  // masked in every line shown
+  const std::vector<SecretSpan>* secrets = nullptr;  // masked in every printed line
 };
 
 std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& source, bool colour);
-// All of them, then the summary line.
+// All diagnostics, then the summary line.
 std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,
                           bool colour);
 // "lineward.yaml: 2 errors, 1 warning", without a newline.

@@ -39,8 +39,7 @@ size_t behind_secret_key(std::string_view line) {
   return std::string_view::npos;
 }
 
-// Is `text` still inside the brace that was opened before it? Returns the byte behind the closing one, or
-// npos.
+// Tracks braces opened before `text`. Returns the byte behind the closing one, or npos.
 size_t leave_braces(std::string_view text, size_t at, int& depth, char& quote) {
   for (; at < text.size(); ++at) {
     char c = text[at];
@@ -61,7 +60,7 @@ size_t leave_braces(std::string_view text, size_t at, int& depth, char& quote) {
   return std::string_view::npos;
 }
 
-// Walks the lines; inside a secret part it is either between braces or below an indentation.
+// Walks the lines; a secret part lies either between braces or below an indentation.
 class Guess {
  public:
   std::vector<SecretSpan> spans;
@@ -76,7 +75,7 @@ class Guess {
     }
     size_t indent = text.find_first_not_of(" \t");
     if (indent == std::string_view::npos) return;
-    // A tab, though wrong, is meant to indent.
+    // A tab, though invalid, is meant as indentation.
     bool deeper = indent > below_ || text.substr(0, indent).find('\t') != std::string_view::npos;
     if (below_ != std::string_view::npos && deeper) return hide(text, indent, text.size());
     below_ = std::string_view::npos;
@@ -118,7 +117,7 @@ bool is_secret_key(std::string_view key) {
   for (std::string_view part : kParts) {
     if (name.find(part) != std::string::npos) return true;
   }
-  // A misspelt `env` holds secrets all the same.
+  // A misspelt `env` holds secrets too.
   static const std::vector<std::string_view> kMaps = {"env", "headers", "environment", "envvars",
                                                       "environmentVariables"};
   return !nearest(name, kMaps).empty();

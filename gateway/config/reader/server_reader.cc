@@ -22,7 +22,7 @@ bool is_one_of(const std::array<std::string_view, N>& words, std::string_view wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Matters between a client and its user; they mean nothing to a gateway.
+// Settings between a client and its user; a gateway ignores them.
 bool is_client_matter(std::string_view key) {
   static constexpr std::array<std::string_view, 9> kWords = {
       "autoApprove", "alwaysAllow", "trust", "dev", "oauth", "auth", "description", "gallery", "icon"};
@@ -63,7 +63,7 @@ void ServerReader::be_lenient(const Node& root, std::set<std::string> running) {
     names_[written[i]] = names[i];
 }
 
-// What is wrong in it is said, and costs this server alone.
+// An error is reported, and skips this server only.
 void ServerReader::read_lenient(const Member& member) {
   std::vector<Diagnostic>& all = values_.diagnostics();
   const size_t said = all.size();
@@ -106,7 +106,7 @@ void ServerReader::read_server(const Member& member) {
   bool taken = std::any_of(config_.servers.begin(), config_.servers.end(),
                            [&name](const Server& other) { return other.name == name; });
   if (taken) {
-    // Within one map the document reports it already.
+    // The document already reports duplicates within one map.
     bool reported = std::any_of(values_.diagnostics().begin(), values_.diagnostics().end(),
                                 [&member](const Diagnostic& diagnostic) {
                                   return diagnostic.line == member.line && diagnostic.column == member.column;
@@ -209,7 +209,7 @@ void ServerReader::finish_server(const Member& member, Server& server, const Htt
         .severity = Severity::info;
   }
   if (server.disabled) {
-    // Never started: may be anything.
+    // Never started: not checked.
   } else if (server.type == ServerType::sse && server.protocol_era == Era::modern) {
     values_
         .add("two-eras",
@@ -308,7 +308,7 @@ void ServerReader::merge_env_file(const Node& server_node, Server& server) {
     values_.add("bad-env-file", fmt::format("envFile: {}", lines.error().text), at);
     return;
   }
-  // In the file the last one counts; `env` counts more than the file.
+  // In the file the last entry wins; `env` overrides the file.
   std::vector<std::pair<std::string, std::string>> merged;
   for (EnvLine& line : *lines) {
     auto same = [&line](const auto& entry) { return entry.first == line.name; };
@@ -413,7 +413,7 @@ void ServerReader::read_tool_names(const Member& member, bool allow, const Serve
   static const Option kNames = plugin_option("tools", Kind::list, "", 0, 0, "");
   Value value;
   if (!values_.read_list(kNames, member.value, value)) return;
-  // An empty list of what is allowed is not "all", and nobody means "none".
+  // An empty allow list does not mean "all", and "none" is hardly intended.
   if (allow && value.list.empty()) {
     values_.add("bad-value", fmt::format("'{}' is empty: it would allow no tool at all", member.key), member)
         .hint = "remove it, or disable the server";

@@ -1,5 +1,5 @@
-// The entries of mcpServers, ours or pasted from a client's file: the words of clients, limits by method and
-// by tool, and which tools clients may see.
+// Reads the entries of mcpServers, in Lineward's syntax or copied from a client's file: clients' words,
+// limits by method and by tool, and tool rules.
 //
 // Owned by the TreeReader.
 #pragma once
@@ -19,7 +19,7 @@ class PluginReader;
 
 class ServerReader {
  public:
-  // `plugins` may be null: there are none. `defaults`: what a server begins as.
+  // `plugins` may be null: there are none. `defaults`: initial values of a server.
   ServerReader(ValueReader& values, OptionReader& options, Config& config, const Server& defaults,
                PluginReader* plugins)
       : values_(values), options_(options), config_(config), defaults_(defaults), plugins_(plugins) {}
@@ -28,7 +28,7 @@ class ServerReader {
   // and takes no other along, unless a server in `running` has its name. `root`: all of it.
   void be_lenient(const Node& root, std::set<std::string> running);
   void read(const Member& member);
-  // All that a client's own file has was left out.
+  // Reports an error if all servers of a client's own file were skipped.
   void finish(const Node& root);
   const std::vector<LeftOut>& left_out() const { return left_out_; }
 

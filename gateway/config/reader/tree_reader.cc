@@ -33,7 +33,8 @@ void TreeReader::read(const Node& root, bool client_file, const std::set<std::st
     values_.add("wrong-type", "a configuration is a map of options such as listen: and mcpServers:", root);
     return;
   }
-  // Servers copy the defaults when they are made, wherever in the file those stand.
+  // Servers copy the defaults when they are created, so `defaults:` is read first, wherever it is in the
+  // file.
   if (const Member* defaults = root.find("defaults"); defaults != nullptr) read_defaults(*defaults);
   values_.read_for(std::string());
   if (client_file) servers_.be_lenient(root, running);

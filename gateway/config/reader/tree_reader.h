@@ -1,4 +1,4 @@
-// Fills a Config from a parsed document and notes everything that does not belong.
+// Fills a Config from a parsed document and reports everything that does not belong.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@
 
 namespace lineward::config {
 
-// JSON with servers in it, and nothing of Lineward's own: a file that some client wrote.
+// Whether it is a client's file: JSON with servers and nothing specific to Lineward.
 bool is_client_file(const Node& root, Syntax syntax);
 
 class TreeReader {
  public:
-  // Without `plugins` there are none, and their sections are not options.
+  // Null `plugins`: there are none, and their sections are not options.
   TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources,
              const PluginSpecs* plugins = nullptr);
   ~TreeReader();
@@ -30,7 +30,7 @@ class TreeReader {
   // `running`: see LoadOptions.
   void read(const Node& root, bool client_file = false, const std::set<std::string>& running = {});
   const std::vector<LeftOut>& left_out() const { return servers_.left_out(); }
-  // What `defaults:` makes of a server that says nothing itself.
+  // A server with `defaults:` applied and nothing else set.
   const Server& defaults() const { return defaults_; }
   const VariableUses& uses() const { return values_.uses(); }
   const std::set<std::string>& secrets() const { return values_.secrets(); }

@@ -10,7 +10,7 @@
 namespace lineward::config {
 namespace {
 
-// What a server's process is started with.
+// The command line that starts a server's process.
 bool is_for_command(const Option& option) {
   return option.path == "mcpServers.*.command" || option.path == "mcpServers.*.args";
 }
@@ -65,7 +65,7 @@ bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out, b
   for (const VariableFault& fault : out.faults)
     add(fault.code, fault.message, node).hint = fault.hint;
   if (out.bare_dollar) {
-    // The text behind the dollar may be half a password: only say that there is one.
+    // The text after the dollar may be part of a password: do not quote it.
     Diagnostic& diagnostic =
         add("bare-variable",
             secret ? "a $NAME without braces is left as it is in this value"
@@ -106,7 +106,7 @@ bool ValueReader::read_scalar(const Option& option, const Node& node, Value& val
     return true;
   }
   if (expansion.replaced && misfit.shows_text) {
-    // What a variable holds is nobody's business here; which rule it breaks is.
+    // A variable's value is not shown; the broken rule is.
     misfit.message = fmt::format("what the variables give does not fit '{}': a {} is needed", option.leaf(),
                                  kind_name(option.kind));
     if (misfit.code != "out-of-range") misfit.hint.clear();

@@ -1,7 +1,7 @@
-// Scalars, lists and maps of a configuration file as typed values, with their variables replaced; and what
-// is wrong with the file, noted where it stands. It never stops at an error: the user sees them all.
+// Converts scalars, lists and maps of a configuration file to typed values with variables expanded. Reports
+// errors at their position and continues after each, so that the user sees all of them.
 //
-// Owned by the TreeReader, used by all who read a part of the tree.
+// Owned by the TreeReader; used by all readers of parts of the tree.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class ValueReader {
   ValueReader(const ValueReader&) = delete;
   ValueReader& operator=(const ValueReader&) = delete;
 
-  // One value by its row. False: it is noted what is wrong.
+  // Reads a value by its row. False: an error was reported.
   bool read_option(const Option& option, const Node& node, Value& value);
   bool read_scalar(const Option& option, const Node& node, Value& value);
   bool read_list(const Option& option, const Node& node, Value& value);
@@ -31,22 +31,22 @@ class ValueReader {
 
   Diagnostic& add(std::string code, std::string message, const Node& at);
   Diagnostic& add(std::string code, std::string message, const Member& at);
-  // All that was noted.
+  // All reported diagnostics.
   std::vector<Diagnostic>& diagnostics() { return diagnostics_; }
 
-  // Whose values are read from here on, for uses(): a server's name, "" for all else, nothing for `defaults`.
+  // The owner of the values read from here on, for uses(): a server's name, "" for the rest of the file,
+  // nullopt for `defaults`.
   void read_for(std::optional<std::string> whose) { reading_ = std::move(whose); }
-  // The `env` of the server whose values are read: a variable that its command and args name, and that only
-  // stands there, is the command's to replace, as where a client starts it. Null: there is none. It outlives
-  // the reading.
+  // The `env` of the server being read. A variable in its command and args that is only defined there is
+  // expanded by the command, as when a client starts it. Null: no `env`. It must outlive the reading.
   void read_beside(const Node* env) { beside_ = env; }
   const VariableUses& uses() const { return uses_; }
-  // What the variables gave that no text may show.
+  // Values of variables that no text may show.
   const std::set<std::string>& secrets() const { return secrets_; }
   const VariableSources& sources() const { return sources_; }
 
  private:
-  // Is a whole list or map what its row allows? If not, that is noted.
+  // Checks a whole list or map against its row, and reports errors.
   bool fits(const Option& option, Value& value, const Node& node);
   bool expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command = false);
 

@@ -17,7 +17,7 @@ namespace lineward::config {
 namespace {
 
 constexpr size_t kMaxSecretFile = 64 * 1024;
-// What begins the path of a file that systemd has laid out for the unit; the one variable in such a path.
+// The path prefix of systemd credentials; the only variable allowed in a path.
 constexpr std::string_view kCredentials = "$CREDENTIALS_DIRECTORY/";
 
 bool is_name_char(char c) {
@@ -109,7 +109,7 @@ class Expander {
       return;
     }
     out_.variables.push_back(env_name);
-    // Like a shell's :- the default also stands in for an empty value.
+    // As in a shell, the default of :- also replaces an empty value.
     if (value && !value->empty() && !is_harmless(env_name, *value)) out_.secrets.push_back(*value);
     if (dash != std::string_view::npos && (!value || value->empty()))
       value = std::string(body.substr(dash + 2));
@@ -153,7 +153,7 @@ class Expander {
 
   const VariableSources& sources_;
   Expansion& out_;
-  std::string_view whole_;  // the ${…} that is looked at
+  std::string_view whole_;  // the ${…} being expanded
 };
 
 std::string_view trim(std::string_view text) {

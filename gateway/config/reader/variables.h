@@ -1,6 +1,6 @@
 // ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${file:$CREDENTIALS_DIRECTORY/name},
-// ${input:id} and the editor words in string values. One pass: what a variable holds is never expanded again.
-// $${ stands for ${.
+// ${input:id} and editor variables in string values. Single pass:
+// values of variables are never expanded again. $${ is an escaped ${.
 #pragma once
 
 #include <functional>
@@ -24,28 +24,29 @@ struct VariableFault {
 struct Expansion {
   std::string text;
   std::vector<VariableFault> faults;
-  bool bare_dollar = false;  // $NAME stands in it and is left alone
+  bool bare_dollar = false;  // contains $NAME, which is not expanded
   bool replaced = false;
-  std::vector<std::string> variables;  // the names of those of the environment that stand in it
-  std::vector<std::string> secrets;  // values that no text may show: of files, and of the environment unless
-                                     // they say nothing (is_harmless)
-  std::vector<std::string> left;     // the names of those that were left as they stand, for `own` has them
+  std::vector<std::string> variables;  // names of environment variables used
+  std::vector<std::string> secrets;    // values that no text may show: of files, and non-harmless environment
+                                       // values (is_harmless)
+  std::vector<std::string> left;       // names left unexpanded, since `own` has them
 };
 
 struct VariableSources {
   EnvLookup env;
   std::string directory = ".";  // of the configuration file
   bool read_files = true;
-  // Has whoever gets the text a variable of that name of its own? Where `env` has none it is left to them.
+  // Whether the program that gets the text has its own variable of this name. A variable missing in `env` is
+  // then left to it.
   std::function<bool(std::string_view)> own = {};
 };
 
 Expansion expand(std::string_view text, const VariableSources& sources);
 
-// A small file as text, or a sentence why not: a regular one, never waited for; "-" is stdin. `not_permitted`
-// is set when that is the reason.
+// A small file as text, or the error: a regular file, read without blocking; "-" is stdin. Sets
+// `not_permitted` for a permission error.
 Result<std::string> read_small_file(const std::string& path, size_t limit, bool* not_permitted = nullptr);
-// `path` seen from `directory`.
+// `path` relative to `directory`.
 std::string resolve_path(std::string_view path, const std::string& directory);
 
 struct EnvLine {

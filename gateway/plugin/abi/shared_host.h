@@ -1,5 +1,5 @@
-// What plugins that are shared objects hold of Lineward, and the functions that they call: the host's half of
-// plugins/include/lineward/plugin_abi.h.
+// The host's half of plugins/include/lineward/plugin_abi.h: the objects that shared-object plugins hold, and
+// the functions that they call.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace lineward::plugin {
 
-// How a wait ended, in memory of our own: it crosses threads.
+// The outcome of a wait, in host-owned memory: it crosses threads.
 struct Decided {
   uint64_t wait = 0;
   uint32_t verdict = LINEWARD_FAILED;
@@ -24,14 +24,14 @@ struct Decided {
   std::string answer, message;
 };
 
-// Where any thread leaves decisions. Outlives the plugin as long as tickets do.
+// Receives decisions from any thread. Outlives the plugin while tickets exist.
 struct Mailbox {
   std::mutex mutex;
-  net::Wakeup* wakeup = nullptr;  // null: nobody waits any more
+  net::Wakeup* wakeup = nullptr;  // null: the plugin is gone
   std::vector<Decided> decided;
 };
 
-// Of one hook.
+// Issues the tickets of one hook.
 class TicketOffice {
  public:
   virtual lineward_ticket* begin_wait() = 0;
@@ -43,14 +43,14 @@ class TicketOffice {
 const lineward_host_api& host_api();
 
 lineward_text to_text(std::string_view text);
-// Rubbish of a length is no reason to crash: what is longer than `most` is not there.
+// Guards against invalid lengths: a text longer than `most` counts as absent.
 inline constexpr size_t kMaxText = 64 << 20;
 std::string_view from_text(lineward_text text, size_t most = kMaxText);
 bool is_json_object(std::string_view text);
 
 }  // namespace lineward::plugin
 
-// Opaque to plugins; plain objects here.
+// Opaque to plugins; plain objects in the host.
 struct lineward_host {
   std::string name;  // as configured
   std::thread::id loop_thread;
@@ -61,11 +61,11 @@ struct lineward_ticket {
   uint64_t wait = 0;
 };
 
-// One hook's exchange.
+// The exchange of one hook.
 struct lineward_exchange {
   lineward::plugin::ExchangeView* view = nullptr;
-  lineward::mcp::Message* message = nullptr;  // at hand: in a hook's call, and while it waits
+  lineward::mcp::Message* message = nullptr;  // current message: during a hook's call, and while it waits
   lineward::plugin::TicketOffice* office = nullptr;
   bool in_call = false;
-  uint64_t wait = 0;  // the ticket that was given, or 0
+  uint64_t wait = 0;  // the ticket issued, or 0
 };

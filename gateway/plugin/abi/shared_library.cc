@@ -14,7 +14,7 @@ namespace lineward::plugin {
 namespace {
 
 constexpr const char* kEntry = "lineward_plugin_entry";
-// All up to detach() must be there; what follows may be null.
+// All members up to detach() are required; later ones may be null.
 constexpr size_t kLeast = offsetof(lineward_plugin_api, detach) + sizeof(lineward_plugin_api::detach);
 
 std::string loader_says() {

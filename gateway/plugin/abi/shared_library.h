@@ -1,4 +1,4 @@
-// One loaded shared object and the function table that it gave, both checked.
+// A loaded shared object and its function table, both checked.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace lineward::plugin {
 
 class SharedLibrary {
  public:
-  // `path` is absolute. The error says what is wrong with the file, and goes on from its name.
+  // `path` is absolute. The error describes the problem, as a continuation of the file's name.
   static Result<std::shared_ptr<SharedLibrary>> open(const std::string& path);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;

@@ -47,7 +47,7 @@ class SharedPlugin final : public Plugin {
 
   const lineward_plugin_api& api() const { return library_->api(); }
   const std::string& name() const { return at_.name; }
-  // Nothing that is thrown comes further than here.
+  // No exception of a plugin propagates further.
   template <class R, class F>
   R call(R otherwise, F&& work) const {
     try {
@@ -75,7 +75,7 @@ class SharedPlugin final : public Plugin {
   std::unique_ptr<net::Wakeup> wakeup_;
   lineward_plugin* plugin_ = nullptr;
   uint64_t waits_ = 0;
-  std::unordered_map<uint64_t, SharedHook*> hooks_;  // that wait
+  std::unordered_map<uint64_t, SharedHook*> hooks_;  // waiting hooks
 };
 
 class SharedHook final : public Hook, public TicketOffice {
@@ -147,7 +147,7 @@ std::unique_ptr<Hook> SharedPlugin::attach(ExchangeView& exchange) {
     made->hook = api().attach(plugin_, made->exchange());
     return true;
   });
-  // Where it threw nobody has judged the exchange: a hook without the plugin's own half fails it.
+  // If it threw, no plugin judged the exchange: a hook without the plugin's half fails it.
   if (judged && made->hook == nullptr) return nullptr;
   return made;
 }
@@ -221,7 +221,7 @@ Verdict SharedHook::pass(ExchangeView& view, mcp::Message& message, Of of) {
   at_.message = &message;
   at_.in_call = true;
   std::string method = message.method();
-  std::string bytes = message.bytes();  // the plugin may put others in their place
+  std::string bytes = message.bytes();  // the plugin may replace them
   lineward_message shown{sizeof shown, static_cast<uint32_t>(message.kind()), to_text(bytes),
                          to_text(method)};
   int verdict = plugin_.call(static_cast<int>(LINEWARD_FAILED), [&] { return of(hook, &at_, &shown); });

@@ -10,7 +10,7 @@
 
 namespace lineward::plugin {
 
-// The registry's row; stands in no option table, since shared objects check their options themselves.
+// The registry's row; it has no option table, since shared objects check their own options.
 Type shared_object();
 inline constexpr std::string_view kSharedObject = "sharedObject";
 

@@ -1,6 +1,6 @@
-// Lineward's interface for plugins in C++ (C++17 and later), over the C interface of plugin_abi.h: a plugin
-// sees each JSON-RPC request and its answer, and lets them pass, changes them, refuses or answers them, or
-// takes its time. Header only; docs/writing-plugins.md has a whole plugin in 60 lines.
+// The plugin interface for C++ (C++17 and later), over the C interface of plugin_abi.h. A plugin sees each
+// JSON-RPC request and its answer. It passes, changes, refuses or answers them, or suspends the exchange.
+// Header only; docs/writing-plugins.md has a whole plugin in 60 lines.
 //
 //   class Greeter : public lineward::plugin::Plugin {
 //    public:
@@ -9,8 +9,8 @@
 //   };
 //   LINEWARD_PLUGIN(Greeter, "greeter", "1.0")
 //
-// An exception that leaves a hook, or attach(), ends its exchange as `internal` and is logged; one that
-// leaves the constructor is the reason why the configuration is refused.
+// An exception thrown from a hook or attach() ends its exchange as `internal` and is logged. An exception
+// from the constructor rejects the configuration with its text.
 #pragma once
 
 #include <cstring>
@@ -45,7 +45,7 @@ inline std::string_view from_text(lineward_text text) {
 struct Refusal {
   Reason reason = Reason::forbidden;
   std::string text;  // one plain sentence for the client; no secrets
-  int code = 0;      // of the JSON-RPC error; 0: the reason's
+  int code = 0;      // of the JSON-RPC error; 0: the reason's default
   int64_t retry_after_ms = -1;
   std::vector<std::pair<std::string, std::string>> headers = {};
 
@@ -90,7 +90,7 @@ struct Config {
   }
 };
 
-// Copied freely; lives as long as the plugin.
+// Copyable; lives as long as the plugin.
 class Host {
  public:
   Host(const lineward_host_api* api, lineward_host* host) : api_(api), host_(host) {}
@@ -105,7 +105,7 @@ class Host {
   lineward_host* host_;
 };
 
-// One wait, which any thread may end, once. One that is forgotten ends its exchange as failed.
+// A wait, ended once from any thread. A ticket that is destroyed unused fails its exchange.
 class Ticket {
  public:
   Ticket() = default;
@@ -165,7 +165,7 @@ class Exchange {
     out.on_stdio = plain.on_stdio != 0;
     return out;
   }
-  // Of the client's request; only what Plugin::headers() names.
+  // From the client's request; only fields named by Plugin::headers().
   std::string_view header(std::string_view name) const {
     return from_text(api_->header(exchange_, to_text(name)));
   }
@@ -175,12 +175,12 @@ class Exchange {
   bool add_reply_header(std::string_view name, std::string_view value) {
     return api_->add_reply_header(exchange_, to_text(name), to_text(value)) != 0;
   }
-  // Each for the end of a hook: `return exchange.refuse({Reason::forbidden, "not today"});`
+  // For the end of a hook: `return exchange.refuse({Reason::forbidden, "not today"});`
   Verdict refuse(const Refusal& refusal) {
     refusal.with([&](const lineward_refusal& plain) { api_->refuse(exchange_, &plain); });
     return Verdict::answered;
   }
-  // The JSON text of an object.
+  // `result` is the JSON text of an object.
   Verdict answer(std::string_view result) {
     api_->answer(exchange_, to_text(result));
     return Verdict::answered;
@@ -194,7 +194,7 @@ class Exchange {
   lineward_exchange* exchange_;
 };
 
-// Views end with the hook's call.
+// Views are valid until the hook's call returns.
 class Message {
  public:
   Message(const lineward_host_api* api, lineward_exchange* exchange, const lineward_message* message)
@@ -202,7 +202,7 @@ class Message {
   Kind kind() const { return static_cast<Kind>(message_->kind); }
   std::string_view bytes() const { return changed_.empty() ? from_text(message_->bytes) : changed_; }
   std::string_view method() const { return from_text(message_->method); }
-  // False: these bytes are no JSON-RPC message, and nothing has changed. Id and method must stay.
+  // False: the bytes are not a JSON-RPC message, and nothing has changed. Id and method must not change.
   bool change(std::string bytes) {
     if (api_->set_message(exchange_, to_text(bytes)) == 0) return false;
     changed_ = std::move(bytes);
@@ -216,13 +216,13 @@ class Message {
   std::string changed_;
 };
 
-// For one exchange. Dies with it; a Ticket may outlive it.
+// For one exchange, and destroyed with it; a Ticket may outlive it.
 class Hook {
  public:
   virtual ~Hook() = default;
   virtual Verdict on_client_message(Exchange&, Message&) { return Verdict::proceed; }
   virtual Verdict on_upstream_message(Exchange&, Message&) { return Verdict::proceed; }
-  // Exactly once, however it ended.
+  // Called exactly once, for every kind of end.
   virtual void on_end(const Exchange&, const Ending&) noexcept {}
 };
 
@@ -234,13 +234,13 @@ struct Counter {
 class Plugin {
  public:
   virtual ~Plugin() = default;
-  // Null: not interested; it then costs this exchange nothing.
+  // Null: not interested; the plugin then costs this exchange nothing.
   virtual std::unique_ptr<Hook> attach(Exchange& exchange) = 0;
   virtual std::vector<std::string> headers() const { return {}; }
   virtual std::vector<Counter> counters() const { return {}; }
 };
 
-// The C functions around a plugin class: what they hold is the plugin's, and nothing is thrown through them.
+// The C functions around a plugin class. They own the plugin's objects, and let no exception through.
 namespace glue {
 
 struct PluginBox {
@@ -297,7 +297,7 @@ inline HookBox& box(lineward_hook* hook) {
 inline void destroy(lineward_plugin* plugin) {
   delete &box(plugin);
 }
-// In the place of a hook that attach() threw instead of making: nobody has judged this exchange.
+// Replaces the hook if attach() threw: the exchange was not judged.
 class Unmade final : public Hook {
  public:
   Verdict on_client_message(Exchange&, Message&) override { return static_cast<Verdict>(LINEWARD_FAILED); }
@@ -364,7 +364,7 @@ inline void count(lineward_plugin* plugin, void (*add)(void*, lineward_text, dou
 }  // namespace glue
 }  // namespace lineward::plugin
 
-// Once in a shared object, outside of any namespace.
+// Use it once in a shared object, outside of any namespace.
 #define LINEWARD_PLUGIN(CLASS, NAME, VERSION)                           \
   extern "C" const lineward_plugin_api* lineward_plugin_entry(void) {   \
     namespace glue = lineward::plugin::glue;                            \
