@@ -192,7 +192,7 @@ void print_findings(const config::LoadResult& result, const Flags& flags, const 
   }
 }
 
-// For a reload: what prepare_run made of the file, once more.
+// For a reload: repeats prepare_run's processing of the file.
 config::LoadResult load_again(const std::string& file, config::LoadOptions options, const std::string& server,
                               std::set<std::string> running) {
   options.look_at_plugins = false;
