@@ -33,8 +33,8 @@ struct LoadOptions {
   bool read_files = true;
   // Reads it as a client's own file (config/reader/tree_reader.h) in any case.
   bool as_client_file = false;
-  // At a reload: the names of the servers that run now. An entry of a client's own file that has one of these
-  // names and is wrong is an error, as everywhere else, and not left out: a typing error ends no server.
+  // At a reload: the names of the running servers. In a client's own file an invalid entry with one of these
+  // names is an error; other invalid entries are skipped. A typing error must not stop a running server.
   std::set<std::string> running;
   // Files that options of plugins name are looked at. Not at a reload: what has not changed goes on with what
   // it read before.

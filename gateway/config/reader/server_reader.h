@@ -24,8 +24,8 @@ class ServerReader {
                PluginReader* plugins)
       : values_(values), options_(options), config_(config), defaults_(defaults), plugins_(plugins) {}
 
-  // A client's own file: names that are none here are made into some, and an entry that is wrong is left out
-  // and takes no other along, unless a server in `running` has its name. `root`: all of it.
+  // For a client's own file: invalid names are replaced and invalid entries skipped, except entries with a
+  // name in `running`. `root`: the whole document.
   void be_lenient(const Node& root, std::set<std::string> running);
   void read(const Member& member);
   // Reports an error if all servers of a client's own file were skipped.
