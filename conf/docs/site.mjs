@@ -34,8 +34,8 @@ if (faults.length > 0) {
 
 const placed = new Set(Object.values(CONTENTS).flat());
 const groups = Object.fromEntries(Object.entries(CONTENTS).map(([name, list]) => [name, list.filter((page) => pages.includes(page))]));
-groups.Reference.push(...pages.filter((page) => !placed.has(page) && !/^docs\/(dev|reasons)\//.test(page)).sort());
-groups.Develop.push(...pages.filter((page) => page.startsWith('docs/dev/')).sort());
+groups.Reference.push(...pages.filter((page) => !placed.has(page) && !/^docs\/(dev|reasons|decisions)\//.test(page)).sort());
+groups.Develop.push(...pages.filter((page) => page.startsWith('docs/dev/') || page === 'docs/decisions/README.md').sort());
 
 const target = (page) => (page === 'README.md' ? 'index.html' : page.replace(/\.md$/, '.html'));
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');

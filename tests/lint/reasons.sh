@@ -20,7 +20,7 @@ faults_of() {  # FOLDER
     page=$folder/$name.$md
     [ -f "$page" ] || { echo "$folder: there is no page of $name"; continue; }
     [ "$(head -1 "$page")" = "# \`$name\`" ] || echo "$page: its first line is not its name"
-    for part in '\*\*The client gets:\*\* ' '\*\*The server gets:\*\* ' '## What to look at' '## How to fix it'; do
+    for part in '\*\*The client gets:\*\* ' '\*\*The server gets:\*\* ' '## Checks' '## How to fix it'; do
       grep -q "^$part" "$page" || echo "$page: there is no '${part//\\/}'"
     done
     while read -r link; do

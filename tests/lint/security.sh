@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# SECURITY.md names tests behind what it says: every path below tests/ in it must be there, and each sentence about what is
-# a boundary, or none, has at least one file of them.
+# SECURITY.md names tests behind what it says: every path below tests/ in it must be there, and each sentence of
+# "Boundaries" and "No boundaries" has at least one file of them.
 #   security.sh [PAGE]
 #   security.sh selftest   pages with a fault in them are refused
 set -euo pipefail
@@ -20,24 +20,24 @@ faults_of() {
     grep -qE '`tests/[A-Za-z0-9_./-]+\.(wire|mjs|cc|sh)`' <<<"$text" || echo "$page: nothing is named that shows: $text"
   done < <(awk '
     function out() { if (item != "") print item; item = "" }
-    /^## / { out(); here = /^## What is (a boundary|none)$/; found += here; next }
+    /^## / { out(); here = /^## (Boundaries|No boundaries)$/; found += here; next }
     here && /^- / { out(); item = substr($0, 3); next }
     here && /^  / && item != "" { item = item " " substr($0, 3); next }
     { out() }
-    END { out(); if (found != 2) print "the sections What is a boundary, and What is none" }
+    END { out(); if (found != 2) print "the sections Boundaries and No boundaries" }
   ' "$page")
 }
 
 selftest() {
   source tests/lint/selftest.sh
   found_in() { if [ -z "$(faults_of "$1")" ]; then echo fine; else echo faulty; fi; }
-  local none='\n## What is none\n- B. `tests/lint/security.sh`\n'
-  try fine "## What is a boundary\n- A\n  goes on. \`tests/lint/security.sh\`\n$none"
-  try faulty "## What is a boundary\n- A.\n$none"
-  try faulty "## What is a boundary\n- A. \`tests/lint/nothing.sh\`\n$none"
-  try faulty "## What is a boundary\n- A. \`tests/lint\`\n$none"
+  local none='\n## No boundaries\n- B. `tests/lint/security.sh`\n'
+  try fine "## Boundaries\n- A\n  goes on. \`tests/lint/security.sh\`\n$none"
+  try faulty "## Boundaries\n- A.\n$none"
+  try faulty "## Boundaries\n- A. \`tests/lint/nothing.sh\`\n$none"
+  try faulty "## Boundaries\n- A. \`tests/lint\`\n$none"
   try faulty "A page without them: tests/lint\n"
-  try faulty "tests/none\n## What is a boundary\n- A. \`tests/lint/security.sh\`\n$none"
+  try faulty "tests/none\n## Boundaries\n- A. \`tests/lint/security.sh\`\n$none"
   shown "faults are found"
 }
 
