@@ -42,9 +42,11 @@ class ExchangeStarter {
   core::Arrival legacy_arrival(ClientConnection& connection, const std::string& server,
                                mcp::Message&& message, uint64_t bytes) const;
 
-  // Its reply is this connection's alone. `headers`: on its head, whatever the answer is.
-  void start(ClientConnection& connection, core::Arrival&& arrival,
-             std::vector<http::OutHeader> headers = {});
+  // Its reply is this connection's alone. `headers`: on its head, whatever the answer is. `Comments::no`:
+  // none comes on its stream behind those of its head, for `lineward/probe`.
+  enum class Comments : bool { no, yes };
+  void start(ClientConnection& connection, core::Arrival&& arrival, std::vector<http::OutHeader> headers = {},
+             Comments comments = Comments::yes);
   // In a session the answer's stream may outlive this connection.
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival);
 

@@ -13,6 +13,8 @@ namespace lineward::client {
 
 // The request says that a proxy passed it (Via, Forwarded, X-Forwarded-*, X-Real-IP).
 bool through_proxy(const http::HeaderList& headers);
+// Is a header of that name such a sign?
+bool is_proxy_sign(std::string_view name);
 
 // The client itself is at the other end: both ends are this machine's loopback, `Host` names this very
 // listener, and nothing names a proxy. Most proxies of a machine listen on another port, and pass that in
@@ -23,6 +25,7 @@ bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16
 // requests on it cannot be one caller's; it stays so.
 class Sharing {
  public:
+  Sharing();
   // The head of each request of the connection.
   void saw(const http::RequestHead& head);
   // A session is opened on it: `by_client`, with an `initialize` of its own.
@@ -30,8 +33,11 @@ class Sharing {
   // The client was told this name of the session that was opened last.
   void named(std::string_view session);
   bool shared() const { return shared_; }
+  // Of the connection, wherever in this process its requests are answered.
+  uint64_t number() const { return number_; }
 
  private:
+  uint64_t number_;
   uint64_t seen_ = 0;   // the number of the head that was looked at last
   size_t caller_ = 0;   // a digest of what tells callers apart; 0: none yet
   size_t session_ = 0;  // a digest of the session's name; 0: none yet
