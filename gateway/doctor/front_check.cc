@@ -226,7 +226,8 @@ LeaveSeen Front::outcome(const std::string& nonce, steady_clock::time_point left
       seen.after = std::clamp(after, milliseconds(0), seen.waited);
       return seen;
     }
-    if (state == "unknown" && ++seen.asked >= kMostUnknown) {
+    seen.asked = state == "unknown" ? seen.asked + 1 : 0;
+    if (seen.asked >= kMostUnknown) {
       seen.how = LeaveSeen::How::unknown;
       return seen;
     }

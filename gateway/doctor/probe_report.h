@@ -38,7 +38,7 @@ struct LeaveSeen {
   How how = How::unread;
   std::chrono::milliseconds after{0};   // of `arrived`
   std::chrono::milliseconds waited{0};  // of `never`
-  size_t asked = 0;                     // of `unknown`: how often
+  size_t asked = 0;                     // of `unknown`: how often, one after the other
   uint32_t arrivals = 1;                // of the request
   std::string why;
 };

@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { describe } from 'node:test';
 import { installed, start } from '../../proxies/proxies.mjs';
 import { stand } from '../../proxies/run.mjs';
+import { authority } from '../lib/certificates.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
+import { haproxy as balancer } from '../lib/haproxy.mjs';
 import { lineward } from '../lib/operator.mjs';
 import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -14,10 +17,10 @@ import { test } from '../lib/test.mjs';
 const [haproxy] = installed(['haproxy']).here;
 const noHaproxy = haproxy ? false : 'there is no haproxy here (apt-get install haproxy)';
 
-/** The doctor at that port: {checks, of(check), code}. */
-async function examine(port, idle = '1500ms') {
-  const url = `http://127.0.0.1:${port}/mcp`;
-  const { code, out, err } = await lineward(['doctor', '--format', 'json', '--idle', idle, url]);
+/** The doctor at that URL, or port of this machine: {of(check), code, out}. */
+async function examine(where, idle = '1500ms', env = {}) {
+  const url = /^\d+$/.test(where) ? `http://127.0.0.1:${where}/mcp` : where;
+  const { code, out, err } = await lineward(['doctor', '--format', 'json', '--idle', idle, url], env);
   assert.ok(out.startsWith('{'), out + err);
   const { checks } = JSON.parse(out);
   const of = (check) => checks.filter((one) => one.check === check).map(({ status, text }) => `${status}: ${text}`);
@@ -37,16 +40,18 @@ async function behindHaproxy(t, change, listen) {
   return front.port;
 }
 
-/** A proxy of a few lines; `pass` gets the answer's way to the client. */
-async function behind(t, pass) {
+/** A proxy of a few lines in front of a Lineward; `pass` gets the answer's way to the client. Resolves with its port. */
+async function behind(t, { pass = (from, to) => to.writeHead(from.statusCode, from.headers) && from.pipe(to), leaves = true, takes = Infinity, tls }) {
   const [hostname, port] = (await gateway(t)).split(':');
-  const proxy = createServer((from, to) => {
+  const serve = (from, to) => {
     const { method, url: path, headers } = from;
+    if (Number(headers['content-length']) > takes) return to.writeHead(413).end('too large');
     const out = request({ hostname, port, method, path, headers }, (response) => pass(response, to));
     out.on('error', () => to.destroy());
+    if (leaves) to.on('close', () => out.destroy());
     from.pipe(out);
-    pass.begun?.(out, to);
-  });
+  };
+  const proxy = tls ? createTlsServer(tls, serve) : createServer(serve);
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   t.after(() => {
@@ -103,6 +108,25 @@ describe('lineward doctor URL', { skip: DIRECT }, () => {
     all(of('front'), /^warning: several clients share a connection to Lineward, and no header says so/);
   });
 
+  test('a leave over TLS', async (t) => {
+    const { caFile, certificate } = authority(t);
+    const port = await behind(t, { tls: certificate('127.0.0.1').tls });
+    const { code, of, out } = await examine(`https://127.0.0.1:${port}/mcp`, '1500ms', { SSL_CERT_FILE: caFile });
+    assert.equal(code, 0, out);
+    all(of('leave'), arrives, arrives);
+    assert.match(of('events')[0], /latest of 20/);
+    all(of('idle'), /^ok: a quiet stream/, /^ok: no idle timeout/);
+  });
+
+  test('replicas behind a balancer: the one that has the stream is found', { skip: noHaproxy }, async (t) => {
+    const urls = [`http://${await gateway(t)}/mcp`, `http://${await gateway(t)}/mcp`];
+    const { url } = await balancer(t, urls, { kept: false });
+    const { of, out } = await examine(url, '0s');
+    assert.match(of('front')[0], /^ok: 2 replicas of Lineward answered/, out);
+    assert.equal(of('leave').length, 2, out);
+    for (const one of of('leave')) assert.match(one, /arrives|did not know the stream/);
+  });
+
   test('a proxy that buffers the whole answer', async (t) => {
     const pass = async (response, to) => {
       const pieces = await response.toArray().catch(() => to.destroy());
@@ -110,8 +134,7 @@ describe('lineward doctor URL', { skip: DIRECT }, () => {
       to.writeHead(response.statusCode, { 'content-type': response.headers['content-type'], 'lineward-front': response.headers['lineward-front'] ?? '{}' });
       to.end(Buffer.concat(pieces));
     };
-    pass.begun = (out, to) => to.on('close', () => out.destroy());
-    const { code, of, out } = await examine(await behind(t, pass));
+    const { code, of, out } = await examine(await behind(t, { pass }));
     assert.equal(code, 1, out);
     all(of('head'), /^fault: the head of a call that takes long does not come before its answer/);
     all(of('events'), /^fault: the answer is buffered: all 20 events came at its end/);
@@ -123,7 +146,7 @@ describe('lineward doctor URL', { skip: DIRECT }, () => {
       to.writeHead(response.statusCode, response.headers);
       response.on('data', (bytes) => to.write(bytes)).on('end', () => to.end());
     };
-    const { code, of, out } = await examine(await behind(t, pass));
+    const { code, of, out } = await examine(await behind(t, { pass, leaves: false }));
     assert.equal(code, 1, out);
     const never = /^fault: a leave .* does not arrive within 8s: a call whose client left runs on/;
     all(of('leave'), never, never);
@@ -131,25 +154,7 @@ describe('lineward doctor URL', { skip: DIRECT }, () => {
   });
 
   test('a proxy that takes no large body', async (t) => {
-    const to = (await gateway(t)).split(':');
-    const proxy = createServer((from, back) => {
-      if (Number(from.headers['content-length']) > 100_000) return back.writeHead(413).end('too large');
-      const { method, url: path, headers } = from;
-      const out = request({ hostname: to[0], port: to[1], method, path, headers }, (response) => {
-        back.writeHead(response.statusCode, response.headers);
-        response.pipe(back);
-      });
-      back.on('close', () => out.destroy());
-      out.on('error', () => back.destroy());
-      from.pipe(out);
-    });
-    proxy.listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    t.after(() => {
-      proxy.closeAllConnections();
-      proxy.close();
-    });
-    const { of } = await examine(proxy.address().port, '0s');
+    const { of } = await examine(await behind(t, { takes: 100_000 }), '0s');
     all(of('body'), /^warning: a request of 1 MiB is refused in front of Lineward: HTTP 413/);
     all(of('idle'), /^skipped: --idle 0s/);
   });
