@@ -16,12 +16,14 @@
 #include "cli/stdio_command.h"
 #include "config/duration.h"
 #include "config/reader/load.h"
+#include "doctor/front_check.h"
 #include "doctor/http_check.h"
 #include "doctor/machine_check.h"
 #include "doctor/stdio_check.h"
 #include "doctor/token_keys_check.h"
 #include "json/json_document.h"
 #include "log/printable.h"
+#include "mcp/probe.h"
 #include "plugins/registry.h"
 
 extern char** environ;
@@ -45,7 +47,8 @@ constexpr const char* kDoctorFooter =
     "  lineward doctor mcp.json --server github\n"
     "  lineward doctor -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward doctor --try-cancel 'search {\"query\":\"x\"}' -- uvx mcp-server-git\n"
-    "  lineward doctor --url https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'";
+    "  lineward doctor --url https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
+    "  lineward doctor https://mcp.example.com/mcp --idle 2m";
 
 const char* word_of(Verdict verdict) {
   switch (verdict) {
@@ -135,6 +138,17 @@ std::vector<doctor::RunningGateway> running_gateways() {
   return out;
 }
 
+constexpr std::chrono::milliseconds kMostIdle = mcp::kMaxProbeTime;
+
+Result<doctor::FrontTrial> front_trial_of(const DoctorFlags& flags) {
+  auto idle = config::parse_duration(flags.idle);
+  if (!idle) return fail("--idle: " + idle.error().text);
+  if (*idle > kMostIdle) return fail("--idle: at most " + config::format_duration(kMostIdle));
+  doctor::FrontTrial trial;
+  trial.idle = *idle;
+  return trial;
+}
+
 Result<doctor::Trial> trial_of(const DoctorFlags& flags) {
   doctor::Trial trial;
   auto patience = config::parse_duration(flags.patience);
@@ -166,7 +180,11 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
   CLI::App* command =
       app.add_subcommand("doctor", "Says what is wrong with a configuration, its servers and this machine.");
   Flags& server = flags.server;
-  command->add_option("FILE", server.file, "The configuration; searched for when not given")->type_name("");
+  command
+      ->add_option("FILE", server.file,
+                   "The configuration; searched for when not given. A URL: the server there, as with --url, "
+                   "and where it is a Lineward, what stands in front of it")
+      ->type_name("");
   auto text = [&](const char* name, std::string& target, const char* help, const char* type) {
     command->add_option(name, target, help)->type_name(type);
   };
@@ -181,6 +199,7 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
       ->allow_extra_args(false);
   text("--cwd", server.cwd, "The working directory of the server behind --", "DIR");
   text("--patience", flags.patience, "How long each answer of a server is waited for (20s)", "DUR");
+  text("--idle", flags.idle, "How long quiet streams are, with a URL for FILE (20s; 0s: none)", "DUR");
   text("--try-cancel", flags.cancel, "Calls this tool of each server and cancels it: TOOL, or 'TOOL {…}'",
        "CALL");
   command->add_option("--format", flags.format, "text or json")->check(CLI::IsMember({"text", "json"}));
@@ -195,11 +214,14 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   if (!trial) return bad_usage(around.err, trial.error().text, kDoctorHelp);
   if (!given.file.empty() && !given.config.empty())
     return bad_usage(around.err, "the configuration is named twice", kDoctorHelp);
-  if (names_url(given.file))
-    return bad_usage(
-        around.err,
-        fmt::format("{0} is a URL, not a file: lineward doctor --url {0}", url_to_show(given.file)),
-        kDoctorHelp);
+  auto front = front_trial_of(flags);
+  if (!front) return bad_usage(around.err, front.error().text, kDoctorHelp);
+  front->patience = trial->patience;
+  const bool tries_front = names_url(given.file);
+  if (tries_front) {
+    if (!given.url.empty()) return bad_usage(around.err, "the URL is given twice", kDoctorHelp);
+    given.url = std::exchange(given.file, {});
+  }
   config::LoadOptions load;
   load.env = around.env;
   load.plugins = &plugins::specs();
@@ -245,6 +267,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
       doctor::check_stdio_server(server, *trial, environ, about);
     } else {
       doctor::check_http_server(server, trial->patience, about);
+      if (tries_front && !about.has_fault()) doctor::check_front(server, *front, about);
     }
     report.take(server.name, about);
   }

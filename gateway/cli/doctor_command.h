@@ -18,6 +18,7 @@ struct DoctorFlags {
   Flags server;
   std::string patience = "20s";
   std::string cancel;  // --try-cancel: TOOL, or TOOL {…}
+  std::string idle = "20s";
   std::string format;
 };
 

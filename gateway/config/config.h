@@ -212,6 +212,7 @@ struct Listen {
   uint32_t max_fields = 100;
   uint32_t max_depth = 128;
   bool legacy_sse = false;           // /sse and /messages for clients of 2024-11-05
+  bool probe = true;                 // answers `lineward/probe` (docs/doctor.md)
   uint32_t max_sessions = 10000;     // legacy sessions
   milliseconds session_idle = 1h;    // a legacy session with no stream and no call
   milliseconds resume_window = 10s;  // a legacy stream that carried an event id stays resumable this long

@@ -36,6 +36,12 @@ class Findings {
     add({subject_, std::move(check), Verdict::untold, std::move(text), {}, {}});
   }
   const std::vector<Finding>& all() const { return all_; }
+  bool has_fault() const {
+    for (const Finding& one : all_) {
+      if (one.verdict == Verdict::fault) return true;
+    }
+    return false;
+  }
 
  private:
   void add(Finding finding) { all_.push_back(std::move(finding)); }

@@ -166,14 +166,29 @@ Step HttpLine::connect(const config::Server& server, const std::optional<upstrea
   return step;
 }
 
-Step HttpLine::exchange(const std::string& request, std::string& answer, Enough enough) {
-  bool sent = false;
-  if (tls_) {
-    tls_->write(request);
-    sent = send_all(tls_->take_output());
-  } else {
-    sent = send_all(request);
+bool HttpLine::write(const std::string& request) {
+  if (!tls_) return send_all(request);
+  tls_->write(request);
+  return send_all(tls_->take_output());
+}
+
+HttpLine::Came HttpLine::read(std::string& answer, time_point until) {
+  until_ = until;
+  std::string wire;
+  if (!receive(wire)) return is_late() ? Came::nothing : Came::end;
+  if (!tls_) {
+    answer += wire;
+    return Came::bytes;
   }
+  tls_->feed(wire, answer);
+  if (tls_->state() == net::TlsEngine::State::closed || tls_->state() == net::TlsEngine::State::failed)
+    return Came::end;
+  send_all(tls_->take_output());
+  return Came::bytes;
+}
+
+Step HttpLine::exchange(const std::string& request, std::string& answer, Enough enough) {
+  const bool sent = write(request);
   while (sent && answer.size() < kMaxAnswer) {
     const size_t end = answer.find("\r\n\r\n");
     if (end != std::string::npos && enough(std::string_view(answer).substr(end))) {

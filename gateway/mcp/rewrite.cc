@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "json/json_member.h"
 #include "mcp/errors.h"
+#include "mcp/probe.h"
 
 namespace lineward::mcp {
 namespace {
@@ -178,6 +179,12 @@ std::string cancel_of_task(const Message& answer) {
 std::string discover_request(int64_t id) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{{}}}}}}})",
                      id, own_envelope());
+}
+
+std::string probe_request(int64_t id, std::string_view members) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{{"_meta":{{{},"progressToken":{}}}{}{}}}}})", id,
+      kProbe, own_envelope(), id, members.empty() ? "" : ",", members);
 }
 
 std::string initialize_request(int64_t id, std::string_view params) {

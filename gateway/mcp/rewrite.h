@@ -60,6 +60,8 @@ std::string cancel_of_task(const Message& answer);
 
 // Lineward's own requests.
 std::string discover_request(int64_t id);
+// `lineward/probe` with these members of its params, JSON without braces; may be empty.
+std::string probe_request(int64_t id, std::string_view members);
 std::string initialize_request(int64_t id, std::string_view params);
 // Its params with these capabilities (raw JSON); and with none.
 std::string initialize_params(std::string_view capabilities, std::string_view revision = kNewestLegacy);

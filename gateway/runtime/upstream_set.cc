@@ -7,6 +7,7 @@
 #include "bridge/modern_bridge.h"
 #include "config/aggregate.h"
 #include "layers/listen_hub.h"
+#include "layers/probe_upstream.h"
 #include "layers/result_cache.h"
 #include "layers/tool_upstream.h"
 #include "upstream/http/http_upstream.h"
@@ -25,7 +26,8 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
   if (!place_.first) return;
   auto members = std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate, config_.together);
   together_.members = members.get();
-  together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
+  auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
+  together_.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
   exchanges_.servers().add(*together_.upstream, config_.together);
 }
 
@@ -55,14 +57,15 @@ void UpstreamSet::add(const config::Server& server) {
     }
     transport = std::move(stdio);
   }
-  // From the server to its callers: tool catalog, shared listens, cached results, then the bridge between
-  // eras.
+  // From the server to its callers: tool catalog, shared listens, cached results, the bridge between eras,
+  // then Lineward's own answers.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
   upstream::ListenHub* hub = listens.get();
   auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
   hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
-  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
+  auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
+  one.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
   exchanges_.servers().add(*one.upstream, one.server);
   running_.push_back(std::move(made));
   auto leases = exchanges_.servers().leases(*one.upstream);

@@ -2,12 +2,16 @@
 
 #include <utility>
 
+#include "mcp/probe.h"
+
 namespace lineward::client {
 namespace {
 
 // A proxy may consider a request without any answer lost, or retry it when the connection breaks before a
 // head (docs/proxies.md).
 constexpr std::chrono::milliseconds kHeadWithin{1000};
+// Longer than any stream without comments lasts.
+constexpr std::chrono::milliseconds kNoComments = 2 * mcp::kMaxProbeTime;
 
 }  // namespace
 
@@ -97,10 +101,11 @@ core::Arrival ExchangeStarter::legacy_arrival(ClientConnection& connection, cons
 }
 
 void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arrival,
-                            std::vector<http::OutHeader> headers) {
+                            std::vector<http::OutHeader> headers, Comments comments) {
   ReplyOptions options = reply_options(connection, config_, router_.table());
   options.headers = std::move(headers);
   if (mcp::may_take_long(arrival.from->method)) options.head_within = kHeadWithin;
+  if (comments == Comments::no) options.comment_every = kNoComments;
   if (arrival.from->method == mcp::Method::initialize && !arrival.from->session.empty()) {
     options.name_session = [this, id = arrival.from->session] { return sessions_.name_for_client(id); };
   }

@@ -44,9 +44,11 @@ class ExchangeStarter {
   core::Arrival legacy_arrival(ClientConnection& connection, const std::string& server,
                                mcp::Message&& message, uint64_t bytes) const;
 
-  // The reply belongs to this connection alone. `headers`: sent with any answer.
-  void start(ClientConnection& connection, core::Arrival&& arrival,
-             std::vector<http::OutHeader> headers = {});
+  // The reply belongs to this connection alone. `headers`: sent with any answer. `Comments::no`: the stream
+  // carries no comment after those of its head (`lineward/probe`).
+  enum class Comments : bool { no, yes };
+  void start(ClientConnection& connection, core::Arrival&& arrival, std::vector<http::OutHeader> headers = {},
+             Comments comments = Comments::yes);
   // In a session, the answer's stream may outlive this connection.
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival);
 

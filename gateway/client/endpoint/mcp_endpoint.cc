@@ -4,8 +4,10 @@
 
 #include "client/endpoint/affinity.h"
 #include "client/http/admission.h"
+#include "client/http/front_view.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
+#include "mcp/probe.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::client {
@@ -98,10 +100,21 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
   arrival.from->era = mcp::Era::modern;
   arrival.from->bytes_in = bytes;
   arrival.from->revision = std::string(version);
+  if (message.method() == mcp::kProbe) return start_probe(connection, std::move(arrival), std::move(message));
   if (parts_.router.table().keep_state.count(server) > 0)
     return start_with_state(connection, std::move(arrival), std::move(message));
   arrival.message = std::move(message);
   parts_.starter.start(connection, std::move(arrival));
+}
+
+// Lineward answers the probe itself. The head of the answer states what the front has seen of the way.
+void McpEndpoint::start_probe(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message) {
+  using Comments = ExchangeStarter::Comments;
+  const Comments comments = mcp::is_probe_without_comments(message) ? Comments::no : Comments::yes;
+  arrival.message = std::move(message);
+  std::string seen = front_view(connection, parts_.config.keep_alive);
+  parts_.starter.start(connection, std::move(arrival), {{std::string(mcp::kProbeHeader), std::move(seen)}},
+                       comments);
 }
 
 // The server keeps state for each client: a client without a state name is given one.

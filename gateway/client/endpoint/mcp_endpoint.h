@@ -46,6 +46,7 @@ class McpEndpoint final : private AwaitsSession {
                                mcp::Message&& message, uint64_t bytes);
   void on_session_opened(ClientConnection& connection, const std::string& server, mcp::Message message,
                          uint64_t bytes) override;
+  void start_probe(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
   void start_with_state(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
   void notification(ClientConnection& connection, const std::string& server, mcp::Message message);
   void no_message_came(ClientConnection& connection, const mcp::MessageFault& fault);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <functional>
 #include <string>
@@ -21,15 +22,16 @@ bool is_loopback_name(std::string_view name) {
 
 }  // namespace
 
-bool through_proxy(const http::HeaderList& headers) {
+bool is_proxy_sign(std::string_view name) {
   static constexpr std::array<std::string_view, 3> kNames{"Via", "Forwarded", "X-Real-IP"};
+  return http::equals_ignoring_case(name.substr(0, kForwarded.size()), kForwarded) ||
+         std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view one) { return http::equals_ignoring_case(name, one); });
+}
+
+bool through_proxy(const http::HeaderList& headers) {
   const auto& all = headers.all();
-  return std::any_of(all.begin(), all.end(), [](const auto& header) {
-    const std::string_view name = header.name;
-    return http::equals_ignoring_case(name.substr(0, kForwarded.size()), kForwarded) ||
-           std::any_of(kNames.begin(), kNames.end(),
-                       [&](std::string_view one) { return http::equals_ignoring_case(name, one); });
-  });
+  return std::any_of(all.begin(), all.end(), [](const auto& header) { return is_proxy_sign(header.name); });
 }
 
 bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16_t local_port) {
@@ -42,6 +44,11 @@ bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16
   const char* end = host.data() + host.size();
   const auto [read, error] = std::from_chars(host.data() + colon + 1, end, port);
   return error == std::errc() && read == end && port == local_port;
+}
+
+Sharing::Sharing() {
+  static std::atomic<uint64_t> next{1};
+  number_ = next.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Sharing::saw(const http::RequestHead& head) {

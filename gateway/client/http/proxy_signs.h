@@ -12,6 +12,8 @@ namespace lineward::client {
 
 // The request shows that a proxy passed it (Via, Forwarded, X-Forwarded-*, X-Real-IP).
 bool through_proxy(const http::HeaderList& headers);
+// Is a header of that name such a sign?
+bool is_proxy_sign(std::string_view name);
 
 // The peer is the client itself: both ends are this machine's loopback, `Host` names this very listener, and
 // no header names a proxy. Most local proxies listen on another port, and pass that in `Host` or name
@@ -22,6 +24,7 @@ bool comes_directly(std::string_view peer, const http::RequestHead& head, uint16
 // of its requests cannot be one caller's; it stays so.
 class Sharing {
  public:
+  Sharing();
   // Must be called with the head of each request of the connection.
   void saw(const http::RequestHead& head);
   // A session is opened on it; `by_client`: by the client's own `initialize`.
@@ -29,8 +32,11 @@ class Sharing {
   // The client was given this name of the session that was opened last.
   void named(std::string_view session);
   bool shared() const { return shared_; }
+  // Of the connection, wherever in this process its requests are answered.
+  uint64_t number() const { return number_; }
 
  private:
+  uint64_t number_;
   uint64_t seen_ = 0;   // the number of the last head seen
   size_t caller_ = 0;   // a digest of the caller's distinguishing headers; 0: none yet
   size_t session_ = 0;  // a digest of the session's name; 0: none yet

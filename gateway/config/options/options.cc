@@ -130,6 +130,10 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::legacy_sse>(
       "listen.legacySse", Kind::flag, "false", {},
       "HTTP+SSE of 2024-11-05 for clients: /sse and /messages; several servers: /sse/<name>."));
+  rows.push_back(row<k, &L::probe>(
+      "listen.probe", Kind::flag, "true", {},
+      "Answers lineward/probe, by which `lineward doctor URL` tests the proxies in front. Callers need what "
+      "they need for a call."));
   rows.push_back(row<k, &L::max_sessions>("listen.maxSessions", Kind::count, "10000", {1, kMillion},
                                           "Legacy sessions at once."));
   rows.push_back(row<k, &L::session_idle>("listen.sessionIdle", Kind::duration, "1h", {kSecond, 30 * kDay},

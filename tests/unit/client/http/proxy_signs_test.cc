@@ -113,3 +113,10 @@ TEST_CASE("a session that Lineward opens again for a caller that names none is n
   requests.sharing.opens(false);
   CHECK_FALSE(requests.sharing.shared());
 }
+
+TEST_CASE("each connection has a number, which moves with it") {
+  const Sharing one, other;
+  const Sharing moved = one;
+  CHECK(one.number() != other.number());
+  CHECK(moved.number() == one.number());
+}
