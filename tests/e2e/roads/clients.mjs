@@ -353,13 +353,14 @@ export class StdioClient extends OneStream {
     this.process.child.stdin.write(`${text}\n`);
   }
 
-  /** The end of stdin. */
+  /** As a client does that ends: nobody writes, and nobody reads. The end of stdin alone cancels nothing. */
   leave() {
     this.process.child.stdin.end();
+    this.process.child.stdout.destroy();
   }
 
   async close() {
-    this.leave();
+    this.process.child.stdin.end();
     await this.process.stop();
   }
 }

@@ -2,7 +2,7 @@
 const REASONS = {
   file: [({ road }) => road.flags, '`lineward stdio` before a command or a URL has no file: only what flags say'],
   headers: [({ road }) => road.front, 'stdio has no header fields'],
-  streams: [({ road }) => road.front, 'on stdio no call has a stream of its own to close; the end of stdin is cancel.stdin'],
+  streams: [({ road }) => road.front, 'on stdio no call has a stream of its own to close; a client that is gone is cancel.stdin'],
   'cancel messages': [
     ({ road, era }) => !road.front && era === 'modern',
     '2026-07-28 over HTTP cancels by closing the stream, not by a message',
@@ -22,7 +22,7 @@ const MORE = {
     ],
   ],
   sessions: [
-    [({ road }) => road.front, 'stdio has no DELETE; the end of stdin is cancel.stdin'],
+    [({ road }) => road.front, 'stdio has no DELETE; a client that is gone is cancel.stdin'],
     [({ road }) => road.name === 'sse', 'HTTP+SSE has no DELETE; the end of its stream is cancel.stream'],
     [({ era }) => era === 'modern', '2026-07-28 has no sessions'],
   ],
