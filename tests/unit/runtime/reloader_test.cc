@@ -116,7 +116,9 @@ TEST_CASE("a reload whose next address one worker cannot listen at closes it on 
   TwoWorkers workers("listen: {address: '127.0.0.1:0'}\n" + servers);
   const bool draining = false;
   Reloader reloader(
-      workers, draining, [&] { return load("listen: {address: '127.0.0.2:0'}\n" + servers); }, "test.yaml");
+      workers, draining,
+      [&](const std::set<std::string>&) { return load("listen: {address: '127.0.0.2:0'}\n" + servers); },
+      "test.yaml");
   const std::string before = workers.listener(0).address();
 
   workers.exhaust_second();
@@ -141,7 +143,8 @@ TEST_CASE(
   const bool draining = false;
   std::string file = good;
   Reloader reloader(
-      workers, draining, [&] { return config::load_text(file, "test.yaml", {}); }, "test.yaml");
+      workers, draining,
+      [&](const std::set<std::string>&) { return config::load_text(file, "test.yaml", {}); }, "test.yaml");
   const admin::ReloadCounts& counts = reloader.counts();
 
   file = good + "shutdown: {grace: never}\n";
@@ -172,7 +175,8 @@ TEST_CASE("a worker that stands still while a reload is applied is told of, and 
   TwoWorkers workers(with("127.0.0.1:0", "a"));
   const bool draining = false;
   Reloader reloader(
-      workers, draining, [&] { return load(with("127.0.0.2:0", "b")); }, "test.yaml");
+      workers, draining, [&](const std::set<std::string>&) { return load(with("127.0.0.2:0", "b")); },
+      "test.yaml");
 
   workers.stop_second();
   auto report = reloader.reload(false, "test");
@@ -200,7 +204,7 @@ TEST_CASE("what an operator wants of a server whose worker stands still has not 
   TwoWorkers workers(file);
   const bool draining = false;
   Reloader reloader(
-      workers, draining, [&] { return load(file); }, "test.yaml");
+      workers, draining, [&](const std::set<std::string>&) { return load(file); }, "test.yaml");
   workers.stop_second();
   workers.use_placement({{"s", 1}});
   auto acted = reloader.act("s", admin::ServerAct::stop, false);
