@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/dev/*.md, ARCHITECTURE.md and CONTRIBUTING.md name files and commits: each has to be there.
+# docs/dev/*.md, docs/decisions/*.md, ARCHITECTURE.md and CONTRIBUTING.md name files and commits: each has to be there.
 #   A path is what stands in backticks, or behind ]( , and begins with a folder of the top level, or of gateway/ in ARCHITECTURE.md;
 #   one that has a word in capitals in it (NAME, FOLDER) is a pattern. A commit is seven hexadecimal digits in backticks.
 #   pages.sh [PAGE…]
@@ -51,9 +51,9 @@ selftest() {
 case ${1:-} in
   selftest) selftest ;;
   *)
-    [ $# -gt 0 ] || set -- ARCHITECTURE.md CONTRIBUTING.md docs/dev/*.md
+    [ $# -gt 0 ] || set -- ARCHITECTURE.md CONTRIBUTING.md docs/dev/*.md docs/decisions/*.md
     faults=$(for page; do faults_of "$page"; done)
     [ -z "$faults" ] || { printf '%s\n' "$faults"; exit 1; }
-    echo "what $* name is there"
+    echo "what these $# pages name is there"
     ;;
 esac
