@@ -5,6 +5,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
