@@ -34,6 +34,8 @@ class Backoff {
   // A message came that it was made for.
   void brought() { brought_ = stands_; }
   bool is_good(milliseconds now) const { return stands_ && (brought_ || now - since_ >= kGoodAfter); }
+  // Whatever it brought, it was not good.
+  void spoiled() { stands_ = brought_ = false; }
   // The attempt is over, or came to nothing: the pause before the next one.
   milliseconds pause(milliseconds now, const Range& range) {
     if (is_good(now)) tries_ = 0;

@@ -52,6 +52,8 @@ class SseParser {
   Next next();
   SseEvent take_event() { return std::move(ready_); }
   const std::string& fault() const { return fault_; }
+  // Comments, and ends of events that had no data, so far.
+  uint64_t empty_lines() const { return empty_lines_; }
 
   // What a reconnect needs. An id counts when its event has ended, with data or without: a server that goes
   // on behind an event that was cut would never send that one again. An id longer than kMaxEventId bytes is
@@ -81,6 +83,7 @@ class SseParser {
   size_t scanned_ = 0;  // no line end between at_ and here
   bool at_start_ = true;
   bool skip_lf_ = false;  // the line before ended in CR
+  uint64_t empty_lines_ = 0;
   std::string data_;
   bool has_data_ = false;
   json::ArrivingOutline arriving_;  // of the first data line of an event, while it comes

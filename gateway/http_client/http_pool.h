@@ -189,6 +189,10 @@ class HttpPool {
   }
   // A line about something of the server's that was dropped; now and then, however often that is.
   void log_dropped(std::string_view kind);
+  // What a server sent was of no use to any client. A stream compares the count before and after it hands a
+  // message on.
+  void note_useless() { ++useless_; }
+  uint64_t useless() const { return useless_; }
   // The server's name; empty where it is none.
   std::string_view server() const {
     return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
@@ -243,6 +247,7 @@ class HttpPool {
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
   std::vector<Idle> idle_;                   // the one used last is at the end
   std::vector<std::unique_ptr<HttpTransfer>> finishing_;
+  uint64_t useless_ = 0;
   RequestCredentials* credentials_ = nullptr;
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};

@@ -381,7 +381,8 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
   HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
   if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
-  bool resuming = legacy && call.failures > 0;
+  if (end.flooded) call.backoff.spoiled();
+  bool resuming = legacy && call.failures > 0 && !end.flooded;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
   core::Failure failure = parts_.failures.of(end);

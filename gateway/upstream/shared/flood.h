@@ -27,7 +27,7 @@ class Flood {
   std::chrono::milliseconds at_{0};
 };
 
-// Lines that are no messages, or belong to nothing.
+// Lines, or events and comments of a stream, that are no messages, or belong to nothing.
 using LineFlood = Flood<10'000, 1'000>;
 // Bytes of stderr beyond those that are logged.
 using StderrFlood = Flood<64ull << 20, 8ull << 20>;
