@@ -119,6 +119,7 @@ HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
       stats_(core::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
       cancels_(parts.loop, parts.server, *this),
+      answered_(parts),
       lost_calls_(parts, *this) {}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
@@ -128,6 +129,7 @@ SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
 void HttpCallTable::stop() {
   stopping_ = true;
   cancels_.close_kept();
+  answered_.stop();
 }
 
 void HttpCallTable::drop(std::string_view kind) {
@@ -251,8 +253,13 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     from.finish_quietly();
     return loop_.retire(std::move(call.messages));
   }
-  from.finish_quietly();
-  loop_.retire(std::move(call.messages));
+  const bool may_say_more = legacy && !group->plain && from.is_stream() && !stopping_;
+  if (may_say_more) {
+    answered_.take(std::move(call.messages), *group);
+  } else {
+    from.finish_quietly();
+    loop_.retire(std::move(call.messages));
+  }
   finish(call, std::move(message));
 }
 

@@ -16,6 +16,7 @@
 #include "base/node_slabs.h"
 #include "http_client/http_headers.h"
 #include "metrics/stats.h"
+#include "upstream/http/answered_streams.h"
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_cancels.h"
 #include "upstream/http/http_parts.h"
@@ -116,6 +117,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   // Sent, by the id the server knows.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
+  AnsweredStreams answered_;
   LostCalls lost_calls_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
