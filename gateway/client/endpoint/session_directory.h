@@ -54,6 +54,9 @@ class SessionDirectory {
   Session* open(ClientConnection& connection, const std::string& server, Opener opener);
   // May this request, which names none, have one made for it?
   bool may_open(ClientConnection& connection, const std::string& server) const;
+  // Why a request that names no session cannot be known again by its connection, and what to do; empty: that
+  // is not why it has none.
+  static std::string why_unknown(ClientConnection& connection);
   // What the client is told as the name of one that is being opened; empty: it is to have none.
   std::string name_for_client(const std::string& id);
   // What its client is told as its id.

@@ -2,6 +2,7 @@
 // it. Pure.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -29,14 +30,16 @@ class Sharing {
   void opens(bool by_client);
   // The client was told this name of the session that was opened last.
   void named(std::string_view session);
-  bool shared() const { return shared_; }
+  bool shared() const { return !sign_.empty(); }
+  // The first sign of it, for people, such as "another User-Agent"; empty: none. Lasts for ever.
+  std::string_view sign() const { return sign_; }
 
  private:
-  uint64_t seen_ = 0;   // the number of the head that was looked at last
-  size_t caller_ = 0;   // a digest of what tells callers apart; 0: none yet
-  size_t session_ = 0;  // a digest of the session's name; 0: none yet
+  uint64_t seen_ = 0;                // the number of the head that was looked at last
+  std::array<size_t, 3> callers_{};  // digests of what tells callers apart; 0: none yet
+  size_t session_ = 0;               // a digest of the session's name; 0: none yet
   bool opened_ = false;
-  bool shared_ = false;
+  std::string_view sign_;
 };
 
 }  // namespace lineward::client
