@@ -32,6 +32,10 @@ Access access_of(const PlainRequest& request, const config::Admin& admin, Way wa
 // The role of a token of admin.tokenFile; nothing where it is none.
 std::optional<Role> role_of_token(std::string_view token, const config::Admin& admin);
 
+// What stands behind "Bearer " in the one Authorization of a request; nothing where that is not so. Lasts as
+// long as the headers.
+std::optional<std::string_view> bearer_of(const http::HeaderList& headers);
+
 // `name` or `name:port`, an address or localhost: nobody else can have pointed it here.
 bool is_own_host(std::string_view host, const config::Admin& admin);
 
