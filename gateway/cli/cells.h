@@ -26,9 +26,23 @@ std::string fitted(std::string_view text, size_t columns);
 // `code` of SGR, such as "1" or "31". Nothing where there is no colour.
 std::string paint(std::string_view text, std::string_view code, bool colour);
 
-// Rows of equally many cells, the first of them the head; lines are cut to the terminal's width where it is
-// known.
+// A column of a table, and the width to which it shrinks where the table has not enough room; 0: it is left
+// out.
+struct Shrink {
+  size_t column = 0;
+  size_t least = 0;
+};
+// The widths of columns that stand `gap` blanks apart, in at most `room` columns of a terminal: the steps are
+// taken one after the other, each only as far as it must. A width of 0: the column is left out.
+std::vector<size_t> widths_within(std::vector<size_t> widths, const std::vector<Shrink>& steps, size_t gap,
+                                  size_t room);
+
+// Rows of equally many cells, the first of them the head. Where the terminal's width is known, `steps` are
+// taken until the table fits, and what is too wide even then is cut at the end of its line.
 using Row = std::vector<std::string>;
-std::string table(const std::vector<Row>& rows, const Style& style);
+std::vector<size_t> natural_widths(const std::vector<Row>& rows);
+std::string table(const std::vector<Row>& rows, const Style& style, const std::vector<Shrink>& steps = {});
+// The room that a table has; 0: nothing is cut.
+size_t room_of(const Style& style);
 
 }  // namespace lineward::cli
