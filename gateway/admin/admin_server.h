@@ -7,6 +7,7 @@
 #include "admin/api_access.h"
 #include "admin/console.h"
 #include "admin/plain_http.h"
+#include "admin/token_pauses.h"
 #include "config/config.h"
 
 namespace lineward::admin {
@@ -22,11 +23,14 @@ class AdminServer {
 
  private:
   void handle(const PlainRequest& request, PlainServer::Answer answer);
+  Access access(const PlainRequest& request);
 
+  net::Loop& loop_;
   const config::Admin& rules_;
   AdminApi& api_;
   Console& console_;
   const Way way_;
+  TokenPauses pauses_;  // by TCP
   PlainServer server_;
 };
 

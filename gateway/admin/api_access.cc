@@ -50,14 +50,6 @@ Access as(Role role, const config::Admin& admin, std::string who) {
   return out;
 }
 
-std::optional<std::string_view> bearer(const http::HeaderList& headers) {
-  if (headers.count("Authorization") != 1) return std::nullopt;
-  std::string_view value = headers.get("Authorization");
-  if (value.size() <= kBearer.size() || !http::equals_ignoring_case(value.substr(0, kBearer.size()), kBearer))
-    return std::nullopt;
-  return http::trim_white_space(value.substr(kBearer.size()));
-}
-
 // The role of the token that `is_it` accepts. All are compared, so that the time taken does not reveal which
 // one matched.
 template <class IsIt>
@@ -78,7 +70,7 @@ Access by_token(const PlainRequest& request, const config::Admin& admin, const C
   auto tokens = config::read_admin_tokens(admin.token_file);
   if (!tokens) return denied(503, "admin.tokenFile cannot be read; see validate");
   const http::HeaderList& headers = request.head.headers;
-  auto given = bearer(headers);
+  auto given = bearer_of(headers);
   std::optional<Role> role;
   if (given) role = role_among(*tokens, [&](std::string_view one) { return same_bytes(*given, one); });
   if (logins != nullptr && headers.find("Authorization") == nullptr) {
@@ -102,6 +94,14 @@ bool is_own_origin(std::string_view origin, std::string_view host, const config:
 }
 
 }  // namespace
+
+std::optional<std::string_view> bearer_of(const http::HeaderList& headers) {
+  if (headers.count("Authorization") != 1) return std::nullopt;
+  std::string_view value = headers.get("Authorization");
+  if (value.size() <= kBearer.size() || !http::equals_ignoring_case(value.substr(0, kBearer.size()), kBearer))
+    return std::nullopt;
+  return http::trim_white_space(value.substr(kBearer.size()));
+}
 
 PlainResponse refused(int status, std::string_view text) {
   PlainResponse out;

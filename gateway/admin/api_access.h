@@ -32,6 +32,10 @@ Access access_of(const PlainRequest& request, const config::Admin& admin, Way wa
 // The role of a token of admin.tokenFile; nullopt if it is not one.
 std::optional<Role> role_of_token(std::string_view token, const config::Admin& admin);
 
+// The token after "Bearer " in the only Authorization header of a request; nullopt if there is none. Lives as
+// long as the headers.
+std::optional<std::string_view> bearer_of(const http::HeaderList& headers);
+
 // `name` or `name:port`, an address or localhost: DNS of another party cannot point these here.
 bool is_own_host(std::string_view host, const config::Admin& admin);
 

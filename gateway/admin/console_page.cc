@@ -134,6 +134,12 @@ std::string progress_text(const json& call) {
   return out + " " + word(*found, "message");
 }
 
+// What a call is for, with the tool's name first, and its server.
+std::string what_cells(const json& call) {
+  return cell(fmt::format("<b>{}</b> {}", word(call, "target"), word(call, "method")), "what") +
+         cell(word(call, "upstream"));
+}
+
 std::string call_rows(const ConsoleView& view) {
   std::string out;
   for (const json& one : list(view.calls, "calls")) {
@@ -143,9 +149,7 @@ std::string call_rows(const ConsoleView& view) {
     out += "<tr>" + head_cell(fmt::format("<a href=\"?call={0}#call\">{0}</a>", id)) +
            cell(time_text(number(one, "age_ms")), "n") +
            cell(one.contains("left_ms") ? time_text(number(one, "left_ms")) : std::string(), "n") +
-           cell(word(one, "upstream")) +
-           cell(fmt::format("{} <b>{}</b>", word(one, "method"), word(one, "target"))) +
-           cell(state + " " + progress_text(one)) + cell(word(one, "client")) +
+           what_cells(one) + cell(state + " " + progress_text(one)) + cell(word(one, "client")) +
            cell(form(view, "id", id, button("cancel", "Cancel", "Cancel " + id)), "acts") + "</tr>\n";
   }
   return out;
@@ -176,9 +180,7 @@ std::string ended_rows(const ConsoleView& view) {
   std::string out;
   for (const json& one : list(view.ends, "ends")) {
     out += "<tr>" + head_cell(fmt::format("<a href=\"?call={0}#call\">{0}</a>", word(one, "id"))) +
-           cell(word(one, "reason")) + cell(time_text(number(one, "age_ms")), "n") +
-           cell(word(one, "upstream")) +
-           cell(fmt::format("{} <b>{}</b>", word(one, "method"), word(one, "target"))) +
+           what_cells(one) + cell(word(one, "reason")) + cell(time_text(number(one, "age_ms")), "n") +
            cell(time_text(number(one, "ended_ago_ms")), "n") + "</tr>\n";
   }
   return out;

@@ -9,12 +9,19 @@ namespace lineward::admin {
 using std::chrono::milliseconds;
 
 milliseconds SignInPauses::left(std::string_view peer, milliseconds now) const {
-  auto found = addresses_.find(address_of_peer(peer));
-  return found == addresses_.end() ? milliseconds(0) : std::max(found->second.until - now, milliseconds(0));
+  return left_of(address_of_peer(peer), now);
 }
 
 void SignInPauses::failed(std::string_view peer, milliseconds now) {
-  std::string address = address_of_peer(peer);
+  failed_of(address_of_peer(peer), now);
+}
+
+milliseconds SignInPauses::left_of(const std::string& name, milliseconds now) const {
+  auto found = addresses_.find(name);
+  return found == addresses_.end() ? milliseconds(0) : std::max(found->second.until - now, milliseconds(0));
+}
+
+void SignInPauses::failed_of(std::string address, milliseconds now) {
   auto found = addresses_.find(address);
   if (found == addresses_.end()) {
     if (addresses_.size() >= kMost) {

@@ -22,6 +22,12 @@ class SignInPauses {
   void failed(std::string_view peer, std::chrono::milliseconds now);
   void succeeded(std::string_view peer);
 
+  // The same of what is no peer, by any name for it.
+  std::chrono::milliseconds left_of(const std::string& name, std::chrono::milliseconds now) const;
+  void failed_of(std::string name, std::chrono::milliseconds now);
+  // It has failed, and is not forgotten.
+  bool knows(const std::string& name) const { return addresses_.count(name) > 0; }
+
  private:
   struct Address {
     uint32_t failures = 0;

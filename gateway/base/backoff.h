@@ -33,6 +33,8 @@ class Backoff {
   // A message arrived that the attempt was made for.
   void brought() { brought_ = stands_; }
   bool is_good(milliseconds now) const { return stands_ && (brought_ || now - since_ >= kGoodAfter); }
+  // The attempt was not good, whatever arrived.
+  void spoiled() { stands_ = brought_ = false; }
   // The attempt ended or failed: returns the pause before the next one.
   milliseconds pause(milliseconds now, const Range& range) {
     if (is_good(now)) tries_ = 0;

@@ -8,6 +8,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <optional>
+
+#include "base/file_limit.h"
 
 namespace lineward {
 namespace {
@@ -36,7 +40,9 @@ Result<int> open_regular_file(const std::string& path) {
   return fail(std::string("not a regular file"));
 }
 
-Result<std::string> read_regular_file(const std::string& path, size_t most) {
+namespace {
+
+Result<std::string> read_now(const std::string& path, size_t most) {
   const Result<int> fd = open_regular_file(path);
   if (!fd) return fail(fd.error().text);
   std::string text;
@@ -56,7 +62,7 @@ Result<std::string> read_regular_file(const std::string& path, size_t most) {
   return text;
 }
 
-Status<> check_regular_file(const std::string& path, size_t most) {
+Status<> check_now(const std::string& path, size_t most) {
   const Result<int> fd = open_regular_file(path);
   if (!fd) return fail(fd.error().text);
   struct stat found {};
@@ -64,6 +70,25 @@ Status<> check_regular_file(const std::string& path, size_t most) {
   ::close(*fd);
   if (!fits) return fail(fmt::format("larger than {} bytes", most));
   return Done{};
+}
+
+// What late work still writes to lives as long as it.
+template <class Outcome, class Work>
+Outcome limited(const std::string& path, Work&& work) {
+  auto out = std::make_shared<std::optional<Outcome>>();
+  if (within_file_limit(path, [out, work] { *out = work(); })) return std::move(**out);
+  errno = ETIMEDOUT;
+  return fail(file_is_late());
+}
+
+}  // namespace
+
+Result<std::string> read_regular_file(const std::string& path, size_t most) {
+  return limited<Result<std::string>>(path, [path, most] { return read_now(path, most); });
+}
+
+Status<> check_regular_file(const std::string& path, size_t most) {
+  return limited<Status<>>(path, [path, most] { return check_now(path, most); });
 }
 
 }  // namespace lineward

@@ -97,20 +97,51 @@ std::string paint(std::string_view text, std::string_view code, bool colour) {
   return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
 }
 
-std::string table(const std::vector<Row>& rows, const Style& style) {
+std::vector<size_t> widths_within(std::vector<size_t> widths, const std::vector<Shrink>& steps, size_t gap,
+                                  size_t room) {
+  auto total = [&] {
+    size_t sum = 0;
+    for (const size_t width : widths)
+      sum += width > 0 ? width + gap : 0;
+    return sum > gap ? sum - gap : sum;
+  };
+  for (const Shrink& step : steps) {
+    const size_t sum = total();
+    if (sum <= room) break;
+    size_t& width = widths[step.column];
+    if (width <= step.least) continue;
+    width = step.least == 0 ? 0 : std::max(step.least, width - std::min(width, sum - room));
+  }
+  return widths;
+}
+
+std::vector<size_t> natural_widths(const std::vector<Row>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], width_of(row[i]));
   }
+  return widths;
+}
+
+size_t room_of(const Style& style) {
+  return style.wide || style.width <= 20 ? 0 : style.width;
+}
+
+std::string table(const std::vector<Row>& rows, const Style& style, const std::vector<Shrink>& steps) {
+  constexpr size_t kGap = 2;
+  const size_t room = room_of(style);
+  std::vector<size_t> widths = natural_widths(rows);
+  if (room > 0) widths = widths_within(std::move(widths), steps, kGap, room);
   std::string out;
   for (const Row& row : rows) {
     std::string line;
-    for (size_t i = 0; i < row.size(); ++i)
-      line += i + 1 < row.size() ? padded(row[i], widths[i] + 2) : row[i];
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (widths[i] > 0) line += fitted(row[i], widths[i]) + std::string(kGap, ' ');
+    }
     line.resize(line.find_last_not_of(' ') + 1);
-    if (!style.wide && style.width > 20) line = cut(line, style.width);
+    line = cut(line, room);
     out += (&row == &rows.front() ? paint(line, "1", style.colour) : line) + "\n";
   }
   return out;

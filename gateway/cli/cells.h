@@ -26,9 +26,22 @@ std::string fitted(std::string_view text, size_t columns);
 // `code` of SGR, such as "1" or "31". Without colour the text is unchanged.
 std::string paint(std::string_view text, std::string_view code, bool colour);
 
-// Rows with the same number of cells, the first is the header. Lines are truncated to the terminal's width,
-// if it is known.
+// A column of a table, and the width to which it shrinks if the table has not enough room; 0: it is left out.
+struct Shrink {
+  size_t column = 0;
+  size_t least = 0;
+};
+// The widths of columns with `gap` blanks between, in at most `room` columns of a terminal. The steps are
+// taken in order, each only as far as needed. A width of 0: the column is left out.
+std::vector<size_t> widths_within(std::vector<size_t> widths, const std::vector<Shrink>& steps, size_t gap,
+                                  size_t room);
+
+// Rows with the same number of cells, the first is the header. If the terminal's width is known, `steps` are
+// taken until the table fits; a line that is still too wide is truncated.
 using Row = std::vector<std::string>;
-std::string table(const std::vector<Row>& rows, const Style& style);
+std::vector<size_t> natural_widths(const std::vector<Row>& rows);
+std::string table(const std::vector<Row>& rows, const Style& style, const std::vector<Shrink>& steps = {});
+// The room that a table has; 0: nothing is cut.
+size_t room_of(const Style& style);
 
 }  // namespace lineward::cli

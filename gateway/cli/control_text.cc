@@ -126,17 +126,26 @@ std::string counted(int64_t count, std::string_view one) {
 }
 
 std::string calls_table(const json& calls, const Style& style) {
-  std::vector<Row> rows{{"CALL", "AGE", "LEFT", "UPSTREAM", "METHOD", "TARGET", "CLIENT", "STATE"}};
-  size_t most = style.wide ? 0 : 28;
+  enum Column : size_t { id, age, left, target, upstream, method, client, state };
+  // A target is the last to be cut: without it a call is nothing that a reader knows.
+  const std::vector<Shrink> steps{{client, 16}, {method, 0}, {state, 20},   {client, 0}, {state, 8},
+                                  {left, 0},    {state, 0},  {upstream, 8}, {target, 12}};
+  std::vector<Row> rows{{"CALL", "AGE", "LEFT", "TARGET", "UPSTREAM", "METHOD", "CLIENT", "STATE"}};
   for (const json& call : calls) {
-    std::string client = client_text(call);
-    if (style.wide) client += (client.empty() ? "" : " ") + text_of(call, "peer");
+    std::string who = client_text(call);
+    if (style.wide) who += (who.empty() ? "" : " ") + text_of(call, "peer");
     rows.push_back({text_of(call, "id"), short_time(number_of(call, "age_ms")),
-                    has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-", upstream_text(call),
-                    cut(text_of(call, "method"), most), cut(target_text(call), most),
-                    cut(client.empty() ? "-" : client, most), state_text(call)});
+                    has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-", target_text(call),
+                    upstream_text(call), text_of(call, "method"), who.empty() ? "-" : who, state_text(call)});
   }
-  return table(rows, style);
+  // Where there is no room for methods, a call without a target is known by its own.
+  const size_t room = room_of(style);
+  if (room > 0 && widths_within(natural_widths(rows), steps, 2, room)[method] == 0) {
+    for (Row& row : rows) {
+      if (row[target].empty()) row[target] = row[method];
+    }
+  }
+  return table(rows, style, steps);
 }
 
 std::string call_text(const json& call, const Style& style) {

@@ -190,12 +190,12 @@ std::string action_done(std::string_view action, const std::string& name, bool f
 std::string sessions_table(const json& sessions, const Style& style) {
   std::vector<Row> rows{{"SESSION", "UPSTREAM", "CLIENT", "REVISION", "AGE", "IDLE", "CALLS", "STREAM"}};
   for (const json& one : sessions) {
-    rows.push_back({text_of(one, "session"), text_of(one, "upstream"),
-                    cut(or_dash(client_text(one)), style.wide ? 0 : 40), or_dash(text_of(one, "revision")),
-                    short_time(number_of(one, "age_ms")), short_time(number_of(one, "idle_ms")),
-                    fmt::format("{}", number_of(one, "calls")), is_true(one, "stream") ? "open" : "-"});
+    rows.push_back({text_of(one, "session"), text_of(one, "upstream"), or_dash(client_text(one)),
+                    or_dash(text_of(one, "revision")), short_time(number_of(one, "age_ms")),
+                    short_time(number_of(one, "idle_ms")), fmt::format("{}", number_of(one, "calls")),
+                    is_true(one, "stream") ? "open" : "-"});
   }
-  return table(rows, style);
+  return table(rows, style, {{2, 16}, {0, 12}, {2, 0}, {1, 8}});
 }
 
 std::string listens_tree(const json& listens, const Style& style) {

@@ -68,9 +68,8 @@ const char* colour_of_state(const std::string& state) {
   return state == "failed" || state == "backoff" || state == "open" ? "31" : "33";
 }
 
-std::string server_line(const TopModel& model, const json& server, size_t columns, bool colour) {
+std::string server_line(const TopModel& model, const json& server, size_t room, size_t columns, bool colour) {
   const std::string name = text_of(server, "name"), state = text_of(server, "state");
-  const size_t room = columns >= 60 ? 18 : 12;
   std::string before = "  " + fitted(name, room) + " ";
   std::string after = fmt::format(
       " {:>7}", fmt::format("{}/{}", number_of(server, "in_flight"), number_of(server, "max_in_flight")));
@@ -89,56 +88,70 @@ std::string server_line(const TopModel& model, const json& server, size_t column
   return before + paint(word, colour_of_state(state), colour) + cut(after, columns - used);
 }
 
-// The widths of a call's columns, by the available width.
-struct CallColumns {
-  size_t left = 0, server = 8, what = 8, client = 0, state = 0;  // 0: not shown
-};
-
-CallColumns columns_for(size_t columns) {
-  CallColumns out;
-  constexpr size_t kFixed = 2 + 7 + 7;  // mark, id and age
-  if (columns >= 50) out.left = 6;
-  if (columns >= 60) out.server = 12;
-  if (columns >= 100) out.server = 18;
-  if (columns >= 110) out.client = 20;
-  size_t used =
-      kFixed + out.server + 1 + (out.left > 0 ? out.left + 1 : 0) + (out.client > 0 ? out.client + 1 : 0);
-  size_t rest = columns > used + 8 ? columns - used : 8;
-  if (columns >= 60) {
-    out.state = rest / 2;
-    rest -= out.state + 1;
-  }
-  out.what = rest;
-  return out;
+std::string what_of(const json& call) {
+  const std::string target = target_text(call), method = text_of(call, "method");
+  return target.empty() ? method : method == "tools/call" ? target : target + " " + method;
 }
 
-std::string call_row(const CallColumns& columns, size_t most, const std::string& mark,
+std::vector<std::string> call_cells(const json& call) {
+  const std::string who = client_text(call);
+  return {text_of(call, "id"),
+          short_time(number_of(call, "age_ms")),
+          has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-",
+          what_of(call),
+          upstream_text(call),
+          who.empty() ? "-" : who,
+          state_text(call)};
+}
+
+// The widths of the calls' columns: what a call is for is the last to be cut. What is left over the states
+// have, which change most.
+std::vector<size_t> call_widths(const TopModel& model, size_t columns) {
+  enum Column : size_t { id, age, left, what, server, client, state };
+  constexpr size_t kMark = 2, kGap = 1;
+  std::vector<size_t> widths{4, 5, 5, 8, 8, 8, 8};
+  for (const json* call : model.calls()) {
+    widths[id] = std::max(widths[id], width_of(text_of(*call, "id")));
+    widths[what] = std::max(widths[what], width_of(what_of(*call)));
+    widths[server] = std::max(widths[server], width_of(upstream_text(*call)));
+    widths[client] = std::max(widths[client], width_of(client_text(*call)));
+    widths[state] = std::max(widths[state], width_of(state_text(*call)));
+  }
+  const size_t room = columns > kMark ? columns - kMark : 0;
+  widths = widths_within(std::move(widths),
+                         {{client, 16},
+                          {state, 20},
+                          {client, 0},
+                          {state, 8},
+                          {left, 0},
+                          {state, 0},
+                          {server, 8},
+                          {age, 0},
+                          {server, 0},
+                          {what, 1}},
+                         kGap, room);
+  size_t used = kMark;
+  for (const size_t width : widths)
+    used += width > 0 ? width + kGap : 0;
+  if (widths[state] > 0 && used < columns + kGap) widths[state] += columns + kGap - used;
+  return widths;
+}
+
+std::string call_row(const std::vector<size_t>& widths, size_t most, const std::string& mark,
                      const std::vector<std::string>& cells) {
-  std::string out = mark + " " + fitted(cells[0], 6) + " " + fitted(cells[1], 6) + " ";
-  if (columns.left > 0) out += fitted(cells[2], columns.left) + " ";
-  out += fitted(cells[3], columns.server) + " " + fitted(cells[4], columns.what);
-  if (columns.client > 0) out += " " + fitted(cells[5], columns.client);
-  if (columns.state > 0) out += " " + fitted(cells[6], columns.state);
+  std::string out = mark;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (widths[i] > 0) out += " " + fitted(cells[i], widths[i]);
+  }
   return cut(out, most);
 }
 
-std::string what_of(const json& call) {
-  const std::string target = target_text(call), method = text_of(call, "method");
-  return target.empty() ? method : method == "tools/call" ? target : method + " " + target;
-}
-
-std::string call_line(const json& call, size_t most, bool chosen, bool colour) {
-  const CallColumns columns = columns_for(most);
-  const bool limited = has(call, "left_ms");
-  const std::string client = client_text(call);
-  const std::string line =
-      call_row(columns, most, chosen ? ">" : " ",
-               {text_of(call, "id"), short_time(number_of(call, "age_ms")),
-                limited ? short_time(number_of(call, "left_ms")) : "-", upstream_text(call), what_of(call),
-                client.empty() ? "-" : client, state_text(call)});
+std::string call_line(const json& call, const std::vector<size_t>& widths, size_t most, bool chosen,
+                      bool colour) {
+  const std::string line = call_row(widths, most, chosen ? ">" : " ", call_cells(call));
   if (chosen) return paint(line, kInverse, colour);
   const std::string state = text_of(call, "state");
-  if (limited && number_of(call, "left_ms") < 5000) return paint(line, "31", colour);
+  if (has(call, "left_ms") && number_of(call, "left_ms") < 5000) return paint(line, "31", colour);
   return state == "queued" || state == "input" ? paint(line, "33", colour) : line;
 }
 
@@ -177,8 +190,13 @@ void add_servers(std::vector<std::string>& lines, const TopModel& model, size_t 
                  bool colour) {
   const json& servers = model.servers();
   const size_t shown = servers.size() > rows && rows > 0 ? rows - 1 : std::min(servers.size(), rows);
+  // Names are whole as long as a state stands beside them.
+  size_t longest = 12;
+  for (const json& server : servers)
+    longest = std::max(longest, width_of(text_of(server, "name")));
+  const size_t room = std::min(longest, size.columns > 24 ? size.columns - 12 : 12);
   for (size_t i = 0; i < shown; ++i)
-    lines.push_back(server_line(model, servers[i], size.columns, colour));
+    lines.push_back(server_line(model, servers[i], room, size.columns, colour));
   if (shown < rows)
     lines.push_back(
         paint(cut(fmt::format("  and {} more (lineward servers)", servers.size() - shown), size.columns),
@@ -187,15 +205,16 @@ void add_servers(std::vector<std::string>& lines, const TopModel& model, size_t 
 
 void add_calls(std::vector<std::string>& lines, const TopModel& model, size_t rows, const TopSize& size,
                bool colour) {
-  const std::string head = call_row(columns_for(size.columns), size.columns, " ",
-                                    {"CALL", "AGE", "LEFT", "SERVER", "TARGET", "CLIENT", "STATE"});
+  const std::vector<size_t> widths = call_widths(model, size.columns);
+  const std::string head =
+      call_row(widths, size.columns, " ", {"CALL", "AGE", "LEFT", "TARGET", "SERVER", "CLIENT", "STATE"});
   lines.push_back(paint(head, kBold, colour));
   const auto& calls = model.calls();
   const size_t first = model.chosen() < rows ? 0 : model.chosen() + 1 - rows;
   for (size_t i = 0; i < rows; ++i) {
     const size_t index = first + i;
     if (index < calls.size()) {
-      lines.push_back(call_line(*calls[index], size.columns, index == model.chosen(), colour));
+      lines.push_back(call_line(*calls[index], widths, size.columns, index == model.chosen(), colour));
     } else if (i == 0) {
       lines.push_back(
           cut(model.filter().empty() ? "  no calls in flight" : "  no call has this text; Esc: all",

@@ -72,6 +72,7 @@ SseParser::Next SseParser::next() {
     }
     if (line.empty()) {
       if (dispatch()) return Next::event;
+      ++empty_lines_;
     } else if (!on_field(line)) {
       return fail(fmt::format("An event must not have more than {} bytes of data.", limits_.event_bytes));
     }
@@ -125,6 +126,10 @@ SseParser::Line SseParser::take_line(std::string_view& line) {
 // False when the event exceeds its limit.
 bool SseParser::on_field(std::string_view line) {
   size_t colon = line.find(':');
+  if (colon == 0) {
+    ++empty_lines_;
+    return true;
+  }
   std::string_view name = line.substr(0, colon);
   std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
   if (!value.empty() && value.front() == ' ') value.remove_prefix(1);

@@ -51,6 +51,8 @@ class SseParser {
   Next next();
   SseEvent take_event() { return std::move(ready_); }
   const std::string& fault() const { return fault_; }
+  // Comments, and ends of events that had no data, so far.
+  uint64_t empty_lines() const { return empty_lines_; }
 
   // The state for a reconnect. An id takes effect when its event has ended, with data or without. A server
   // that resumes after a truncated event would never send that event again. An id longer than kMaxEventId
@@ -80,6 +82,7 @@ class SseParser {
   size_t scanned_ = 0;  // no line end between at_ and here
   bool at_start_ = true;
   bool skip_lf_ = false;  // the previous line ended in CR
+  uint64_t empty_lines_ = 0;
   std::string data_;
   bool has_data_ = false;
   json::ArrivingOutline arriving_;  // of the first data line of an event, while it arrives

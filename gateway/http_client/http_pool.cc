@@ -306,6 +306,7 @@ void HttpPool::set_limits(const config::Server& server) {
 }
 
 void HttpPool::log_dropped(std::string_view kind) {
+  note_useless();
   const auto left_out = dropped_log_.next(loop_.now());
   if (!left_out) return;
   if (*left_out == 0) {

@@ -186,6 +186,10 @@ class HttpPool {
   }
   // Logs that something of the server's was dropped, at a limited rate.
   void log_dropped(std::string_view kind);
+  // The server sent something that is of no use to any client. A stream compares the count before and after
+  // it passes a message on.
+  void note_useless() { ++useless_; }
+  uint64_t useless() const { return useless_; }
   // The server's name; empty if there is none.
   std::string_view server() const {
     return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
@@ -240,6 +244,7 @@ class HttpPool {
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
   std::vector<Idle> idle_;                   // most recently used last
   std::vector<std::unique_ptr<HttpTransfer>> finishing_;
+  uint64_t useless_ = 0;
   RequestCredentials* credentials_ = nullptr;
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "audit/trail.h"
+#include "base/file_limit.h"
 #include "cli/exit_codes.h"
 #include "cli/local_address.h"
 #include "config/aggregate.h"
@@ -132,6 +133,7 @@ int Gateway::start() {
   }
   join_remote_members(*this);
   net::Loop& loop = first_->loop();
+  limit_file_waits();  // a reload, and what watches files, must not hold the loops up
   reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
   service_ = std::make_unique<ServiceReport>(loop, options_.service, [this] { return slowest_beat(); });
   reloader_->tell({[this] { service_->reloading(); }, [this] { service_->reloaded(); }});

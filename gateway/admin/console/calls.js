@@ -19,6 +19,16 @@ const OUTCOME = {
   ignored: 'the server goes on',
 };
 
+const nameOf = (one) => one.target || one.listens || one.method;
+const methodOf = (one) => (one.target || one.listens ? one.method : '');
+const serverOf = (one) => (one.route ? `${one.upstream} via ${one.route}` : one.upstream);
+const clientOf = (one) => (one.principal && one.client ? `${one.principal}, ${one.client}` : one.principal || one.client || one.peer);
+
+// Columns that give up their width one after the other, so that names are whole: [column, its least width].
+const STEPS = [['method', 0], ['client', 110], ['state', 130], ['client', 0], ['left', 58], ['state', 96], ['server', 84], ['what', 150]];
+const LONGEST = 640; // px: of a name; URIs may have any length
+const PADDING = 21; // px: of a cell
+
 /** What became of a cancel, in words. */
 export function settledText(one) {
   const { cancel } = one;
@@ -48,7 +58,14 @@ export class CallTable {
     this.foot = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td'));
     this.body.replaceChildren(this.head, this.foot);
     this.scroll.addEventListener('scroll', () => this.window(), { passive: true });
-    new ResizeObserver(() => this.window()).observe(this.scroll);
+    this.narrow = matchMedia('(max-width: 640px)');
+    this.widths = new Map(); // text: its pixels
+    this.pen = document.createElement('canvas').getContext('2d');
+    new ResizeObserver(() => {
+      this.height = undefined;
+      this.columns();
+      this.window();
+    }).observe(this.scroll);
     for (const cell of this.table.tHead.rows[0].cells) {
       const key = cell.dataset.sort;
       if (!key) continue;
@@ -90,7 +107,51 @@ export class CallTable {
     for (const id of this.picked) if (!this.live.calls.has(id)) this.picked.delete(id);
     this.table.setAttribute('aria-rowcount', this.list.length + 1);
     this.total = all.length;
+    this.columns();
     this.window();
+  }
+
+  /** Shares the width out: names of tools and servers are the last to be cut. */
+  columns() {
+    if (this.narrow.matches) return;
+    const widest = (words, bold) => this.list.reduce((most, one) => Math.max(most, this.pixels(words(one), bold)), 0);
+    const what = Math.min(LONGEST, widest(nameOf, true)) + PADDING;
+    const server = Math.max(84, Math.min(LONGEST, widest(serverOf, false)) + PADDING);
+    const wide = {
+      fixed: 86 + 66 + 92, // Call, Age, Actions
+      what: Math.max(150, what),
+      method: widest(methodOf, false) + 4,
+      server,
+      left: 96,
+      state: 200, // "the server has stopped" is read here
+      client: Math.max(90, Math.min(260, widest(clientOf, false) + PADDING)),
+    };
+    const sum = () => Object.values(wide).reduce((a, b) => a + b, 0);
+    const room = this.scroll.clientWidth;
+    for (const [column, least] of STEPS) {
+      const over = sum() - room;
+      if (over <= 0) break;
+      wide[column] = least === 0 ? 0 : Math.max(Math.min(least, wide[column]), wide[column] - over);
+    }
+    for (const column of ['server', 'left', 'state', 'client']) this.table.style.setProperty(`--${column}`, `${Math.floor(wide[column])}px`);
+    // Beside a method that is cut the name would be, too.
+    this.table.classList.toggle('no-method', wide.method === 0);
+    this.table.classList.toggle('no-client', wide.client === 0);
+    this.table.classList.toggle('no-bar', wide.left < 96);
+    this.table.classList.toggle('tight', wide.what < what || wide.server < server);
+  }
+
+  /** How wide a text is in a row. */
+  pixels(words, bold) {
+    const key = `${bold ? 'b' : ''}${words}`;
+    let wide = this.widths.get(key);
+    if (wide === undefined) {
+      if (this.widths.size > 4000) this.widths.clear();
+      const { fontFamily, fontSize } = getComputedStyle(this.body);
+      this.pen.font = `${bold ? 600 : 400} ${fontSize} ${fontFamily}`;
+      this.widths.set(key, (wide = Math.ceil(this.pen.measureText(words).width)));
+    }
+    return wide;
   }
 
   /** Makes the rows that are in sight, and no others. */
@@ -130,7 +191,7 @@ export class CallTable {
   }
 
   rowHeight() {
-    return (this.height ??= parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--row')) || 34);
+    return (this.height ??= parseFloat(getComputedStyle(this.table).getPropertyValue('--row')) || 34);
   }
 
   make(id) {
@@ -144,8 +205,8 @@ export class CallTable {
         h('button', { class: 'link mono', 'aria-label': `Story of call ${id}`, on: { click: () => this.actions.open(id) } }, id)),
       part('age', h('td', { class: 'n' })),
       h('td', { class: 'n' }, h('span', { class: 'left' }, part('bar', h('span', { class: 'bar', 'aria-hidden': 'true' }, part('fill', h('i')))), part('left', h('span')))),
-      part('server', h('td')),
-      h('td', { class: 'what' }, part('method', h('span', { class: 'method' })), ' ', part('target', h('b'))),
+      h('td', { class: 'what' }, part('target', h('b')), ' ', part('method', h('span', { class: 'method' })), part('at', h('small', { class: 'at', 'aria-hidden': 'true' }))),
+      h('td', {}, part('server', h('span', { class: 'server' }))),
       h('td', {}, part('step', h('span', { class: 'bar step', 'aria-hidden': 'true', hidden: true }, part('done', h('i')))), part('state', h('span'))),
       part('client', h('td')),
       h('td', { class: 'acts' },
@@ -167,11 +228,14 @@ export class CallTable {
       attribute(parts.fill, 'data-late', part < 0.1 ? 'very' : part < 0.35 ? 'soon' : null);
       attribute(parts.left, 'title', one.limit ? `until ${one.limit}` : null);
     }
-    text(parts.server, one.route ? `${one.upstream} via ${one.route}` : one.upstream);
-    text(parts.method, one.method);
-    text(parts.target, one.target || one.listens || '');
-    attribute(parts.target.parentNode, 'title', one.target ? `${one.method} ${one.target}` : null);
-    text(parts.client, one.principal && one.client ? `${one.principal}, ${one.client}` : one.principal || one.client || one.peer);
+    text(parts.server, serverOf(one));
+    attribute(parts.server, 'title', serverOf(one));
+    text(parts.at, this.narrow.matches ? serverOf(one) : '');
+    text(parts.target, nameOf(one));
+    text(parts.method, methodOf(one));
+    attribute(parts.target.parentNode, 'title', `${nameOf(one)} ${methodOf(one)}`.trim());
+    text(parts.client, clientOf(one));
+    attribute(parts.client, 'title', clientOf(one));
     this.fillState(parts, one);
     row.classList.toggle('over', Boolean(one.over));
     attribute(row, 'aria-selected', this.picked.has(one.id) ? 'true' : 'false');

@@ -96,7 +96,7 @@ export function drawTools({ operations }) {
     box.replaceChildren(h('p', { class: 'quiet' }, 'Nothing has been called yet.'));
   } else {
     const WIDTH = wide(box);
-    const tall = 30;
+    const tall = 34;
     const high = list.length * tall + 22;
     const parts = [];
     for (const [words, ms] of [['10 ms', 10], ['100 ms', 100], ['1s', 1000], ['10s', 10_000], ['1m', 60_000]]) {
@@ -108,16 +108,17 @@ export function drawTools({ operations }) {
     list.forEach((one, i) => {
       const y = i * tall + 13;
       const name = s('text', { class: 'strong', x: 0, y: y });
-      name.textContent = cut(one.name === '_other' ? `${one.method} (others)` : one.name || one.method, 22);
-      const about = s('text', { x: 0, y: y + 12 });
+      // A line of its own: names are longer than what stands beside a bar.
+      name.textContent = cut(one.name === '_other' ? `${one.method} (others)` : one.name || one.method, Math.floor(WIDTH / 7));
+      const about = s('text', { x: 0, y: y + 13 });
       about.textContent = cut(`${one.upstream}  ${plural(one.calls, 'call')}${one.failed ? `, ${number(one.failed)} failed` : ''}`, 26);
       const title = s('title');
       title.textContent = `${one.name || one.method} of ${one.upstream}: ${plural(one.calls, 'call')}, ${one.failed} failed; half within ${duration(one.p50_ms)}, 95 % within ${duration(one.p95_ms)}, 99 % within ${duration(one.p99_ms)}`;
       parts.push(
         s('g', {}, title, name, about,
-          s('line', { class: 'range', x1: place(one.p50_ms, WIDTH), x2: place(one.p95_ms, WIDTH), y1: y, y2: y }),
-          s('line', { class: 'p99', x1: place(one.p99_ms, WIDTH), x2: place(one.p99_ms, WIDTH), y1: y - 5, y2: y + 5 }),
-          s('circle', { class: 'p50', cx: place(one.p50_ms, WIDTH), cy: y, r: 4 })),
+          s('line', { class: 'range', x1: place(one.p50_ms, WIDTH), x2: place(one.p95_ms, WIDTH), y1: y + 9, y2: y + 9 }),
+          s('line', { class: 'p99', x1: place(one.p99_ms, WIDTH), x2: place(one.p99_ms, WIDTH), y1: y + 4, y2: y + 14 }),
+          s('circle', { class: 'p50', cx: place(one.p50_ms, WIDTH), cy: y + 9, r: 4 })),
       );
     });
     const about = `Latency of ${plural(list.length, 'tool')}: ${list.map((one) => `${one.name || one.method} ${duration(one.p50_ms)} to ${duration(one.p95_ms)}`).join(', ')}`;

@@ -2,6 +2,7 @@
 import { $, h, text, attribute, bytes, clock, duration, number, kindOf } from './dom.js';
 import { age } from './live.js';
 
+const NARROW = matchMedia('(max-width: 640px)');
 const STATE_WORDS = { open: 'circuit open' };
 
 /** One row for each key, made once and filled again and again; the order is the list's. */
@@ -151,16 +152,18 @@ export function showEnded(live, actions, fits) {
   rows(body, list, (one) => one.id,
     (one) => h('tr', {},
       h('th', { scope: 'row' }, h('button', { class: 'link mono', type: 'button', 'aria-label': `Story of call ${one.id}`, on: { click: () => actions.open(one.id) } }, one.id)),
-      h('td', {}, h('span', { class: 'tag' })), h('td', { class: 'n' }), h('td'), h('td', { class: 'what' }, h('span', { class: 'method' }), ' ', h('b')), h('td', { class: 'n' })),
+      h('td', { class: 'what' }, h('b'), ' ', h('span', { class: 'method' }), h('small', { class: 'at', 'aria-hidden': 'true' })), h('td'), h('td', {}, h('span', { class: 'tag' })), h('td', { class: 'n' }), h('td', { class: 'n' })),
     (row, one) => {
-      const [, reason, took, server, what, ago] = cells(row);
+      const [, what, server, reason, took, ago] = cells(row);
+      const [name, method, at] = what.children;
       text(reason.firstChild, one.reason);
       attribute(reason.firstChild, 'data-kind', kindOf(one.reason));
       attribute(reason, 'title', one.text ?? null);
       text(took, duration(one.age_ms));
       text(server, one.upstream);
-      text(what.firstChild, one.method);
-      text(what.lastChild, one.target);
+      text(name, one.target || one.method);
+      text(method, one.target ? one.method : '');
+      text(at, NARROW.matches ? one.upstream : '');
       text(ago, clock(one.ended_ago_ms + performance.now() - one.at));
     });
 }

@@ -177,8 +177,13 @@ void McpEndpoint::request_without_session(ClientConnection& connection, const st
   }
   Session* session = parts_.sessions.find_unnamed(connection, server);
   const bool keeps = parts_.exchanges.keeps_sessions(server).has_value();
-  if (session == nullptr && keeps && !parts_.sessions.may_open(connection, server))
-    return refuse_without_session(connection, message.raw(Field::id));
+  if (session == nullptr && keeps && !parts_.sessions.may_open(connection, server)) {
+    const std::string why = SessionDirectory::why_unknown(connection);
+    if (why.empty()) return refuse_without_session(connection, message.raw(Field::id));
+    return parts_.refusals.refuse(
+        connection, invalid_request("this request names no session (Mcp-Session-Id), and " + why),
+        message.raw(Field::id));
+  }
   if (session == nullptr || session->opening)
     return opener_.open_for(connection, server, session, std::move(message), bytes);
   session->served_unnamed = true;

@@ -1,5 +1,7 @@
 #include "client/endpoint/session_directory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "client/http/admission.h"
@@ -163,6 +165,17 @@ bool SessionDirectory::may_open(ClientConnection& connection, const std::string&
   const bool found_again = key_of(connection) != nullptr || connection.principal() != core::kAnonymous;
   return found_again && !legacy_revision_named(connection.head().headers).empty() &&
          router_.table().refuse_missing.count(server) == 0;
+}
+
+std::string SessionDirectory::why_unknown(ClientConnection& connection) {
+  if (connection.principal() != core::kAnonymous || key_of(connection) != nullptr) return {};
+  const std::string_view sign = connection.sharing().sign();
+  return fmt::format(
+      "{}: send the Mcp-Session-Id that the answer to initialize named with each request (docs/isolation.md)",
+      sign.empty()
+          ? std::string("it came through a proxy, which may bring requests of several callers on one "
+                        "connection")
+          : fmt::format("its connection is shared by several callers ({} came on it)", sign));
 }
 
 // A server that keeps no sessions needs no name, so none is generated. The session is dropped once its

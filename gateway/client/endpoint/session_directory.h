@@ -55,6 +55,9 @@ class SessionDirectory {
   Session* open(ClientConnection& connection, const std::string& server, Opener opener);
   // May Lineward open a session for this request, which names none?
   bool may_open(ClientConnection& connection, const std::string& server) const;
+  // Why a request without a session id cannot be attributed by its connection, and what to do; empty if that
+  // is not the reason.
+  static std::string why_unknown(ClientConnection& connection);
   // The session name sent to the client during the opening; empty: none is sent.
   std::string name_for_client(const std::string& id);
   // The session id sent to its client.

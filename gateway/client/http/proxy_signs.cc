@@ -12,6 +12,14 @@ namespace {
 
 constexpr std::string_view kForwarded = "X-Forwarded-";
 
+// What is the same in all requests of one caller.
+struct CallerHeader {
+  std::string_view name, another;
+};
+constexpr std::array<CallerHeader, 3> kCallerHeaders{{{"Authorization", "another Authorization"},
+                                                      {"User-Agent", "another User-Agent"},
+                                                      {"Host", "another Host"}}};
+
 size_t digest(const std::string& text) {
   return std::hash<std::string>()(text) | 1;
 }
@@ -52,26 +60,23 @@ Sharing::Sharing() {
 }
 
 void Sharing::saw(const http::RequestHead& head) {
-  if (shared_ || head.number == seen_) return;  // the same head as before
+  if (shared() || head.number == seen_) return;  // the same head as before
   seen_ = head.number;
-  std::string caller;
-  for (const char* name : {"Authorization", "User-Agent", "Host"}) {
-    caller += head.headers.get(std::string_view(name));
-    caller += '\n';
+  for (size_t i = 0; i < kCallerHeaders.size(); ++i) {
+    const size_t now = digest(std::string(head.headers.get(kCallerHeaders[i].name)));
+    if (callers_[i] != 0 && now != callers_[i] && !shared()) sign_ = kCallerHeaders[i].another;
+    callers_[i] = now;
   }
-  const size_t now = digest(caller);
-  shared_ = caller_ != 0 && now != caller_;
-  caller_ = now;
   const std::string_view session = head.headers.get(std::string_view("Mcp-Session-Id"));
   if (session.empty()) return;
   const size_t name = digest(std::string(session));
   const bool another = session_ != 0 ? name != session_ : opened_;
-  shared_ = shared_ || another;
+  if (another && !shared()) sign_ = "another Mcp-Session-Id";
   session_ = name;
 }
 
 void Sharing::opens(bool by_client) {
-  shared_ = shared_ || (by_client && (opened_ || session_ != 0));
+  if (by_client && (opened_ || session_ != 0) && !shared()) sign_ = "a second initialize";
   opened_ = true;
 }
 

@@ -1,6 +1,7 @@
 // Detects from a connection's requests whether there is a proxy, and whether several callers share it. Pure.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -31,17 +32,19 @@ class Sharing {
   void opens(bool by_client);
   // The client was given this name of the session that was opened last.
   void named(std::string_view session);
-  bool shared() const { return shared_; }
+  bool shared() const { return !sign_.empty(); }
+  // The first sign of it, for people, such as "another User-Agent"; empty: none. A literal.
+  std::string_view sign() const { return sign_; }
   // Of the connection, wherever in this process its requests are answered.
   uint64_t number() const { return number_; }
 
  private:
   uint64_t number_;
-  uint64_t seen_ = 0;   // the number of the last head seen
-  size_t caller_ = 0;   // a digest of the caller's distinguishing headers; 0: none yet
-  size_t session_ = 0;  // a digest of the session's name; 0: none yet
+  uint64_t seen_ = 0;                // the number of the last head seen
+  std::array<size_t, 3> callers_{};  // digests of the caller's distinguishing headers; 0: none yet
+  size_t session_ = 0;               // a digest of the session's name; 0: none yet
   bool opened_ = false;
-  bool shared_ = false;
+  std::string_view sign_;
 };
 
 }  // namespace lineward::client

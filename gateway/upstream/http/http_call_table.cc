@@ -119,6 +119,7 @@ HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
       stats_(core::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
       cancels_(parts.loop, parts.server, *this),
+      answered_(parts),
       lost_calls_(parts, *this) {}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
@@ -128,6 +129,7 @@ SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
 void HttpCallTable::stop() {
   stopping_ = true;
   cancels_.close_kept();
+  answered_.stop();
 }
 
 void HttpCallTable::drop(std::string_view kind) {
@@ -253,8 +255,13 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     from.finish_quietly();
     return loop_.retire(std::move(call.messages));
   }
-  from.finish_quietly();
-  loop_.retire(std::move(call.messages));
+  const bool may_say_more = legacy && !group->plain && from.is_stream() && !stopping_;
+  if (may_say_more) {
+    answered_.take(std::move(call.messages), *group);
+  } else {
+    from.finish_quietly();
+    loop_.retire(std::move(call.messages));
+  }
   finish(call, std::move(message));
 }
 
@@ -383,7 +390,8 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
   HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
   if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
-  bool resuming = legacy && call.failures > 0;
+  if (end.flooded) call.backoff.spoiled();
+  bool resuming = legacy && call.failures > 0 && !end.flooded;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
   core::Failure failure = parts_.failures.of(end);

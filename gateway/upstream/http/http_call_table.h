@@ -15,6 +15,7 @@
 #include "base/node_slabs.h"
 #include "http_client/http_headers.h"
 #include "metrics/stats.h"
+#include "upstream/http/answered_streams.h"
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_cancels.h"
 #include "upstream/http/http_parts.h"
@@ -115,6 +116,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   // Sent calls, by upstream id.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
+  AnsweredStreams answered_;
   LostCalls lost_calls_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;

@@ -211,7 +211,8 @@ void HttpMessages::read_events() {
     // Yields to other streams after a batch of events.
     if (events == kEventsPerTurn && transfer_) transfer_->leave_to_others();
     switch (sse_->next()) {
-      case http::SseParser::Next::need_more: return;
+      case http::SseParser::Next::need_more:
+        return count_useless(sse_->empty_lines() - std::exchange(empty_lines_, sse_->empty_lines()));
       case http::SseParser::Next::failed:
         pool_.count(core::MessageError::oversize);
         return fail(
@@ -220,14 +221,34 @@ void HttpMessages::read_events() {
       case http::SseParser::Next::event: break;
     }
     http::SseEvent event = sse_->take_event();
-    if (event.data.empty()) continue;  // priming
-    if (event.event != "message") {
+    const uint64_t before = pool_.useless();
+    if (event.data.empty()) {  // priming
+      pool_.note_useless();
+    } else if (event.event != "message") {
+      pool_.note_useless();
       owner_->on_other_event(*this, event);
-      continue;
+    } else if (auto fault = read(json::Text{std::move(event.data), std::move(event.outline)})) {
+      drop(*fault);  // heartbeats and the like: what else the stream carries goes on
     }
-    // For instance a heartbeat: the stream continues.
-    if (auto fault = read(json::Text{std::move(event.data), std::move(event.outline)})) drop(*fault);
+    count_useless(pool_.useless() - before);
   }
+}
+
+// The limit of a stdio server's lines. Messages that belong to nothing are counted by their receivers.
+void HttpMessages::count_useless(uint64_t events) {
+  if (events == 0 || owner_ == nullptr || !flood_.is_over(events, pool_.loop().now())) return;
+  MessagesEnd flooded;
+  flooded.kind = MessagesEnd::Kind::failed;
+  flooded.status = status_;
+  flooded.flooded = true;
+  flooded.fault = {EndReason::upstream_protocol,
+                   fmt::format("flooded its event stream: events that are no messages, or belong to nothing "
+                               "({} at once, then {} a second)",
+                               LineFlood::kBurst, LineFlood::kPerSecond),
+                   false};
+  log::write(log::Level::warn, "upstream.stream_flooded",
+             {{"upstream", pool_.server()}, {"why", flooded.fault.text}});
+  end(std::move(flooded));
 }
 
 // A batch of 2025-03-26, or an array of one, which some servers write in any revision: each element is
@@ -235,6 +256,7 @@ void HttpMessages::read_events() {
 std::optional<mcp::MessageFault> HttpMessages::read(json::Text text) {
   auto message = mcp::Message::parse(std::move(text));
   if (message) {
+    if (message->kind() == mcp::MessageKind::request && message->method() == "ping") pool_.note_useless();
     owner_->on_message(*this, std::move(*message));
     return std::nullopt;
   }

@@ -16,6 +16,7 @@
 #include "http/sse_parser.h"
 #include "http_client/http_pool.h"
 #include "mcp/message.h"
+#include "upstream/shared/flood.h"
 
 namespace lineward::upstream {
 
@@ -40,6 +41,7 @@ struct MessagesEnd {
   HttpFault fault;  // for `refused` and `failed`
   bool is_stream = false;
   std::string dropped;           // why the last non-MCP event or array element was dropped
+  bool flooded = false;          // for `failed`: the server sent too much that is of no use to any client
   bool no_such_method = false;   // for `refused`: its body is a JSON-RPC error −32601
   core::HeaderFields challenge;  // for 401, 403 and 429: WWW-Authenticate, Retry-After
 };
@@ -103,6 +105,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   void on_transfer_complete() override;
   void on_transfer_failed(const HttpFault& fault) override;
   void read_events();
+  void count_useless(uint64_t events);
   // Passes on the message, or those in the array. Returns the fault if it is neither.
   std::optional<mcp::MessageFault> read(json::Text text);
   void drop(const mcp::MessageFault& fault);
@@ -123,6 +126,8 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   int status_ = 0;
   core::HeaderFields challenge_;
   std::string dropped_;
+  LineFlood flood_;  // of its event stream
+  uint64_t empty_lines_ = 0;
   bool json_ = false;
   bool html_ = false;
   bool words_ = false;  // a refusal with a text

@@ -168,6 +168,7 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
   loop_.retire(std::move(messages_));
   place_.give();
+  if (end.flooded) backoff_.spoiled();
   note_gap();
   good_timer_.stop();
   settle();

@@ -290,6 +290,7 @@ void SessionKeeper::to_bridged(HttpSession& session, SessionGroup& group, mcp::M
     session.post(LegacyFacade::nobody_to_ask(message, "session"));
   } else {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+    parts_.pool.note_useless();
   }
 }
 
@@ -306,6 +307,7 @@ void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp:
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  parts_.pool.note_useless();
 }
 
 }  // namespace lineward::upstream

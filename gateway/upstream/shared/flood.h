@@ -27,7 +27,7 @@ class Flood {
   std::chrono::milliseconds at_{0};
 };
 
-// Lines that are not messages, or belong to no call.
+// Lines, or events and comments of a stream, that are not messages or belong to no call.
 using LineFlood = Flood<10'000, 1'000>;
 // Bytes of stderr beyond the logged ones.
 using StderrFlood = Flood<64ull << 20, 8ull << 20>;

@@ -261,7 +261,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.equal(called.out, '{"count":1}\n', called.err);
     const run = begin(['call', 'slow', '--progress', '--upstream', 'first', ...admin]);
     await run.heard(/1\/4/);
-    assert.match((await lineward(['ps', ...admin])).out, /slow +lineward call \S+ +running 1\/4/);
+    assert.match((await lineward(['ps', ...admin])).out, /slow +\S+ +tools\/call +lineward call \S+ +running 1\/4/);
     run.kill('SIGINT');
     const { code, err } = await run.end();
     assert.equal(code, 130);

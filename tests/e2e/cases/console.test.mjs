@@ -177,6 +177,39 @@ describe('the console', { skip }, () => {
     }
   });
 
+  test('names of tools and servers are whole, wide and narrow', async (t) => {
+    const { root, call } = await running(t);
+    call({ onCancel: 'error' });
+    const { page, faults } = await openBrowser(t);
+    await eventually(async () => (await calls(root)).length === 1, 'the call');
+    const name = 'trigger-long-running-operation';
+    await page.route('**/api/v1/calls*', async (route) => {
+      const response = await route.fetch();
+      const body = await response.json();
+      for (const one of body.calls) Object.assign(one, { target: name, upstream: 'everything-of-2026', client: 'inspector-client 2.12' });
+      await route.fulfill({ response, json: body });
+    });
+    for (const width of [1600, 1280, 900, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(`${root}/console`);
+      await row(page).first().waitFor();
+      const cells = await page.evaluate(() => {
+        const whole = (one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight + 2;
+        const [, , , what, server] = document.querySelector('#calls-table tr[data-id]').cells;
+        const box = document.getElementById('calls-scroll').getBoundingClientRect();
+        const shown = server.offsetWidth > 0 ? server : what.querySelector('.at');
+        const name = what.querySelector('b');
+        return {
+          words: [name.textContent, shown.textContent],
+          whole: [whole(what) || whole(name), whole(shown)],
+          inside: [what, shown].every((one) => one.getBoundingClientRect().right <= box.right + 1),
+        };
+      });
+      assert.deepEqual(cells, { words: [name, 'everything-of-2026'], whole: [true, true], inside: true }, `${width} px`);
+    }
+    assert.deepEqual(faults, []);
+  });
+
   test('without JavaScript: tables, and a form that cancels; not from elsewhere, and not without its token', async (t) => {
     const { root, call } = await running(t);
     const slow = call({ onCancel: 'error' });

@@ -38,10 +38,10 @@ describe('lineward ps, cancel, status', { skip }, () => {
     const { code, out } = await lineward(['ps', ...admin]);
     assert.equal(code, 0);
     const [head, line, ...rest] = out.trimEnd().split('\n');
-    assert.match(head, /^CALL +AGE +LEFT +UPSTREAM +METHOD +TARGET +CLIENT +STATE$/);
+    assert.match(head, /^CALL +AGE +LEFT +TARGET +UPSTREAM +METHOD +CLIENT +STATE$/);
     assert.match(
       line,
-      new RegExp(`^${id} +\\d+\\.\\ds +\\d+s +github +tools/call +slow +probe 2\\.1 +running 61/100 "indexing\\?\\[2J"$`),
+      new RegExp(`^${id} +\\d+\\.\\ds +\\d+s +slow +github +tools/call +probe 2\\.1 +running 61/100 "indexing\\?\\[2J"$`),
     );
     assert.equal(rest.length, 0);
     assert.doesNotMatch(out, /\x1b/);

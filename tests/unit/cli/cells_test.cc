@@ -38,3 +38,13 @@ TEST_CASE("a table has columns of equal width, no blanks at the end, and no line
   narrow.width = 21;
   CHECK(table(rows, narrow).find("longer  x      becau…\n") != std::string::npos);
 }
+
+TEST_CASE("columns give up their width one after the other, as far as they must") {
+  const std::vector<size_t> widths{4, 20, 10};
+  CHECK(widths_within(widths, {{2, 6}, {1, 5}}, 2, 38) == widths);
+  CHECK(widths_within(widths, {{2, 6}, {1, 5}}, 2, 36) == std::vector<size_t>{4, 20, 8});
+  CHECK(widths_within(widths, {{2, 6}, {1, 5}}, 2, 30) == std::vector<size_t>{4, 16, 6});
+  CHECK(widths_within(widths, {{2, 6}, {2, 0}, {1, 5}}, 2, 30) == std::vector<size_t>{4, 20, 0});
+  CHECK(widths_within(widths, {{2, 6}}, 2, 1) == std::vector<size_t>{4, 20, 6});
+  CHECK(widths_within({}, {}, 2, 0).empty());
+}

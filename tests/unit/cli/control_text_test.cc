@@ -45,15 +45,54 @@ TEST_CASE("the table of calls") {
                    {"state", "listening"},
                    {"events", 14}});
   CHECK(calls_table(calls, {}) ==
-        "CALL  AGE    LEFT  UPSTREAM  METHOD                TARGET         CLIENT           STATE\n"
-        "c9f2  4m02s  58s   github    tools/call            search_code    claude-code 2.1  running 61/100 "
+        "CALL  AGE    LEFT  TARGET         UPSTREAM  METHOD                CLIENT           STATE\n"
+        "c9f2  4m02s  58s   search_code    github    tools/call            claude-code 2.1  running 61/100 "
         "\"indexing\"\n"
-        "c9f7  0.8s   29s   git       tools/call            git_log        cursor 3.1       queued, 2 ahead\n"
-        "c901  31m    -     github    subscriptions/listen  tools, 2 uris  inspector 2.12   listening, 14 "
+        "c9f7  0.8s   29s   git_log        git       tools/call            cursor 3.1       queued, 2 ahead\n"
+        "c901  31m    -     tools, 2 uris  github    subscriptions/listen  inspector 2.12   listening, 14 "
         "events\n");
   Style narrow;
   narrow.width = 60;
   CHECK(calls_table(calls, narrow).find("indexing") == std::string::npos);
+}
+
+TEST_CASE("where the terminal is narrow other columns go, and the names of tools and servers stay whole") {
+  const std::string tool = "trigger-long-running-operation";
+  json calls = json::array();
+  calls.push_back({{"id", "c9f2"},
+                   {"age_ms", 242000},
+                   {"left_ms", 58000},
+                   {"upstream", "everything"},
+                   {"method", "tools/call"},
+                   {"target", tool},
+                   {"client", "claude-code 2.1"},
+                   {"state", "running"}});
+  calls.push_back({{"id", "c9f3"},
+                   {"age_ms", 1000},
+                   {"upstream", "everything"},
+                   {"method", "tools/list"},
+                   {"client", "cursor"},
+                   {"state", "running"}});
+  Style style;
+  for (const size_t width : {120u, 80u, 62u}) {
+    style.width = width;
+    const std::string text = calls_table(calls, style);
+    INFO(text);
+    CHECK(text.find(tool) != std::string::npos);
+    CHECK(text.find("everything") != std::string::npos);
+    CHECK(text.find("tools/list") != std::string::npos);
+  }
+  style.width = 80;
+  CHECK(calls_table(calls, style) ==
+        "CALL  AGE    LEFT  TARGET                          UPSTREAM    STATE\n"
+        "c9f2  4m02s  58s   trigger-long-running-operation  everything  running\n"
+        "c9f3  1.0s   -     tools/list                      everything  running\n");
+  // Into a pipe or a file nothing is cut.
+  calls[0]["client"] = std::string(90, 'c');
+  calls[0]["target"] = std::string(90, 't');
+  const std::string piped = calls_table(calls, {});
+  CHECK(piped.find(std::string(90, 'c')) != std::string::npos);
+  CHECK(piped.find(std::string(90, 't')) != std::string::npos);
 }
 
 TEST_CASE("what a cancel did") {

@@ -199,16 +199,16 @@ TEST_CASE("what stands on the screen") {
   auto lines = top_screen(model, {80, 24}, false);
   CHECK(lines[0] == "lineward 0.1.0  serving  up 1m01s  pid 7  http://127.0.0.1:8000/mcp");
   CHECK(lines[1] == "2 calls  0 waiting  0/s  1 listen  2 sessions  3 connections");
-  CHECK(lines[2].substr(0, 38) == "  github             ready        2/64");
-  CHECK(lines[3].substr(0, 36) == "  CALL   AGE    LEFT   SERVER       ");
-  CHECK(lines[4].substr(0, 45) == "> c2     2.0s   58s    github       tool2    ");
+  CHECK(lines[2].substr(0, 32) == "  github       ready        2/64");
+  CHECK(lines[3].substr(0, 36) == "  CALL AGE   LEFT  TARGET   SERVER  ");
+  CHECK(lines[4].substr(0, 36) == "> c2   2.0s  58s   tool2    github  ");
   CHECK(lines[4].find("running") != std::string::npos);
   CHECK(lines[5].substr(0, 4) == "  c1");
   CHECK(lines[23] == "1/2  s sort: age  c cancel  / filter  l log  ? keys  q quit");
   press_keys(model, "c");
   CHECK(top_screen(model, {80, 24}, false)[23] == "cancel c2? y/n  tool2 on github");
   lines = top_screen(model, {40, 24}, false);
-  CHECK(lines[4].substr(0, 30) == "> c2     2.0s   github   tool2");
+  CHECK(lines[4].substr(0, 30) == "> c2   2.0s  tool2    github  ");
   CHECK(has_line(top_screen(model, {80, 24}, true), "\033[7m> c2"));
   model.use_trouble("7.0s old: nobody answers");
   CHECK(top_screen(model, {80, 24}, false)[1] == "! 7.0s old: nobody answers");
@@ -223,4 +223,21 @@ TEST_CASE("a gateway that has said nothing yet, or nonsense, makes a screen too"
   model.use_log(7);
   press_keys(model, "l");
   CHECK(top_screen(model, {80, 24}, true).size() == 24);
+}
+
+TEST_CASE("on a narrow screen the names of tools and servers are whole, and other columns go") {
+  const std::string tool = "trigger-long-running-operation", name = "everything-of-the-reference";
+  TopModel model;
+  fill_model(model, 2);
+  model.use_calls(json::array({flying(1, {{"target", tool}, {"upstream", name}}), flying(2)}), 2);
+  model.use_servers(json::array({{{"name", name}, {"state", "ready"}}}), 0);
+  for (const size_t columns : {80u, 120u, 250u}) {
+    const auto lines = top_screen(model, {columns, 24}, false);
+    INFO(columns);
+    CHECK(has_line(lines, tool + " " + name + " "));
+    CHECK(has_line(lines, "  " + name + " ready"));
+  }
+  CHECK(has_line(top_screen(model, {50, 24}, false), tool + " everyth…"));
+  CHECK(has_line(top_screen(model, {38, 24}, false), "> c2   tool2"));
+  CHECK(has_line(top_screen(model, {38, 24}, false), "  c1   " + tool));
 }

@@ -79,6 +79,7 @@ TEST_CASE("a connection is shared from the first request on that cannot be the s
     CHECK(requests.shared_after(other.substr(0, 4) == "Host" ? std::vector<std::string>{other}
                                                              : std::vector<std::string>{kHost, other}));
     CHECK(requests.shared_after({kHost, "X: 1"}));  // and stays so
+    CHECK(requests.sharing.sign() == "another " + other.substr(0, other.find(':')));
   }
 }
 
@@ -88,11 +89,12 @@ TEST_CASE("a second initialize and another session's name are another caller's")
   twice.sharing.opens(true);
   CHECK_FALSE(twice.sharing.shared());
   twice.sharing.opens(true);
-  CHECK(twice.sharing.shared());
+  CHECK(twice.sharing.sign() == "a second initialize");
 
   HeadSequence named;
   CHECK_FALSE(named.shared_after({kHost, "Mcp-Session-Id: s1"}));
   CHECK(named.shared_after({kHost, "Mcp-Session-Id: s2"}));
+  CHECK(named.sharing.sign() == "another Mcp-Session-Id");
 
   HeadSequence opened;
   CHECK_FALSE(opened.shared_after({kHost}));
