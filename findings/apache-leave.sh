@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: Apache closes its request to a backend when the client closes its connection, as nginx, Caddy and Squid do.
-# Happens: mod_proxy does not look at the client. The backend's connection ends after the second write that the client does not take;
-# with a backend that is silent it stays. A client that ends only its own direction (half-close) is never noticed.
+# Happens: mod_proxy does not look at the client. The backend's connection ends at the backend's second write after the client has left;
+# while the backend is silent it stays open. A client that ends only its own direction (half-close) is never noticed.
 # Touched: MCP servers of 2026-07-28, where the end of a request is its cancel: behind Apache a call runs on until the server has written twice.
 # Seen with: apache2-bin 2.4.71-1~deb12u1 (Debian 12).
 set -eu

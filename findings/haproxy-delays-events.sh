@@ -1,6 +1,6 @@
 #!/bin/sh
 # Expected: haproxy passes each piece of a streamed answer on at once, as it arrives.
-# Happens: each event of an event stream that is sent in chunks is passed on some 200 ms late: haproxy waits for more. With
+# Happens: each event of an event stream that is sent in chunks is passed on some 200 ms late: haproxy waits for more data. With
 # `option http-no-delay` it is not late.
 # Touched: progress, questions and answers of MCP servers over Streamable HTTP behind haproxy: every answer costs 0.2 s.
 # Seen with: haproxy 2.6.12-1+deb12u4 (Debian 12).

@@ -2,7 +2,7 @@
 # Expected: a value of user_config reaches the server of an MCPB bundle as the user typed it, and an optional value that was left empty
 # leaves its variable empty or unset.
 # Happens: where the value is put into a longer argument or into env, `$$` becomes `$` and `$&` becomes the placeholder: the value is
-# taken as the pattern of a JavaScript replacement. An argument that is nothing but the placeholder gets it unchanged. The
+# used as the replacement pattern of a JavaScript replace(). An argument that is nothing but the placeholder gets it unchanged. The
 # placeholder of a value that was left empty stays as literal text.
 # Touched: keys and passwords with a dollar sign; servers that test whether a variable is set.
 # Seen with: @anthropic-ai/mcpb 2.1.2.

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Expected: a reverse proxy serves again as soon as its backend listens again.
-# Happens: after each refused connection nghttpx tries its backend only after a pause, which doubles, up to 120 s, and answers 502
-# meanwhile. A backend that was away for 6 s stays unreachable for another second or several, a random time. With backend-max-backoff=1s it is at most about one.
-# Touched: every server behind nghttpx that restarts; the longer it was away, the longer the rest.
+# Happens: after each refused connection nghttpx tries its backend only after a random pause, whose bound doubles up to 120 s, and
+# answers 502 meanwhile. A backend that was away for 6 s stays unreachable for one to several seconds more. With
+# backend-max-backoff=1s it is about one second at most.
+# Touched: every server behind nghttpx that restarts; the longer it was away, the longer the pause can be.
 # Seen with: nghttp2-proxy 1.52.0-1+deb12u3 (Debian 12).
 set -eu
 version=$(dpkg-query -W -f='${Version}' nghttp2-proxy 2>/dev/null) || version=none

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Expected: a call over Streamable HTTP that the caller aborts ends its POST; whoever counts open streams sees one less.
+# Expected: a call over Streamable HTTP that the caller aborts closes its POST.
 # Happens: the official TypeScript clients send notifications/cancelled and keep the POST's response open until the server ends it or
 # the client closes. The error of the abort has the code of a timeout (-32001; REQUEST_TIMEOUT), in both.
 # Touched: a server should not answer a cancelled call, so it has to end such a stream unasked; servers and proxies with a limit of

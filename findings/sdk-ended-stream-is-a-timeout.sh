@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: a call whose event stream ended, or whose POST got 202, without an answer fails at once: nothing more can come.
 # Happens: the official TypeScript clients wait until the call's timeout (60 s by default), report a timeout, and send notifications/cancelled for
-# a call whose server is done with it. The stream had no event id, so it cannot be resumed either.
+# a call that the server has finished. The stream had no event id, so it cannot be resumed either.
 # Touched: callers of a server that crashed, restarted or was cut off by a proxy within a call.
 # Seen with: @modelcontextprotocol/sdk 1.32.2 and @modelcontextprotocol/client 2.4.0.
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Expected: a client either checks structured results against a tool's output schema or does not.
+# Expected: a client checks structured results against a tool's output schema in every call, or in none.
 # Happens: it depends on whether the application has called listTools() on this client before. Without, a result that breaks the
 # schema is returned as it is; after it, the same call of the same tool throws -32602.
 # Touched: applications that know their tools' names and add a list later; tests that skip the list.

@@ -2,7 +2,7 @@
 # Expected: a reverse proxy that may not cache passes a POST's headers on, with Via and X-Forwarded-For at most.
 # Happens: Squid adds `Cache-Control: max-age=259200` (three days) to every request that has none, POSTs included and with "cache deny all",
 # and `Surrogate-Capability`.
-# Touched: servers and gateways that sign, compare or log request headers, or take Cache-Control of a request for the client's wish.
+# Touched: servers and gateways that sign, compare or log request headers, or take a request's Cache-Control as the client's.
 # Seen with: squid 5.7-2+deb12u6 (Debian 12).
 set -eu
 version=$(dpkg-query -W -f='${Version}' squid 2>/dev/null) || version=none
