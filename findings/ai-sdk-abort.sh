@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$dir"
 echo '{ "private": true, "type": "module" }' >package.json
-timeout 300 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error @ai-sdk/mcp@2.0.99 @modelcontextprotocol/sdk@1.32.2 zod@4.6.7
+timeout 600 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error @ai-sdk/mcp@2.0.99 @modelcontextprotocol/sdk@1.32.2 zod@4.6.7
 cat >server.mjs <<'JS'
 import { createInterface } from 'node:readline';
 import { appendFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 
-setTimeout(() => { console.error('not over after 60 s'); process.exit(1); }, 60_000).unref();
+setTimeout(() => { console.error('not over after 150 s'); process.exit(1); }, 150_000).unref();
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 function version(name, is) {
   const found = JSON.parse(readFileSync(`node_modules/${name}/package.json`)).version;

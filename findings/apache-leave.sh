@@ -20,7 +20,7 @@ import { writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { connect, createServer } from 'node:net';
 
-setTimeout(() => { console.error('not over after 90 s'); process.exit(1); }, 90_000).unref();
+setTimeout(() => { console.error('not over after 150 s'); process.exit(1); }, 150_000).unref();
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 async function free() {
   const probe = createServer().listen(0, '127.0.0.1');

@@ -11,14 +11,14 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$dir"
 echo '{ "private": true, "type": "module" }' >package.json
-timeout 300 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error http-proxy@1.18.1 http-proxy-middleware@3.0.11 http-proxy-3@1.23.3
+timeout 600 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error http-proxy@1.18.1 http-proxy-middleware@3.0.11 http-proxy-3@1.23.3
 cat >probe.mjs <<'JS'
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 
-setTimeout(() => { console.error('not over after 60 s'); process.exit(1); }, 60_000).unref();
+setTimeout(() => { console.error('not over after 150 s'); process.exit(1); }, 150_000).unref();
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 function version(name, is) {
   const found = JSON.parse(readFileSync(`node_modules/${name}/package.json`)).version;

@@ -12,7 +12,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$dir"
 echo '{ "private": true, "type": "module" }' >package.json
-timeout 300 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error @anthropic-ai/mcpb@2.1.2
+timeout 600 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error @anthropic-ai/mcpb@2.1.2
 cat >probe.mjs <<'JS'
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -10,14 +10,14 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$dir"
 echo '{ "private": true, "type": "module" }' >package.json
-timeout 300 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 zod@4.6.7
+timeout 600 npm install --no-audit --no-fund --ignore-scripts --save-exact --loglevel=error @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 cat >probe.mjs <<'JS'
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 
-setTimeout(() => { console.error('not over after 60 s'); process.exit(1); }, 60_000).unref();
+setTimeout(() => { console.error('not over after 150 s'); process.exit(1); }, 150_000).unref();
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 function version(name, is) {
   const found = JSON.parse(readFileSync(`node_modules/${name}/package.json`)).version;
