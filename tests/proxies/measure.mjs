@@ -1,6 +1,7 @@
 // What becomes of Lineward's promises behind a proxy, measured from the client's side: whether a leave arrives and when,
 // when the head of a silent call comes, how late events are, whether a quiet stream stays.
 import { readFileSync } from 'node:fs';
+import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
 import { modernPost } from '../e2e/lib/modern.mjs';
 
@@ -49,6 +50,40 @@ async function left(port, journal, { afterHead, halfClose = false, limitMs = 20_
   one.socket.destroy();
   if (last === undefined) await until(() => count(journal, 'cancel') > before.cancels, 2_000);
   return last && last.at - at;
+}
+
+/** The same for a call on HTTP/2 that ends with RST_STREAM while its connection stays. */
+async function reset(session, journal, { afterHead, limitMs = 20_000 }) {
+  const before = { calls: count(journal, 'call'), cancels: count(journal, 'cancel') };
+  const { headers, body } = modernPost('tools/call', { name: 'quiet', arguments: {} }, { id: 1 });
+  const stream = session.request({ ':method': 'POST', ':path': '/mcp', ':authority': 'mcp.example.com', ...headers });
+  let heard = false;
+  stream.on('data', () => (heard = true)).on('error', () => {});
+  stream.end(body);
+  if (!(await until(() => count(journal, 'call') > before.calls, 20_000))) throw new Error('no call came over HTTP/2');
+  if (afterHead) {
+    if (!(await until(() => heard, 20_000))) throw new Error('no head came over HTTP/2');
+    await pause(700); // both comments of a beat are out
+  }
+  const at = Date.now();
+  stream.close(constants.NGHTTP2_CANCEL);
+  await until(() => count(journal, 'cancel') > before.cancels, limitMs);
+  const last = lines(journal).filter((line) => line.what === 'cancel')[before.cancels];
+  return last && last.at - at;
+}
+
+/** Leaves by RST_STREAM, at a proxy that speaks HTTP/2 without TLS. */
+export async function resets(port, journal) {
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  session.on('error', () => {}); // the streams report it too
+  try {
+    return {
+      beforeHead: await reset(session, journal, { afterHead: false }),
+      inStream: await reset(session, journal, { afterHead: true }),
+    };
+  } finally {
+    session.destroy();
+  }
 }
 
 /** When the head of a silent call came. */

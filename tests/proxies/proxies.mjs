@@ -25,23 +25,30 @@ const saying = (program, ...args) => {
   return first(`${stdout}${stderr}`);
 };
 
-// name, program, file name of its configuration; how it is started on that file, in that folder.
+// name, program, file name of its configuration; how it is started on that file, in that folder; what has to be changed
+// for HTTP/2 without TLS, where it can do that towards clients.
 const PROGRAMS = [
   { name: 'nginx', version: ['-v'], file: 'nginx.conf', args: (file, folder) => ['-p', folder, '-e', 'stderr', '-c', file],
-    whole: (text) => `daemon off;\npid nginx.pid;\nevents { worker_connections 4096; }\nhttp {\n${text}}\n` },
-  { name: 'haproxy', version: ['-v'], file: 'haproxy.cfg', args: (file) => ['-db', '-f', file] },
+    whole: (text) => `daemon off;\npid nginx.pid;\nevents { worker_connections 4096; }\nhttp {\n${text}}\n`,
+    h2: (text) => text.replace(':8080;', ':8080 http2;') },
+  { name: 'haproxy', version: ['-v'], file: 'haproxy.cfg', args: (file) => ['-db', '-f', file],
+    h2: (text) => text.replace('bind 127.0.0.1:8080', '$& proto h2') },
   { name: 'caddy', version: ['version'], file: 'Caddyfile', args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
-    whole: (text) => `{\n  admin off\n  auto_https off\n}\n${text}` },
+    whole: (text) => `{\n  admin off\n  auto_https off\n  servers {\n    protocols h1 h2c\n  }\n}\n${text}`,
+    h2: (text) => text },
   { name: 'apache2', version: ['-v'], file: 'apache.conf', args: (file, folder) => ['-X', '-d', folder, '-f', file],
     whole: (text, folder) =>
       ['mpm_event', 'proxy', 'proxy_http', 'authz_core']
         .map((one) => `LoadModule ${one}_module /usr/lib/apache2/modules/mod_${one}.so\n`)
-        .join('') + `PidFile ${folder}/pid\nUser www-data\nGroup www-data\nErrorLog ${folder}/error.log\n${text}` },
+        .join('') + `PidFile ${folder}/pid\nUser www-data\nGroup www-data\nErrorLog ${folder}/error.log\n${text}`,
+    h2: (text) => `LoadModule http2_module /usr/lib/apache2/modules/mod_http2.so\nProtocols h2c\n${text}` },
   { name: 'squid', version: ['-v'], file: 'squid.conf', args: (file) => ['-N', '-n', `lineward${process.pid}`, '-f', file],
     whole: (text, folder) =>
       `pid_filename ${folder}/squid.pid\ncache_log ${folder}/cache.log\ncoredump_dir ${folder}\ncache_effective_user proxy\nshutdown_lifetime 1 seconds\n${text}` },
-  { name: 'nghttpx', version: ['--version'], file: 'nghttpx.conf', args: (file) => [`--conf=${file}`] },
+  { name: 'nghttpx', version: ['--version'], file: 'nghttpx.conf', args: (file) => [`--conf=${file}`], h2: (text) => text },
   { name: 'http-proxy', file: 'http-proxy.mjs', module: 'http-proxy' },
+  { name: 'http-proxy-middleware', file: 'http-proxy-middleware.mjs', module: 'http-proxy-middleware' },
+  { name: 'http-proxy-3', file: 'http-proxy-3.mjs', module: 'http-proxy-3' },
   { name: 'fastify', file: 'fastify.mjs', module: '@fastify/http-proxy' },
 ];
 
@@ -65,7 +72,7 @@ export function installed(only = []) {
 export async function start(proxy, gateway, folder, { change = (text) => text } = {}) {
   const port = await freePort();
   const own = join(folder, proxy.name);
-  mkdirSync(own);
+  mkdirSync(own, { recursive: true });
   // Squid gives its rights up, and writes there.
   chmodSync(folder, 0o755);
   chmodSync(own, 0o777);

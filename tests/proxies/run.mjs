@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { binary } from '../e2e/lib/binary.mjs';
 import { startListener } from '../e2e/lib/gateway.mjs';
-import { measure } from './measure.mjs';
+import { measure, resets } from './measure.mjs';
 import { installed, start } from './proxies.mjs';
 
 const SERVER = join(dirname(fileURLToPath(import.meta.url)), 'server.mjs');
@@ -24,11 +24,13 @@ const BOUNDS = {
   squid: [500, 500, 500],
   nghttpx: [500, 500, 500],
   'http-proxy': [500, 500, 500],
+  'http-proxy-middleware': [500, 500, 500],
+  'http-proxy-3': [500, 500, 500],
   fastify: [1_800, 500, 500],
 };
 
 /** What of the figures is not as it should be. */
-export function faults(name, { head, leaveBeforeHead, leaveInStream, events, large, cutAfter }, times = slack) {
+export function faults(name, { head, leaveBeforeHead, leaveInStream, events, large, cutAfter, reset }, times = slack) {
   const [before, inStream, late] = BOUNDS[name].map((ms) => ms * times + 200);
   const out = [];
   const within = (what, ms, most) => (ms === undefined || ms > most) && out.push(`${what}: ${ms ?? 'never'} (at most ${most} ms)`);
@@ -36,6 +38,10 @@ export function faults(name, { head, leaveBeforeHead, leaveInStream, events, lar
   if (head.status !== 200) out.push(`the head of a silent call: HTTP ${head.status}`);
   within('a leave before the head', leaveBeforeHead, before);
   within('a leave in the stream', leaveInStream, inStream);
+  if (reset) {
+    within('RST_STREAM before the head', reset.beforeHead, before);
+    within('RST_STREAM in the stream', reset.inStream, inStream);
+  }
   if (events.count !== 20) out.push(`${events.count} of 20 events came`);
   within('the latest event', events.latest, late);
   if (large !== 200) out.push(`an argument of 1 MiB: HTTP ${large}`);
@@ -65,8 +71,11 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { here, missing } = installed(process.argv.slice(2));
   const ms = (value) => (value === undefined ? 'never' : `${value} ms`);
   let failed = 0;
-  console.log('| proxy | head | leave before the head | leave in the stream | half-close | latest of 20 events | 1 MiB | quiet stream |');
-  console.log('|---|---|---|---|---|---|---|---|');
+  const row = (cells) => console.log(`| ${cells.join(' | ')} |`);
+  const leaves = ['leave before the head', 'leave in the stream', 'half-close', 'RST_STREAM before the head, in the stream'];
+  const columns = ['proxy', 'head', ...leaves, 'latest of 20 events', '1 MiB', 'quiet stream'];
+  row(columns);
+  row(columns.map(() => '---'));
   for (const proxy of here) {
     const folder = mkdtempSync(join(tmpdir(), 'lineward-proxies-'));
     const base = await stand(folder);
@@ -74,10 +83,14 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     try {
       front = await start(proxy, base.gateway, folder);
       const one = await measure(front.port, base.journal, { quietMs: QUIET_MS });
-      const quiet = one.cutAfter === undefined ? `stays ${QUIET_MS / 1000} s` : `cut after ${one.cutAfter} ms`;
-      console.log(
-        `| ${proxy.is} | ${ms(one.head.ms)} | ${ms(one.leaveBeforeHead)} | ${ms(one.leaveInStream)} | ${ms(one.halfClose)} | ${ms(one.events.latest)} | ${one.large} | ${quiet} |`,
-      );
+      if (proxy.h2) {
+        await front.stop();
+        front = await start(proxy, base.gateway, folder, { change: proxy.h2 });
+        one.reset = await resets(front.port, base.journal);
+      }
+      const quiet = !QUIET_MS ? '–' : one.cutAfter === undefined ? `stays ${QUIET_MS / 1000} s` : `cut after ${one.cutAfter} ms`;
+      const reset = one.reset ? `${ms(one.reset.beforeHead)}, ${ms(one.reset.inStream)}` : '–';
+      row([proxy.is, ms(one.head.ms), ms(one.leaveBeforeHead), ms(one.leaveInStream), ms(one.halfClose), reset, ms(one.events.latest), one.large, quiet]);
       for (const fault of faults(proxy.name, one)) {
         ++failed;
         console.error(`${proxy.name}: ${fault}`);
