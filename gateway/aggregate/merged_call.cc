@@ -15,6 +15,16 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
+namespace {
+
+// Some clients send null or an empty cursor for the first page.
+bool has_cursor(const mcp::Message& message) {
+  return message.has(Field::params_cursor) && message.raw(Field::params_cursor) != "null" &&
+         message.raw(Field::params_cursor) != "\"\"";
+}
+
+}  // namespace
+
 MergedCall::MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
     : OwnedCall(&owner),
       aggregate_(aggregate),
@@ -34,7 +44,7 @@ void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
 
 void MergedCall::begin() {
   const mcp::Message& message = request_.message;
-  if (list_ != nullptr && message.has(Field::params_cursor)) {
+  if (list_ != nullptr && has_cursor(message)) {
     auto parts = message.is_string(Field::params_cursor)
                      ? open_cursor(message.method(), message.text(Field::params_cursor))
                      : std::nullopt;
@@ -114,7 +124,7 @@ void MergedCall::hold_up() {
 
 std::string MergedCall::request_for(const Part& part) const {
   const mcp::Message& message = request_.message;
-  if (!message.has(Field::params_cursor)) return message.bytes();
+  if (!has_cursor(message)) return message.bytes();
   json::Splice splice = message.splice();
   splice.replace(message.at(Field::params_cursor), part.from.raw);
   return splice.apply();

@@ -329,6 +329,13 @@ void Gateway::print_banner() {
 
 void Gateway::warm_up() {
   log::write(log::Level::info, "listen", {{"address", first_->front().address()}});
+  // The one client of `lineward stdio` shows its era with its first message. A probe would run beside the
+  // process of that client, which may be meant to be the only one.
+  const config::Config& config = first_->config();
+  const bool one_process = first_->front().address() == "stdio" &&
+                           first_->upstreams().together() == nullptr && !config.servers.empty() &&
+                           config.servers.front().url.empty();
+  if (one_process) return;
   on_each([](Worker& worker) { worker.upstreams().warm_up(); });
 }
 

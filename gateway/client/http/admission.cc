@@ -178,7 +178,11 @@ std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers) {
   size_t charset = type.find("charset=");
   if (charset != std::string::npos) {
     std::string_view value = std::string_view(type).substr(charset + 8);
-    if (value.substr(0, 5) != "utf-8" && value.substr(0, 7) != "\"utf-8\"") {
+    // US-ASCII is a part of UTF-8.
+    value = trim(value.substr(0, value.find(';')));
+    if (value.size() > 1 && value.front() == '"' && value.back() == '"')
+      value = value.substr(1, value.size() - 2);
+    if (value != "utf-8" && value != "utf8" && value != "us-ascii" && value != "ascii") {
       return unsupported_type("JSON is sent as UTF-8; this charset is not supported");
     }
   }
@@ -191,8 +195,10 @@ std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers) {
 
 std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers) {
   if (message.has(Field::meta_protocol_version)) return mcp::Era::modern;
+  // Some legacy clients send the newest version in the header before they have agreed on one.
+  if (message.method() == "initialize") return mcp::Era::legacy;
   if (mcp::looks_modern(headers.get("MCP-Protocol-Version"))) return mcp::Era::modern;
-  if (message.method() == "initialize" || headers.count("Mcp-Session-Id") > 0) return mcp::Era::legacy;
+  if (headers.count("Mcp-Session-Id") > 0) return mcp::Era::legacy;
   return std::nullopt;
 }
 
@@ -267,7 +273,7 @@ std::optional<HttpRefusal> check_legacy_version(const http::HeaderList& headers,
   if (count == 1 && !negotiated.empty() && headers.get("MCP-Protocol-Version") == negotiated)
     return std::nullopt;
   const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
-  if (count > 1 || revision == nullptr || !revision->streamable_http) {
+  if (count > 1 || revision == nullptr || revision->era != mcp::Era::legacy) {
     return invalid_request(
         "Unsupported protocol version in MCP-Protocol-Version (supported: 2025-11-25, 2025-06-18, "
         "2025-03-26)");

@@ -371,6 +371,11 @@ void StdioFront::reply_over(uint64_t serial) {
   leave_when_done();
 }
 
+void StdioFront::drain() {
+  draining_ = true;
+  if (input_ended_) leave_soon(EndReason::cancelled_client);
+}
+
 // The whole input was read, and its requests are answered.
 void StdioFront::leave_when_done() {
   const auto is_done = [this] {

@@ -41,7 +41,8 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::string address() const override { return "stdio"; }
   SessionTable& sessions() override { return sessions_; }
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
-  void drain() override { draining_ = true; }
+  // After the end of stdin the client insists: the calls are cancelled at once.
+  void drain() override;
   size_t connections() const override { return backlog() > 0 ? 1 : 0; }
   size_t backlog() const override { return streams_->backlog(); }
   void close_all() override;

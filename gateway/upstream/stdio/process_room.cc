@@ -55,7 +55,7 @@ void ProcessRoom::count_anew() {
 ProcessCount& ProcessRoom::count() {
   if (count_) return *count_;
   count_.emplace();
-  count_->running = groups_.leaving() + spares_.size();
+  count_->running = groups_.leaving() + spares_.size() + (prober_.is_busy() ? 1 : 0);
   for (const auto& [key, group] : groups_.all()) {
     count_->running += group->instances();
     const View view = group->view();
@@ -109,6 +109,10 @@ Room ProcessRoom::take(const InstanceGroup& asking, const Account* whose) {
   // processes that can be taken back.
   ProcessCount::OfCaller& its = all.of_caller[whose];
   const bool full = has_share(whose, its);
+  // The era probe's process ends by itself: no other process is ended for it. Beside it no process of a
+  // server runs that is to have one alone.
+  const bool one_alone = server_.isolation == config::Isolation::shared || server_.instances == 1;
+  if (prober_.is_busy() && (one_alone || all.running == server_.instances)) return Room::none;
   const bool may_borrow = !asking.view().keeps_names && !another_waits(whose);
   if (all.running < server_.instances && (!full || may_borrow)) {
     ++all.running;

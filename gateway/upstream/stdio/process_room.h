@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "upstream/shared/server_era.h"
 #include "upstream/stdio/instance_groups.h"
 #include "upstream/stdio/spare_pool.h"
 
@@ -37,8 +38,8 @@ struct ProcessCount {
 class ProcessRoom {
  public:
   ProcessRoom(net::Loop& loop, const config::Server& server, const InstanceGroups& groups,
-              const SparePool& spares)
-      : loop_(loop), server_(server), groups_(groups), spares_(spares) {}
+              const SparePool& spares, const EraProber& prober)
+      : loop_(loop), server_(server), groups_(groups), spares_(spares), prober_(prober) {}
   ProcessRoom(const ProcessRoom&) = delete;
   ProcessRoom& operator=(const ProcessRoom&) = delete;
 
@@ -72,6 +73,7 @@ class ProcessRoom {
   const config::Server& server_;
   const InstanceGroups& groups_;
   const SparePool& spares_;
+  const EraProber& prober_;  // its process counts as well
   std::optional<ProcessCount> count_;
   // Callers within their share that found no room in the last round, and those of this round.
   std::unordered_set<const Account*> waited_, waiting_;

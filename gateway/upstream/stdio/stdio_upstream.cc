@@ -121,6 +121,7 @@ void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& 
 void StdioUpstream::on_prober_free() {
   end_if_gone(groups_, prober_, stopped_);
   era_.prober_free();
+  schedule_pump();
 }
 
 // An answer proves that the server runs; a silent exit, which may mean legacy, does not.

@@ -113,7 +113,7 @@ class StdioUpstream final : public core::Upstream,
   std::chrono::milliseconds modern_only_until_{0};
   InstanceGroups groups_;
   SparePool spares_;
-  ProcessRoom room_{loop_, server_, groups_, spares_};
+  ProcessRoom room_{loop_, server_, groups_, spares_, prober_};
   net::Timer room_timer_;
   size_t live_calls_ = 0;
   CallPlaces places_{server_};
