@@ -171,8 +171,7 @@ void MemberSessions::heard(MemberSession& at, mcp::Message message, std::optiona
   const Method method = mcp::method_of(message.method());
   // An update that was asked for reaches the client through its listen, under the aggregate's URI.
   if (method == Method::resources_updated) return;
-  if (method != Method::cancelled)
-    return session->owner.on_scope_message(std::move(message), only_call);
+  if (method != Method::cancelled) return session->owner.on_scope_message(std::move(message), only_call);
   if (auto shown = shown_withdrawal(*session, at, message))
     session->owner.on_scope_message(std::move(*shown), only_call);
 }
