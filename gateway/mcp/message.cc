@@ -43,7 +43,7 @@ std::string describe(json::Fault fault, size_t offset, std::string_view bytes, i
   switch (fault) {
     case json::Fault::depth:
       return "nested deeper than the limit of " + std::to_string(std::min(max_depth, json::kDepthCeiling)) +
-             " levels" + place;
+             " levels (listen.maxDepth)" + place;
     case json::Fault::utf8: return "not JSON: invalid UTF-8" + place;
     case json::Fault::trailing: return "not JSON: something follows the message" + place;
     default: break;

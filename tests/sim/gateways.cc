@@ -47,7 +47,7 @@ std::unique_ptr<Gateway> Gateways::make(size_t replica) const {
   options.version = "sim";
   options.source = "sim";
   options.quiet = true;
-  options.load = [this, replica] {
+  options.load = [this, replica](const std::set<std::string>&) {
     config::LoadResult read;
     read.config = config_of(replica);
     return read;

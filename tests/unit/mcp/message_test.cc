@@ -273,7 +273,7 @@ TEST_CASE("Message: text that is not JSON, and where") {
   CHECK(fault_text("\xEF\xBB\xBF{}") == "not JSON: byte order mark at byte 0");
   const std::string deep =
       R"({"jsonrpc":"2.0","method":"m","x":)" + std::string(128, '[') + std::string(128, ']') + "}";
-  CHECK(fault_text(deep) == "nested deeper than the limit of 128 levels at byte 161");
+  CHECK(fault_text(deep) == "nested deeper than the limit of 128 levels (listen.maxDepth) at byte 161");
   CHECK(Message::parse(deep, 129));
   const auto deep_as = [](size_t depth) {
     return R"({"jsonrpc":"2.0","method":"m","params":{"_meta":{"x":)" + std::string(depth - 3, '[') +

@@ -11,6 +11,12 @@ using std::chrono::milliseconds;
 
 namespace {
 
+struct Prober final : EraProber {
+  void ask(const core::CallRequest*, Done) override {}
+  bool is_busy() const override { return busy; }
+  bool busy = false;
+};
+
 // Groups whose processes are asked for and never begin to run: one that nobody waits for is idle.
 struct World final : GroupOwner, StdioHealthOwner {
   explicit World(uint32_t instances) {
@@ -83,7 +89,8 @@ struct World final : GroupOwner, StdioHealthOwner {
   StdioHealth its_health{stdio.loop, stdio.server, *this};
   InstanceGroups groups{stdio.loop, *stdio.spawner, stdio.server, *this};
   SparePool spares{stdio.loop, *stdio.spawner, stdio.server, *this};
-  ProcessRoom room{stdio.loop, stdio.server, groups, spares};
+  Prober prober;
+  ProcessRoom room{stdio.loop, stdio.server, groups, spares, prober};
   Room take(const InstanceGroup& asking) { return room.take(asking, asking.caller()); }
   std::list<Held> calls;
 };
@@ -232,4 +239,28 @@ TEST_CASE("processes that were started ahead take places, and are started only w
   CHECK(world.wants("b").instances() == 0);
   world.spares.retire();
   CHECK(world.room.for_spares() == 0);  // they are ending
+}
+
+TEST_CASE("the era probe's process counts, no other process is ended for it") {
+  World world(2);
+  world.prober.busy = true;
+  InstanceGroup& first = world.idle("a");
+  CHECK(first.instances() == 1);
+  world.next_turn();
+  InstanceGroup& second = world.wants("b");
+  CHECK(second.instances() == 0);
+  CHECK(first.instances() == 1);
+  world.prober.busy = false;
+  world.next_turn();
+  CHECK(world.take(second) == Room::there);
+}
+
+TEST_CASE("beside the era probe's process none runs of a server that is to have one alone") {
+  World world(64);
+  world.stdio.server.isolation = config::Isolation::shared;
+  world.prober.busy = true;
+  CHECK(world.wants("a").instances() == 0);
+  world.prober.busy = false;
+  world.next_turn();
+  CHECK(world.wants("b").instances() == 1);
 }
