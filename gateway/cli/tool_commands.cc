@@ -108,7 +108,8 @@ void add_tools(CLI::App& app, ToolFlags& flags) {
   tools->footer(kToolsFooter);
   CLI::App* call = app.add_subcommand("call", "Calls a tool of the running gateway, or of a server.");
   call->add_option("TOOL", flags.tool, "Its name, as lineward tools shows it")->type_name("");
-  call->add_option("K=V", flags.words, "Its arguments, typed by its schema")->type_name("");
+  call->add_option("ARGUMENTS", flags.words, "Its arguments, NAME=VALUE each, typed by its schema")
+      ->type_name("");
   add_target(*call, flags.target);
   call->add_option("--json", flags.json, "All arguments as one JSON object; - reads it from stdin")
       ->type_name("OBJECT");
