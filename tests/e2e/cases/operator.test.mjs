@@ -102,7 +102,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
         const { id } = await underWay();
         const shown = JSON.parse((await get(socket, `/api/v1/calls/${id}`)).body);
         assert.deepEqual([shown.upstream, shown.route, shown.target], ['github', '/mcp', 'github__slow']);
-        assert.match((await lineward(['ps', ...admin])).out, /github via \/mcp +tools\/call +github__slow/);
+        assert.match((await lineward(['ps', ...admin])).out, /github__slow +github via \/mcp +tools\/call/);
         assert.match((await lineward(['ps', '--upstream', 'github', ...admin])).out, /github__slow/);
         assert.doesNotMatch((await lineward(['ps', '--upstream', 'other', ...admin])).out, /github__slow/);
         const { code, out } = await lineward(['cancel', id, ...admin]);
