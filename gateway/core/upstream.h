@@ -47,7 +47,8 @@ struct Failure {
   std::string policy = {};      // with by_policy: the plugin's configured name
   // With by_policy, for a listen: the refused URIs and task ids, if only these were refused.
   std::vector<std::string> refused_parts = {};
-  bool of_other_era = false;  // not sent: the server does not have the era set in `only_era`
+  bool tries_used_up = false;  // for a listen: a lower layer has opened it again as often as it may
+  bool of_other_era = false;   // not sent: the server does not have the era set in `only_era`
 };
 // For a configured server that an operator has taken out of service.
 Failure not_in_service(const std::string& server);

@@ -106,10 +106,11 @@ void SharedListen::stood(mcp::Message acknowledgement) {
   tell_acknowledged(*acknowledgement_);
 }
 
-// Lower layers fail only when their own tries are used up; a lack of room is not final.
+// Lower layers fail only when their own tries are used up; a lack of room is not final. With workers there is
+// a hub at the server's worker too: its budget counts, and is not begun anew here.
 void SharedListen::on_call_failed(const core::Failure& failure) {
-  const bool for_good = failure.by_policy || failure.session_over || hub_.stopping() ||
-                        failure.reason == mcp::EndReason::cancelled_drain;
+  const bool for_good = failure.by_policy || failure.session_over || failure.tries_used_up ||
+                        hub_.stopping() || failure.reason == mcp::EndReason::cancelled_drain;
   const bool no_room = mcp::is_lack_of_room(failure.reason);
   if (acknowledgement_ && !for_good && (no_room || !stands_))
     return open_again(mcp::name(failure.reason), no_room);
@@ -135,6 +136,7 @@ void SharedListen::open_again(std::string_view why, bool no_room) {
   if (failures_ > kMaxFailures || hub_.stopping()) {
     core::Failure failure;
     failure.reason = mcp::EndReason::upstream_protocol;
+    failure.tries_used_up = true;
     failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
     return give_up(failure);
   }
