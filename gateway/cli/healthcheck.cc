@@ -94,8 +94,7 @@ int connect_to(const std::string& address, Clock::time_point until) {
   std::string host = address.substr(0, colon);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   // The address at which a listener on every interface is reachable.
-  if (host.empty() || host == "0.0.0.0" || host == "*") host = "127.0.0.1";
-  if (host == "::") host = "::1";
+  if (host.empty() || host == "0.0.0.0" || host == "*" || host == "::") host = "127.0.0.1";
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;

@@ -305,16 +305,15 @@ void HttpPool::set_limits(const config::Server& server) {
   streams_.share_of(options_.most_connections);
 }
 
-void HttpPool::log_dropped(std::string_view kind) {
+void HttpPool::log_dropped(std::string_view kind, std::string_view id) {
   note_useless();
   const auto left_out = dropped_log_.next(loop_.now());
   if (!left_out) return;
-  if (*left_out == 0) {
-    log::write(log::Level::info, "upstream.dropped", {{"upstream", server()}, {"kind", kind}});
-  } else {
-    log::write(log::Level::info, "upstream.dropped",
-               {{"upstream", server()}, {"kind", kind}, {"left_out", *left_out}});
-  }
+  log::write(log::Level::info, "upstream.dropped",
+             {{"upstream", server()},
+              {"kind", kind},
+              {"id", log::short_id(id)},
+              {"left_out", *left_out == 0 ? std::string() : std::to_string(*left_out)}});
 }
 
 void HttpPool::close_idle() {

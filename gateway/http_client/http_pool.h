@@ -185,7 +185,7 @@ class HttpPool {
     if (options_.stats != nullptr) options_.stats->message_error(fault);
   }
   // Logs that something of the server's was dropped, at a limited rate.
-  void log_dropped(std::string_view kind);
+  void log_dropped(std::string_view kind, std::string_view id = {});
   // The server sent something that is of no use to any client. A stream compares the count before and after
   // it passes a message on.
   void note_useless() { ++useless_; }

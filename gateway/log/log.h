@@ -42,6 +42,9 @@ void flush();
 // peer named in its fields (peer_rates.h). Events beyond it are counted and reported as `log.limited`.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
+// An id from outside as a value of a field: its first bytes. Valid as long as `id`.
+inline std::string_view short_id(std::string_view id) { return id.substr(0, 64); }
+
 // For /metrics: lines not written because of a peer's rate, and because stderr accepted none.
 struct Counts {
   uint64_t left_out = 0;

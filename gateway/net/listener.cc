@@ -83,6 +83,14 @@ void Listener::on_connection(uv_stream_t* handle, int status) {
   if (listener && listener->out_of_descriptors_) listener->out_of_descriptors_();
 }
 
+int Listener::listen_at(const sockaddr_storage& address) {
+  int error = tcp_.open(this, [&](uv_tcp_t* h) { return uv_tcp_init(loop_.raw(), h); });
+  if (error == 0) error = uv_tcp_bind(tcp_.get(), reinterpret_cast<const sockaddr*>(&address), 0);
+  if (error == 0) error = uv_listen(tcp_.stream(), kBacklog, on_connection);
+  if (error != 0) tcp_.close();
+  return error;
+}
+
 Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
                                                                 Accepted accepted) {
   if (auto given = activation_sockets().take(address))
@@ -109,9 +117,12 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
     f.text = fmt::format("'{}' is no address to listen on; write host:port, :port or unix:/path", address);
     return Unexpected<ListenFailure>{f};
   }
-  int error = self->tcp_.open(self.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop.raw(), h); });
-  if (error == 0) error = uv_tcp_bind(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), 0);
-  if (error == 0) error = uv_listen(self->tcp_.stream(), kBacklog, on_connection);
+  sockaddr_storage ipv6{};
+  int error = UV_EAFNOSUPPORT;
+  if (is_every_address(address) && parse_address("[::]" + address.substr(address.rfind(':')), ipv6))
+    error = self->listen_at(ipv6);
+  // A machine without IPv6.
+  if (error == UV_EAFNOSUPPORT || error == UV_EADDRNOTAVAIL) error = self->listen_at(bound);
   if (error != 0) return failure(error, address);
   int length = sizeof bound;
   uv_tcp_getsockname(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), &length);

@@ -1,6 +1,8 @@
 // A listening socket: TCP (IPv4, IPv6) or Unix. Passes every accepted connection to one function.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,7 +24,7 @@ class Listener {
   // `peer` is "127.0.0.1:51234", or "unix".
   using Accepted = std::function<void(std::unique_ptr<ByteStream> stream, std::string peer)>;
 
-  // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free port. A socket of
+  // `address` is "host:port", ":port" (all addresses, IPv6 too if the machine has it) or "unix:/path"; port 0 picks a free port. A socket of
   // a service manager at this address is used instead (activation_sockets.h).
   static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
                                                                Accepted accepted);
@@ -49,6 +51,8 @@ class Listener {
  private:
   Listener(Loop& loop, Accepted accepted) : loop_(loop), accepted_(std::move(accepted)) {}
   static void on_connection(uv_stream_t* handle, int status);
+  // 0, or a negative errno; nothing is open then.
+  int listen_at(const sockaddr_storage& address);
   void on_connection();
   void hand_on(std::unique_ptr<ByteStream> stream);
   bool leaves_enough(const ByteStream& stream) const;

@@ -13,6 +13,10 @@ std::string describe(const sockaddr_storage& address) {
   char host[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET6) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+      inet_ntop(AF_INET, v6.sin6_addr.s6_addr + 12, host, sizeof host);
+      return fmt::format("{}:{}", host, ntohs(v6.sin6_port));
+    }
     inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
     return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
   }
@@ -23,9 +27,15 @@ std::string describe(const sockaddr_storage& address) {
 
 bool is_loopback_address(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+    const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
   }
   return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) == 127;
+}
+
+bool is_every_address(std::string_view text) {
+  const std::string_view host = text.substr(0, text.rfind(':'));
+  return text.rfind("unix:", 0) != 0 && (host.empty() || host == "*");
 }
 
 bool parse_address(const std::string& text, sockaddr_storage& out) {

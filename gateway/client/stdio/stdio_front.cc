@@ -117,16 +117,22 @@ void StdioFront::take_line(std::string text) {
 }
 
 void StdioFront::too_long(std::string_view beginning) {
-  mcp::RecoveredIds found = mcp::recover_ids(beginning);
-  bool certain = found.raw_ids.size() == 1 && is_id(found.raw_ids.front());
+  refuse_unread(beginning, mcp::kInvalidRequest,
+                fmt::format("a message is longer than {} bytes (lineward listen.maxBodyBytes)",
+                            config_.max_body_bytes));
+}
+
+// The message is not parsed to its end. Its id counts if no other id stands in the text.
+void StdioFront::refuse_unread(std::string_view text, int code, const std::string& why) {
+  mcp::RecoveredIds found = mcp::recover_ids(text);
+  const bool certain = found.raw_ids.size() == 1 && is_id(found.raw_ids.front());
   const std::string id = certain ? found.raw_ids.front() : std::string();
-  const std::string why =
-      fmt::format("a message is longer than {} bytes (lineward listen.maxBodyBytes)", config_.max_body_bytes);
-  refuse(found.is_answer ? std::string() : id, mcp::kInvalidRequest, why);
+  refuse(found.is_answer ? std::string() : id, code, why);
   if (found.is_answer) answer_in_place(mcp::in_place_of_answer(id, why));
 }
 
 void StdioFront::take_fault(const mcp::MessageFault& fault) {
+  if (fault.too_deep) return refuse_unread(fault.bytes, mcp::kParseError, fault.text);
   Session* open = session();
   std::vector<std::string> elements;
   // Only 2025-03-26 has batches; each answer may be sent alone. The answer to a pending `initialize` decides

@@ -69,6 +69,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
 
   void take_line(std::string text);
   void too_long(std::string_view beginning);
+  void refuse_unread(std::string_view text, int code, const std::string& why);
   void take_fault(const mcp::MessageFault& fault);
   void take(mcp::Message message);
   // Further messages of a legacy client are held back.

@@ -132,9 +132,9 @@ void HttpCallTable::stop() {
   answered_.stop();
 }
 
-void HttpCallTable::drop(std::string_view kind) {
+void HttpCallTable::drop(std::string_view kind, std::string_view id) {
   if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
-  parts_.pool.log_dropped(kind);
+  parts_.pool.log_dropped(kind, id);
 }
 
 // ---- sending ----
@@ -248,7 +248,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   if (id != call.id && !names_nothing(message)) {
     from.distrust();
     if (legacy) return group->session()->hear(std::move(message), &call);
-    return drop("unknown_id");
+    return drop("unknown_id", message.raw(Field::id));
   }
   give_some_id(message);
   if (group != nullptr && lost_calls_.takes(call, *group, message, status)) {
@@ -278,7 +278,7 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   if (method == Method::progress) {
     if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
     if (group != nullptr && group->session()) return group->session()->hear(std::move(message), &call);
-    return drop("unknown_token");
+    return drop("unknown_token", message.raw(Field::params_progress_token));
   }
   // Only this call can be meant.
   if (group != nullptr && group->plain) return call.message(std::move(message));
@@ -287,7 +287,8 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   }
   if (method == Method::cancelled && call.is_listen()) {
     // The server ends the listen; it may name it in either form. No cancel is sent.
-    if (own_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
+    if (own_id(message.raw(Field::params_request_id)) != call.id)
+      return drop("unknown_id", message.raw(Field::params_request_id));
     if (call.messages) call.messages->finish_quietly();
     loop_.retire(std::move(call.messages));
     left(call);
@@ -612,7 +613,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
     // It may belong to a task: the task's call was answered long ago.
     if (progress && id && group != nullptr && group->scope() != nullptr)
       return group->scope()->on_scope_message(std::move(message), std::nullopt);
-    return drop(progress ? "unknown_token" : "unknown_id");
+    return drop(progress ? "unknown_token" : "unknown_id", message.raw(field));
   }
   HttpCall& call = *named;
   session.credentials().remember(lasting_of(server_, call));

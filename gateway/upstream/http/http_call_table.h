@@ -101,7 +101,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_again(HttpCall& call, const core::Failure& failure);
-  void drop(std::string_view kind);
+  void drop(std::string_view kind, std::string_view id = {});
 
   const HttpParts parts_;
   net::Loop& loop_;

@@ -85,7 +85,9 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const mcp::Message& a
 // opened, the call is repeated in it.
 void LostCalls::refused(HttpCall& call, SessionGroup& group) {
   const bool its_own = is_its_session(call, group);
-  const core::Failure over = group.session_over();
+  core::Failure over = group.session_over();
+  if (call.request.method == mcp::Method::initialize && !group.replays())
+    over.text = fmt::format("{} answered initialize with 404", parts_.server.name);
   const bool renews = group.replays() && !call.repeated;
   renews ? again(call, group) : owner_.left(call);
   if (its_own) group.session()->lost();

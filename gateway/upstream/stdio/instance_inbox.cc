@@ -42,9 +42,10 @@ void InstanceInbox::read(json::Text line) {
   }
 }
 
-void InstanceInbox::drop(std::string_view kind) {
+void InstanceInbox::drop(std::string_view kind, std::string_view id) {
   if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
-  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+  log::write(log::Level::info, "upstream.dropped",
+             {{"upstream", server_.name}, {"kind", kind}, {"id", log::short_id(id)}});
   calls_.note_useless();
 }
 
@@ -97,7 +98,7 @@ void InstanceInbox::response(mcp::Message&& message) {
     return wire_.stop(
         {mcp::EndReason::upstream_protocol, "sent an error that names no request (stdout: strict)", {}});
   }
-  drop("unknown_id");
+  drop("unknown_id", message.raw(Field::id));
 }
 
 void InstanceInbox::request(mcp::Message message) {
@@ -138,7 +139,7 @@ void InstanceInbox::of_listens(const mcp::Message& message) {
 void InstanceInbox::end_listen(mcp::Message message) {
   auto id = own_id(message.raw(Field::params_request_id));
   PendingCall* entry = id ? calls_.find(*id) : nullptr;
-  if (entry == nullptr || !entry->listen) return drop("unknown_id");
+  if (entry == nullptr || !entry->listen) return drop("unknown_id", message.raw(Field::params_request_id));
   StdioCall* call = entry->call;
   calls_.forget(*entry);
   if (call == nullptr) return;
@@ -160,7 +161,8 @@ void InstanceInbox::notification(mcp::Message message) {
     PendingCall* entry = calls_.named(message.raw(Field::params_progress_token));
     if (entry != nullptr && !entry->listen && deliver(entry, message)) return;
     // In a session it may belong to a task: the task's call was answered long ago.
-    if (is_modern() || message.raw(Field::params_progress_token).empty()) return drop("unknown_token");
+    if (is_modern() || message.raw(Field::params_progress_token).empty())
+      return drop("unknown_token", message.raw(Field::params_progress_token));
     return owner_.on_unclaimed(std::move(message), nullptr);
   }
   if (is_modern() && !message.has(Field::meta_subscription_id) && is_of_listens(message))

@@ -59,7 +59,7 @@ class InstanceInbox {
   void end_listen(mcp::Message message);
   // Delivers to the call of this entry; false if it cannot be the addressee.
   bool deliver(PendingCall* entry, mcp::Message& message);
-  void drop(std::string_view kind);
+  void drop(std::string_view kind, std::string_view id = {});
   bool is_modern() const { return wire_.era() == mcp::Era::modern; }
 
   const config::Server& server_;

@@ -69,7 +69,7 @@ TEST_CASE("what an error means to whoever called") {
 
 TEST_CASE("an address of every interface is one of this machine") {
   CHECK(reachable("http://0.0.0.0:8000/mcp") == "http://127.0.0.1:8000/mcp");
-  CHECK(reachable("http://[::]:8000") == "http://[::1]:8000");
+  CHECK(reachable("http://[::]:8000") == "http://127.0.0.1:8000");
   CHECK(reachable("http://127.0.0.1:8000/mcp") == "http://127.0.0.1:8000/mcp");
 }
 
