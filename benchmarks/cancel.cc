@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "foundation/json/json_scan.h"
 #include "http_answer.h"
-#include "json/json_scan.h"
 #include "requests.h"
 
 namespace bench {

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "json/json_member.h"
-#include "mcp/message.h"
-#include "mcp/methods.h"
+#include "foundation/json/json_member.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
 
 namespace {
 

@@ -15,11 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "http/header_list.h"
-#include "json/json_member.h"
+#include "foundation/json/json_member.h"
 #include "loopback.h"
-#include "mcp/message.h"
-#include "mcp/methods.h"
+#include "protocol/http/header_list.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "mcp/message.h"
+#include "protocol/mcp/message.h"
 
 namespace bench {
 namespace {

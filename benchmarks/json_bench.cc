@@ -1,14 +1,14 @@
 // What reading one message costs, against parsing it into a tree and writing it again.
-//   g++ -std=c++20 -O2 -Igateway benchmarks/json_bench.cc gateway/base/json_*.cc gateway/mcp/message.cc -o
-//   json_bench
+//   g++ -std=c++20 -O2 -Igateway benchmarks/json_bench.cc gateway/foundation/base/json_*.cc
+//   gateway/protocol/mcp/message.cc -o json_bench
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "json/json_scan.h"
-#include "mcp/message.h"
+#include "foundation/json/json_scan.h"
+#include "protocol/mcp/message.h"
 
 namespace {
 

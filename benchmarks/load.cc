@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "foundation/json/json_scan.h"
 #include "http_answer.h"
-#include "json/json_scan.h"
 #include "options.h"
 #include "process_cost.h"
 #include "requests.h"

@@ -16,15 +16,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/command_line.h"
-#include "log/log.h"
-#include "net/activation_sockets.h"
-#include "net/self_contained.h"
-#include "net/service_variables.h"
-#include "net/signals.h"
-#include "process/first_process.h"
-#include "process/launcher.h"
-#include "process/spawner.h"
+#include "foundation/log/log.h"
+#include "foundation/net/activation_sockets.h"
+#include "foundation/net/self_contained.h"
+#include "foundation/net/service_variables.h"
+#include "foundation/net/signals.h"
+#include "foundation/process/first_process.h"
+#include "foundation/process/launcher.h"
+#include "foundation/process/spawner.h"
+#include "operate/cli/command_line.h"
 #include "runtime/gateway.h"
 
 namespace {
@@ -85,15 +85,15 @@ void keep_large_blocks() {
 [[noreturn]] void serve_one_client(lineward::config::Config config) {
   setsid();  // Ctrl-C goes to the client, which decides
   int code = static_cast<int>(ExitCode::internal);
-  if (auto spawner = lineward::net::fork_spawner(nullptr)) {
+  if (auto spawner = lineward::process::fork_spawner(nullptr)) {
     configure_log(config.log, Coloured::no);
     raise_descriptor_limit();
-    lineward::RunOptions options;
+    lineward::runtime::RunOptions options;
     options.version = LINEWARD_VERSION;
     options.revision = LINEWARD_REVISION;
     options.source = "command line";
     options.quiet = true;
-    lineward::Gateway gateway(std::move(config), std::move(options), {*spawner});
+    lineward::runtime::Gateway gateway(std::move(config), std::move(options), {*spawner});
     code = gateway.run();
   }
   std::fflush(stderr);
@@ -129,16 +129,16 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "run" || command == "stdio" || command.substr(0, 1) == "-")
     lineward::net::hold_signals({SIGHUP});
-  lineward::net::serve_as_first_process();
+  lineward::process::serve_as_first_process();
   lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGUSR1, SIG_IGN);  // a log rotation must not end a starting gateway
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
   fill_standard_descriptors();
-  const lineward::net::Launcher launcher = lineward::net::follow_launcher();
-  if (launcher == lineward::net::Launcher::gone) return static_cast<int>(ExitCode::terminated);
+  const lineward::process::Launcher launcher = lineward::process::follow_launcher();
+  if (launcher == lineward::process::Launcher::gone) return static_cast<int>(ExitCode::terminated);
   // First, while this process is small, single-threaded and has read no secret.
-  auto spawner = lineward::net::fork_spawner(nullptr);
+  auto spawner = lineward::process::fork_spawner(nullptr);
   auto parsed = lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout,
                                                   std::cerr, start_gateway);
   if (auto* code = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*code);
@@ -150,13 +150,13 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   configure_log(invocation.config.log, invocation.colour ? Coloured::yes : Coloured::no);
   raise_descriptor_limit();
   keep_large_blocks();
-  lineward::RunOptions options;
+  lineward::runtime::RunOptions options;
   options.version = LINEWARD_VERSION;
   options.revision = LINEWARD_REVISION;
   options.source = invocation.config_file.empty() ? "command line" : invocation.config_file;
   options.load = invocation.load;
   options.exit_with_upstream = invocation.exit_with_upstream;
-  options.exit_with_parent = invocation.exit_with_parent || launcher == lineward::net::Launcher::alive;
+  options.exit_with_parent = invocation.exit_with_parent || launcher == lineward::process::Launcher::alive;
   options.quiet = invocation.quiet;
   options.service = lineward::net::take_service_variables();
   // The process of one client is not a service: the inherited variables are the client's.
@@ -170,15 +170,15 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
     // The configuration has the number of further spawners. They begin with a copy of it, including its
     // secrets, which the first spawner never has. They do not read it, and share its few MiB copy-on-write.
     std::vector<int> spawners{*spawner};
-    while (spawners.size() < lineward::Gateway::workers_of(invocation.config)) {
-      auto next = lineward::net::fork_spawner(nullptr);
+    while (spawners.size() < lineward::runtime::Gateway::workers_of(invocation.config)) {
+      auto next = lineward::process::fork_spawner(nullptr);
       if (!next) {
         std::fprintf(stderr, "lineward: %s\n", next.error().text.c_str());
         return static_cast<int>(ExitCode::internal);
       }
       spawners.push_back(*next);
     }
-    lineward::Gateway gateway(std::move(invocation.config), std::move(options), std::move(spawners));
+    lineward::runtime::Gateway gateway(std::move(invocation.config), std::move(options), std::move(spawners));
     code = gateway.run();
   }
   return code;

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "plugin/abi/shared_object.h"
 #include "plugins/common/types.h"
+#include "proxy/plugin/abi/shared_object.h"
 
 namespace lineward::plugins {
 

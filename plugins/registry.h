@@ -1,7 +1,7 @@
 // The table of built-in plugins, and the loader of shared objects.
 #pragma once
 
-#include "plugin/plugin.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins {
 

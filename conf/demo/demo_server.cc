@@ -9,9 +9,9 @@
 #include <list>
 #include <string>
 
-#include "mcp/errors.h"
-#include "mcp/message.h"
-#include "mcp/methods.h"
+#include "protocol/mcp/errors.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 # cmake -DFOLDER=… -DPATTERNS=*.a;*.b -DHEADER=… -DFUNCTION=… -DOUT=… -P embed.cmake
-# Writes OUT, which defines FUNCTION, declared in HEADER: the files of FOLDER as the binary has them (gateway/base/embedded_file.h).
+# Writes OUT, which defines FUNCTION, declared in HEADER: the files of FOLDER as the binary has them (gateway/foundation/base/embedded_file.h).
 # Arrays of bytes compile everywhere, whatever the compiler and the target are.
 list(TRANSFORM PATTERNS PREPEND ${FOLDER}/)
 file(GLOB files ${PATTERNS})

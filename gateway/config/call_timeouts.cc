@@ -1,6 +1,6 @@
 #include "config/call_timeouts.h"
 
-#include "base/glob.h"
+#include "foundation/base/glob.h"
 
 namespace lineward::config {
 namespace {

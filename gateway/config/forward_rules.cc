@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/glob.h"
+#include "foundation/base/glob.h"
 
 namespace lineward::config {
 namespace {

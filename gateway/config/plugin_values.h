@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "config/value.h"
+#include "foundation/base/check.h"
 
 namespace lineward::config {
 

@@ -1,6 +1,6 @@
 // Decides which parts of a configuration are secret, so that no output has them. There are two degrees.
-// Operators' logs and consoles omit secrets_of() (log/redaction.h). Text for clients, and text that people
-// may publish, omits given_to() too.
+// Operators' logs and consoles omit secrets_of() (foundation/log/redaction.h). Text for clients, and text
+// that people may publish, omits given_to() too.
 #pragma once
 
 #include <string>

@@ -2,8 +2,8 @@
 // address if callers are not authenticated.
 #pragma once
 
-#include "base/account.h"
 #include "config/config.h"
+#include "foundation/base/account.h"
 
 namespace lineward::config {
 

@@ -10,20 +10,20 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "audit/trail.h"
-#include "base/file_limit.h"
-#include "cli/exit_codes.h"
-#include "cli/local_address.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
 #include "config/secrets.h"
-#include "log/log.h"
-#include "log/printable.h"
-#include "log/redaction.h"
-#include "net/activation_sockets.h"
+#include "foundation/base/file_limit.h"
+#include "foundation/log/log.h"
+#include "foundation/log/printable.h"
+#include "foundation/log/redaction.h"
+#include "foundation/net/activation_sockets.h"
+#include "operate/cli/exit_codes.h"
+#include "operate/cli/local_address.h"
+#include "proxy/audit/trail.h"
 #include "runtime/remote_members.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 using std::chrono::milliseconds;
@@ -142,7 +142,7 @@ int Gateway::start() {
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
                      draining_, *reloader_, loop.now()});
   first_->plugin_host().use_metrics(
-      [this](core::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
+      [this](metrics::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
   if (!watched) {
     const std::string& ops = first_->config().ops.address;
@@ -198,7 +198,7 @@ Worker::Place Gateway::place(size_t index) {
     });
   };
   if (index != 0) {
-    place.cancel_settled = [this](uint64_t tag, const core::CancelReport& report) {
+    place.cancel_settled = [this](uint64_t tag, const metrics::CancelReport& report) {
       pool_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
     };
   }
@@ -476,4 +476,4 @@ void Gateway::watch_parent() {
   });
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

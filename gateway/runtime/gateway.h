@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "admin/operations.h"
-#include "cluster/server_placement.h"
-#include "cluster/worker_pool.h"
 #include "config/config.h"
-#include "net/service_variables.h"
-#include "net/signals.h"
-#include "process/child_process.h"
+#include "foundation/net/service_variables.h"
+#include "foundation/net/signals.h"
+#include "foundation/process/child_process.h"
+#include "operate/admin/operations.h"
+#include "proxy/cluster/server_placement.h"
+#include "proxy/cluster/worker_pool.h"
 #include "runtime/reloader.h"
 #include "runtime/service_report.h"
 #include "runtime/worker.h"
@@ -25,7 +25,7 @@ namespace lineward::audit {
 class Trail;
 }
 
-namespace lineward {
+namespace lineward::runtime {
 
 struct RunOptions {
   std::string version;
@@ -40,13 +40,13 @@ struct RunOptions {
 
 class Gateway final : public WorkerDirectory {
  public:
-  // `spawner_sockets`: a descriptor of net::fork_spawner() for each worker.
+  // `spawner_sockets`: a descriptor of process::fork_spawner() for each worker.
   Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets);
   ~Gateway();
   // The number of workers that this configuration means.
   static size_t workers_of(const config::Config& config);
 
-  // Serves until it is stopped; returns the process's exit code (cli/exit_codes.h).
+  // Serves until it is stopped; returns the process's exit code (operate/cli/exit_codes.h).
   int run();
 
  private:
@@ -120,4 +120,4 @@ class Gateway final : public WorkerDirectory {
   std::chrono::milliseconds drain_until_{0};
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -5,11 +5,11 @@
 
 #include <chrono>
 
-#include "log/log.h"
-#include "log/peer_rates.h"
-#include "net/loop.h"
+#include "foundation/log/log.h"
+#include "foundation/log/peer_rates.h"
+#include "foundation/net/loop.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 class LogFlusher {
  public:
@@ -54,4 +54,4 @@ class LogFlusher {
   std::chrono::milliseconds last_ = -kApart;
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/held_bytes.h"
-#include "net/loop.h"
+#include "foundation/base/held_bytes.h"
+#include "foundation/net/loop.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 class MemoryReturn {
  public:
@@ -62,4 +62,4 @@ class MemoryReturn {
   uint32_t again_ = 0;
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

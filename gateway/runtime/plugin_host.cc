@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "http_client/web_fetch.h"
-#include "log/redaction.h"
-#include "net/lifetime.h"
+#include "foundation/log/redaction.h"
+#include "foundation/net/lifetime.h"
+#include "proxy/upstream/http_client/web_fetch.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 // An error found at once is reported like any other: later.
@@ -115,4 +115,4 @@ std::shared_ptr<void> PluginHost::add_redactor(Redactor redactor) {
   return redaction::add(std::move(redactor));
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -1,4 +1,4 @@
-// The worker's services for plugins (plugin/host.h).
+// The worker's services for plugins (proxy/plugin/host.h).
 //
 // Owned by the Worker; outlives the plugins.
 #pragma once
@@ -14,21 +14,21 @@
 #include <vector>
 
 #include "config/config.h"
-#include "net/loop.h"
-#include "net/tls.h"
-#include "plugin/host.h"
-#include "plugin/plugin_set.h"
-#include "process/spawner.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/tls.h"
+#include "foundation/process/spawner.h"
+#include "proxy/plugin/host.h"
+#include "proxy/plugin/plugin_set.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 class PluginHost final : public plugin::Host {
  public:
   // Reads all metrics; false if they cannot be read.
-  using ReadMetrics = std::function<bool(core::MetricSnapshot&)>;
+  using ReadMetrics = std::function<bool(metrics::MetricSnapshot&)>;
 
   // `worker`: the worker's index.
-  PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config, size_t worker)
+  PluginHost(net::Loop& loop, process::Spawner& spawner, const config::Config& config, size_t worker)
       : loop_(loop),
         spawner_(spawner),
         config_(config),
@@ -47,10 +47,10 @@ class PluginHost final : public plugin::Host {
   void use_metrics(ReadMetrics read) { read_metrics_ = std::move(read); }
 
   net::Loop& loop() override { return loop_; }
-  net::Spawner& spawner() override { return spawner_; }
+  process::Spawner& spawner() override { return spawner_; }
   const config::Config& config() const override { return config_; }
   bool is_first() const override { return worker_ == 0; }
-  bool read_metrics(core::MetricSnapshot& out) const override {
+  bool read_metrics(metrics::MetricSnapshot& out) const override {
     return read_metrics_ != nullptr && read_metrics_(out);
   }
   std::unique_ptr<plugin::WebTask> fetch(plugin::WebRequest request,
@@ -69,7 +69,7 @@ class PluginHost final : public plugin::Host {
   void look_at_ending();
 
   net::Loop& loop_;
-  net::Spawner& spawner_;
+  process::Spawner& spawner_;
   const config::Config& config_;
   const size_t worker_;
   ReadMetrics read_metrics_;
@@ -80,4 +80,4 @@ class PluginHost final : public plugin::Host {
   std::deque<Lingering> lingering_;  // last, so that they are destroyed first
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -8,17 +8,17 @@
 #include <set>
 #include <vector>
 
-#include "audit/audit.h"
 #include "config/forward_rules.h"
 #include "config/options/options.h"
 #include "config/secrets.h"
-#include "log/log.h"
-#include "log/printable.h"
-#include "log/redaction.h"
+#include "foundation/log/log.h"
+#include "foundation/log/printable.h"
+#include "foundation/log/redaction.h"
+#include "proxy/audit/audit.h"
 #include "runtime/remote_members.h"
 #include "runtime/routes.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 using admin::PlanRow;
@@ -453,4 +453,4 @@ void Reloader::watched() {
   reload(false, kWatch);
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -13,17 +13,17 @@
 #include <string_view>
 #include <utility>
 
-#include "admin/reload_api.h"
-#include "client/endpoint/http_front.h"
 #include "config/reader/changes.h"
 #include "config/reader/load.h"
-#include "exchange/exchange_table.h"
-#include "net/file_watch.h"
-#include "net/loop.h"
-#include "plugin/plugin_set.h"
+#include "foundation/net/file_watch.h"
+#include "foundation/net/loop.h"
+#include "operate/admin/reload_api.h"
+#include "proxy/client/endpoint/http_front.h"
+#include "proxy/exchange/exchange_table.h"
+#include "proxy/plugin/plugin_set.h"
 #include "runtime/worker_directory.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 // Called around each attempt, including failed ones.
 struct ReloadEvents {
@@ -81,4 +81,4 @@ class Reloader final : public admin::ReloadApi {
   std::set<std::string> held_;  // servers taken out of service by an operator
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/remote_upstream.h"
-#include "layers/listen_hub.h"
+#include "proxy/cluster/remote_upstream.h"
+#include "proxy/upstream/layers/listen_hub.h"
 #include "runtime/worker_directory.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 RemoteMembers::~RemoteMembers() {
   lifetime_.end();
@@ -87,4 +87,4 @@ void refresh_remote_members(WorkerDirectory& workers) {
   }
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -1,6 +1,6 @@
 // Members of the aggregate that live on other workers, as seen by the first worker, where the aggregate
-// lives. Each has a proxy that calls by messages (cluster/remote_upstream.h), a ListenHub, and the plugins
-// that judge it here.
+// lives. Each has a proxy that calls by messages (proxy/cluster/remote_upstream.h), a ListenHub, and the
+// plugins that judge it here.
 //
 // Owned by the first worker's UpstreamSet; outlives the aggregate. A member replaced or removed by a reload
 // stays until its last call here is over. Then its worker may free it.
@@ -11,19 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "cluster/remote_call_server.h"
-#include "cluster/remote_handle.h"
 #include "config/config.h"
-#include "exchange/served.h"
-#include "layers/guarded_upstream.h"
-#include "net/loop.h"
-#include "net/mailbox.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/mailbox.h"
+#include "proxy/cluster/remote_call_server.h"
+#include "proxy/cluster/remote_handle.h"
+#include "proxy/exchange/served.h"
+#include "proxy/upstream/layers/guarded_upstream.h"
 
 namespace lineward::upstream {
 class RemoteUpstream;
 }
 
-namespace lineward {
+namespace lineward::runtime {
 
 // A server that lives on another worker, as that worker shows it.
 struct RemoteServer {
@@ -72,4 +72,4 @@ void join_remote_members(WorkerDirectory& workers);
 // Updates the states of remote members here, while the other workers are paused.
 void refresh_remote_members(WorkerDirectory& workers);
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "config/reader/replicas.h"
-#include "http_client/peer_link.h"
+#include "proxy/upstream/http_client/peer_link.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 Result<Replication> make_replication(net::Loop& loop, const config::Config& all, bool has_http) {
   const config::Replicas& config = all.replicas;
@@ -33,4 +33,4 @@ void use_replication(Replication replication, client::HttpFront* http, exchange:
   if (http != nullptr) http->use_replicas(std::move(replication));
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

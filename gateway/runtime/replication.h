@@ -4,15 +4,15 @@
 
 #include <memory>
 
-#include "base/result.h"
-#include "client/endpoint/http_front.h"
-#include "client/replica/replicas.h"
 #include "config/config.h"
-#include "core/peer_api.h"
-#include "exchange/exchange_table.h"
-#include "net/loop.h"
+#include "foundation/base/result.h"
+#include "foundation/net/loop.h"
+#include "proxy/client/endpoint/http_front.h"
+#include "proxy/client/replica/replicas.h"
+#include "proxy/core/peer_api.h"
+#include "proxy/exchange/exchange_table.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 using Replication = client::ReplicaLinks;
 
@@ -21,4 +21,4 @@ Result<Replication> make_replication(net::Loop& loop, const config::Config& conf
 // `http` may be null.
 void use_replication(Replication replication, client::HttpFront* http, exchange::ExchangeTable& exchanges);
 
-}  // namespace lineward
+}  // namespace lineward::runtime

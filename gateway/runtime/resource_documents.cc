@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "client/http/resource_names.h"
+#include "proxy/client/http/resource_names.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 std::string document(const config::Config& config, const std::string& resource) {
@@ -65,4 +65,4 @@ std::unordered_map<std::string, std::string> resource_documents(const config::Co
   return out;
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

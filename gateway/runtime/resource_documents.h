@@ -7,9 +7,9 @@
 
 #include "config/config.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 // Documents by path; empty without auth.resourceMetadata.
 std::unordered_map<std::string, std::string> resource_documents(const config::Config& config);
 
-}  // namespace lineward
+}  // namespace lineward::runtime

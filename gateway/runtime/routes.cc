@@ -5,10 +5,10 @@
 
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
-#include "http_client/http_url.h"
+#include "proxy/upstream/http_client/http_url.h"
 #include "runtime/resource_documents.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement) {
   client::PathTable table;
@@ -107,4 +107,4 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
   return table;
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -4,15 +4,15 @@
 #include <set>
 #include <string>
 
-#include "client/endpoint/http_front.h"
-#include "cluster/server_placement.h"
 #include "config/config.h"
+#include "proxy/client/endpoint/http_front.h"
+#include "proxy/cluster/server_placement.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement);
 // After a reload: keeps the paths in `before` of servers that are leaving.
 client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving);
 
-}  // namespace lineward
+}  // namespace lineward::runtime

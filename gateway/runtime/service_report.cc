@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/log.h"
+#include "foundation/log/log.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 using std::chrono::microseconds;
@@ -80,4 +80,4 @@ void ServiceReport::ask_for_time() {
   stop_timer_.start(kStopStep, [this] { ask_for_time(); });
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -7,11 +7,11 @@
 #include <functional>
 #include <string>
 
-#include "net/loop.h"
-#include "net/service_notifier.h"
-#include "net/service_variables.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/service_notifier.h"
+#include "foundation/net/service_variables.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 class ServiceReport {
  public:
@@ -40,4 +40,4 @@ class ServiceReport {
   net::Timer stop_timer_;
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "aggregate/aggregate_upstream.h"
-#include "bridge/modern_bridge.h"
 #include "config/aggregate.h"
-#include "layers/listen_hub.h"
-#include "layers/probe_upstream.h"
-#include "layers/result_cache.h"
-#include "layers/tool_upstream.h"
-#include "upstream/http/http_upstream.h"
-#include "upstream/stdio/stdio_upstream.h"
+#include "proxy/aggregate/aggregate_upstream.h"
+#include "proxy/upstream/bridge/modern_bridge.h"
+#include "proxy/upstream/http/http_upstream.h"
+#include "proxy/upstream/layers/listen_hub.h"
+#include "proxy/upstream/layers/probe_upstream.h"
+#include "proxy/upstream/layers/result_cache.h"
+#include "proxy/upstream/layers/tool_upstream.h"
+#include "proxy/upstream/stdio/stdio_upstream.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
                          Place place, Events events)
@@ -213,4 +213,4 @@ void UpstreamSet::stop(std::function<void()> done) {
     stop_one(*one);
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "admin/sources.h"
-#include "client/endpoint/front.h"
 #include "config/config.h"
-#include "exchange/exchange_table.h"
-#include "layers/guarded_upstream.h"
-#include "net/loop.h"
-#include "net/mailbox.h"
-#include "process/spawner.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/mailbox.h"
+#include "foundation/process/spawner.h"
+#include "operate/admin/sources.h"
+#include "proxy/client/endpoint/front.h"
+#include "proxy/exchange/exchange_table.h"
+#include "proxy/upstream/layers/guarded_upstream.h"
+#include "proxy/upstream/stdio/era_probe.h"
 #include "runtime/remote_members.h"
-#include "upstream/stdio/era_probe.h"
 
 namespace lineward::upstream {
 class HttpUpstream;
@@ -29,7 +29,7 @@ namespace lineward::aggregate {
 class AggregateUpstream;
 }
 
-namespace lineward {
+namespace lineward::runtime {
 
 class UpstreamSet final : public admin::UpstreamFinder {
  public:
@@ -51,7 +51,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   UpstreamSet& operator=(const UpstreamSet&) = delete;
 
   // Before the first add().
-  void use(net::Spawner& spawner) { spawner_ = &spawner; }
+  void use(process::Spawner& spawner) { spawner_ = &spawner; }
 
   void add(const config::Server& server);
   // Changes limits of a server in place.
@@ -111,7 +111,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   exchange::ExchangeTable& exchanges_;
   const Place place_;
   Events events_;
-  net::Spawner* spawner_ = nullptr;
+  process::Spawner* spawner_ = nullptr;
   std::vector<std::unique_ptr<Running>> running_;
   std::vector<std::unique_ptr<Running>> leaving_;
   RemoteMembers remote_;
@@ -121,4 +121,4 @@ class UpstreamSet final : public admin::UpstreamFinder {
   net::Lifetime lifetime_;
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -4,21 +4,21 @@
 
 #include <algorithm>
 
-#include "client/stdio/stdio_front.h"
-#include "cluster/worker_pool.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
 #include "config/reader/changes.h"
 #include "config/shares.h"
-#include "log/log.h"
-#include "metrics/stats.h"
-#include "net/loop_watch.h"
+#include "foundation/log/log.h"
+#include "foundation/net/loop_watch.h"
+#include "foundation/process/child_process.h"
 #include "plugins/registry.h"
-#include "process/child_process.h"
+#include "proxy/client/stdio/stdio_front.h"
+#include "proxy/cluster/worker_pool.h"
+#include "proxy/metrics/stats.h"
 #include "runtime/memory_return.h"
 #include "runtime/routes.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 using std::chrono::milliseconds;
@@ -31,12 +31,12 @@ constexpr milliseconds kBeat{1000};
 }  // namespace
 
 Worker::OwnStats::OwnStats(bool own) {
-  if (own) mine = std::make_unique<core::GatewayStats>();
-  core::use_stats(mine.get());
+  if (own) mine = std::make_unique<metrics::GatewayStats>();
+  metrics::use_stats(mine.get());
 }
 
 Worker::OwnStats::~OwnStats() {
-  core::use_stats(nullptr);
+  metrics::use_stats(nullptr);
 }
 
 Worker::Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events)
@@ -89,7 +89,7 @@ Status<> Worker::prepare() {
   if (!mailbox) return fail(mailbox.error().text, true);
   mailbox_ = std::move(*mailbox);
   place_.pool->enter(place_.index, mailbox_);
-  auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] { events_.spawner_lost(); });
+  auto spawner = process::Spawner::create(loop_, spawner_socket_, [this] { events_.spawner_lost(); });
   if (!spawner) return fail(spawner.error().text, true);
   spawner_ = std::move(*spawner);
   UpstreamSet::Events events;
@@ -295,15 +295,15 @@ void Worker::beat() {
   heart_.start(kBeat, [this, due] {
     const uint64_t at = net::Loop::nanoseconds();
     const std::chrono::nanoseconds late(at > due ? at - due : 0);
-    core::stats().loop_lag.observe(late);
+    metrics::stats().loop_lag.observe(late);
     lags_[beats_++ % lags_.size()] = std::chrono::duration<double>(late).count();
-    core::stats().loop_lag_now = *std::max_element(lags_.begin(), lags_.end());
+    metrics::stats().loop_lag_now = *std::max_element(lags_.begin(), lags_.end());
     beat();
   });
 }
 
 admin::WorkerView Worker::view() {
-  return {loop_, *upstreams_, exchanges_, *front_, core::stats(), *loop_watch_};
+  return {loop_, *upstreams_, exchanges_, *front_, metrics::stats(), *loop_watch_};
 }
 
 std::unique_ptr<net::LoopWatch> Worker::watch_loop() {
@@ -317,4 +317,4 @@ std::unique_ptr<net::LoopWatch> Worker::watch_loop() {
   });
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

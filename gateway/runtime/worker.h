@@ -12,13 +12,13 @@
 #include <set>
 #include <string>
 
-#include "admin/sources.h"
-#include "client/endpoint/front.h"
-#include "client/endpoint/http_front.h"
-#include "cluster/server_placement.h"
 #include "config/config.h"
-#include "exchange/exchange_table.h"
-#include "net/loop.h"
+#include "foundation/net/loop.h"
+#include "operate/admin/sources.h"
+#include "proxy/client/endpoint/front.h"
+#include "proxy/client/endpoint/http_front.h"
+#include "proxy/cluster/server_placement.h"
+#include "proxy/exchange/exchange_table.h"
 #include "runtime/log_flusher.h"
 #include "runtime/plugin_host.h"
 #include "runtime/replication.h"
@@ -30,10 +30,12 @@ struct Changes;
 namespace lineward::net {
 class LoopWatch;
 class Mailbox;
-class Spawner;
 }  // namespace lineward::net
+namespace lineward::process {
+class Spawner;
+}
 
-namespace lineward {
+namespace lineward::runtime {
 
 class WorkerPool;
 class MemoryReturn;
@@ -59,7 +61,7 @@ class Worker {
     // Called on this worker's thread: for a connection with requests for another worker, and for the outcome
     // of a cancel sent by the first one.
     std::function<void(size_t worker, client::MovedConnection)> hand_on;
-    std::function<void(uint64_t tag, const core::CancelReport&)> cancel_settled;
+    std::function<void(uint64_t tag, const metrics::CancelReport&)> cancel_settled;
   };
   Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events);
   ~Worker();
@@ -119,7 +121,7 @@ class Worker {
   struct OwnStats {
     explicit OwnStats(bool own);
     ~OwnStats();
-    std::unique_ptr<core::GatewayStats> mine;  // null: the process's own
+    std::unique_ptr<metrics::GatewayStats> mine;  // null: the process's own
   };
   void make_front();
   void calls_over();
@@ -134,7 +136,7 @@ class Worker {
   net::Loop loop_;
   LogFlusher log_lines_{loop_};
   std::shared_ptr<net::Mailbox> mailbox_;
-  std::unique_ptr<net::Spawner> spawner_;
+  std::unique_ptr<process::Spawner> spawner_;
   std::unique_ptr<PluginHost> plugin_host_;
   std::unique_ptr<UpstreamSet> upstreams_;
   exchange::ExchangeTable exchanges_;
@@ -154,4 +156,4 @@ class Worker {
   std::function<void()> over_;  // the callback of drain()
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -2,11 +2,11 @@
 // parts (worker_pool.h has the contracts).
 #pragma once
 
-#include "admin/sources.h"
-#include "cluster/server_placement.h"
+#include "operate/admin/sources.h"
+#include "proxy/cluster/server_placement.h"
 #include "runtime/worker.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 class WorkerDirectory : public admin::WorkerDirectory {
  public:
@@ -19,4 +19,4 @@ class WorkerDirectory : public admin::WorkerDirectory {
   ~WorkerDirectory() = default;
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "cli/exit_codes.h"
-#include "cluster/worker_pool.h"
-#include "log/log.h"
+#include "foundation/log/log.h"
+#include "operate/cli/exit_codes.h"
+#include "proxy/cluster/worker_pool.h"
 
-namespace lineward {
+namespace lineward::runtime {
 namespace {
 
 // Time for a worker to end after its loop has.
@@ -101,4 +101,4 @@ uint64_t WorkerThreads::slowest_beat(uint64_t first) const {
   return slowest;
 }
 
-}  // namespace lineward
+}  // namespace lineward::runtime

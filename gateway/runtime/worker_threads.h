@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/result.h"
+#include "foundation/base/result.h"
 #include "runtime/worker.h"
 
-namespace lineward {
+namespace lineward::runtime {
 
 class WorkerThreads {
  public:
@@ -65,4 +65,4 @@ class WorkerThreads {
   std::vector<WorkerThread> threads_;
 };
 
-}  // namespace lineward
+}  // namespace lineward::runtime

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <csignal>
 
-#include "json/json_splice.h"
-#include "log/log.h"
-#include "net/signals.h"
-#include "plugin/host.h"
+#include "foundation/json/json_splice.h"
+#include "foundation/log/log.h"
+#include "foundation/net/signals.h"
 #include "plugins/audit/access_log_line.h"
 #include "plugins/audit/line_writer.h"
 #include "plugins/common/rate_limit_table.h"
 #include "plugins/common/types.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

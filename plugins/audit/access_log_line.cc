@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "log/printable.h"
-#include "log/redaction.h"
+#include "foundation/log/printable.h"
+#include "foundation/log/redaction.h"
 
 namespace lineward::plugins {
 namespace {

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/line_output.h"
+#include "foundation/base/line_output.h"
 
 namespace lineward::plugins {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "base/result.h"
-#include "net/loop.h"
+#include "foundation/base/result.h"
+#include "foundation/net/loop.h"
 
 namespace lineward::plugins {
 

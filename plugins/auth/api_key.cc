@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "log/log.h"
-#include "net/file_watch.h"
+#include "foundation/log/log.h"
+#include "foundation/net/file_watch.h"
 #include "plugins/auth/auth_common.h"
 #include "plugins/auth/key_file.h"
 #include "plugins/common/types.h"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "base/glob.h"
 #include "config/aggregate.h"
-#include "log/log.h"
+#include "foundation/base/glob.h"
+#include "foundation/log/log.h"
 #include "plugins/common/task_book.h"
 
 namespace lineward::plugins {

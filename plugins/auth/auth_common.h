@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "config/options/plugin_spec.h"
-#include "plugin/host.h"
-#include "plugin/plugin.h"
+#include "proxy/plugin/host.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins {
 

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <memory>
 
-#include "base/own_host.h"
 #include "config/options/read_value.h"
-#include "net/lifetime.h"
-#include "net/tls.h"
+#include "foundation/base/own_host.h"
+#include "foundation/net/lifetime.h"
+#include "foundation/net/tls.h"
 #include "plugins/auth/auth_common.h"
 #include "plugins/auth/jwt_cache.h"
 #include "plugins/auth/jwt_key_source.h"

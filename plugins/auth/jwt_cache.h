@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/gate.h"
 #include "plugins/auth/jwt_token.h"
+#include "proxy/core/gate.h"
 
 namespace lineward::plugins {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/regular_file.h"
-#include "log/log.h"
+#include "foundation/base/regular_file.h"
+#include "foundation/log/log.h"
 
 namespace lineward::plugins {
 namespace {

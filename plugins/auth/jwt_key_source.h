@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "net/file_watch.h"
-#include "plugin/host.h"
+#include "foundation/net/file_watch.h"
 #include "plugins/auth/jwt_keys.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 

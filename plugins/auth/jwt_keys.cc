@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/freed.h"
+#include "foundation/base/freed.h"
 #include "plugins/auth/jwt_token.h"
 #include "plugins/auth/strict_json.h"
 

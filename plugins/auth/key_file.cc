@@ -10,7 +10,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/regular_file.h"
+#include "foundation/base/regular_file.h"
 
 namespace lineward::plugins {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/json_scan.h"
+#include "foundation/json/json_scan.h"
 
 namespace lineward::plugins {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "json/json_member.h"
-#include "log/log.h"
+#include "foundation/json/json_member.h"
+#include "foundation/log/log.h"
 
 namespace lineward::plugins {
 namespace {

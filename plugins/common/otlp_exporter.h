@@ -12,10 +12,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/held_bytes.h"
-#include "core/headers.h"
-#include "plugin/host.h"
+#include "foundation/base/held_bytes.h"
 #include "plugins/common/otlp_json.h"
+#include "proxy/core/headers.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 

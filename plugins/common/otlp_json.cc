@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "json/json_scan.h"
+#include "foundation/json/json_scan.h"
 
 namespace lineward::plugins {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <charconv>
 
-#include "base/random_id.h"
-#include "http/char_class.h"
+#include "foundation/base/random_id.h"
+#include "protocol/http/char_class.h"
 
 namespace lineward::plugins {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "config/options/plugin_spec.h"
+#include "foundation/base/result.h"
 #include "plugins/common/otlp_exporter.h"
 
 namespace lineward::plugins {

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/glob.h"
-#include "base/held_bytes.h"
-#include "json/json_member.h"
+#include "foundation/base/glob.h"
+#include "foundation/base/held_bytes.h"
+#include "foundation/json/json_member.h"
 #include "plugins/common/rate_limit_table.h"
 #include "plugins/common/tool_filter_rules.h"
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "mcp/message.h"
-#include "mcp/methods.h"
-#include "plugin/plugin.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins::tasks {
 

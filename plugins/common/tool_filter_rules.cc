@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/glob.h"
-#include "json/json_member.h"
-#include "json/json_splice.h"
+#include "foundation/base/glob.h"
+#include "foundation/json/json_member.h"
+#include "foundation/json/json_splice.h"
 
 namespace lineward::plugins {
 namespace {

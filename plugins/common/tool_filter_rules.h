@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
 #include "config/options/plugin_spec.h"
-#include "core/gate.h"
-#include "mcp/message.h"
+#include "foundation/base/result.h"
+#include "protocol/mcp/message.h"
+#include "proxy/core/gate.h"
 
 namespace lineward::plugins {
 

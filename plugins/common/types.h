@@ -1,7 +1,7 @@
 // The registry rows of built-in plugins; each is defined in the plugin's own file.
 #pragma once
 
-#include "plugin/plugin.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins {
 

@@ -4,16 +4,16 @@
 
 #include <algorithm>
 
-#include "base/glob.h"
-#include "json/json_splice.h"
-#include "log/log.h"
-#include "plugin/host.h"
+#include "foundation/base/glob.h"
+#include "foundation/json/json_splice.h"
+#include "foundation/log/log.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/types.h"
 #include "plugins/hook/hook_answer.h"
 #include "plugins/hook/hook_dispatcher.h"
 #include "plugins/hook/hook_process.h"
 #include "plugins/hook/hook_url.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <charconv>
 
-#include "json/json_member.h"
-#include "log/excerpt.h"
-#include "plugin/header_rules.h"
+#include "foundation/json/json_member.h"
+#include "foundation/log/excerpt.h"
+#include "proxy/plugin/header_rules.h"
 
 namespace lineward::plugins {
 namespace {

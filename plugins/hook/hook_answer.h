@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "mcp/message.h"
-#include "plugin/plugin.h"
+#include "protocol/mcp/message.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/loop.h"
+#include "foundation/net/loop.h"
 #include "plugins/hook/hook_transport.h"
 
 namespace lineward::plugins {

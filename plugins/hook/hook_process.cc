@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "json/json_member.h"
-#include "log/log.h"
+#include "foundation/json/json_member.h"
+#include "foundation/log/log.h"
 
 extern char** environ;
 
@@ -63,7 +63,7 @@ void HookProcess::Pipe::on_drained() {
   if (this == &process->in_) process->owner_.on_hook_ready();
 }
 
-HookProcess::HookProcess(net::Loop& loop, net::Spawner& spawner, HookCommand command,
+HookProcess::HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command,
                          HookTransportOwner& owner)
     : loop_(loop),
       spawner_(spawner),
@@ -115,19 +115,19 @@ bool HookProcess::open(Pipe& pipe, int fd) {
 }
 
 void HookProcess::start() {
-  net::SpawnRequest request;
+  process::SpawnRequest request;
   request.argv = command_.argv;
   request.environment = environment();
   request.cwd = command_.cwd;
-  net::ChildProcess::Events events;
+  process::ChildProcess::Events events;
   events.started = [this](pid_t pid) {
     log::write(log::Level::info, "plugin.spawn",
                {{"plugin", command_.name}, {"pid", static_cast<int64_t>(pid)}});
   };
-  events.failed = [this](const net::SpawnFailure& failure) {
+  events.failed = [this](const process::SpawnFailure& failure) {
     down(fmt::format("could not be started ({}: {})", failure.step, std::strerror(failure.error)));
   };
-  events.exited = [this](net::ExitStatus status) {
+  events.exited = [this](process::ExitStatus status) {
     ending(status.signal != 0 ? fmt::format("was ended by signal {}", status.signal)
                               : fmt::format("exited with code {}", status.code),
            true);

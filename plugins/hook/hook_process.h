@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "json/line_splitter.h"
-#include "net/byte_stream.h"
-#include "net/lifetime.h"
+#include "foundation/json/line_splitter.h"
+#include "foundation/net/byte_stream.h"
+#include "foundation/net/lifetime.h"
+#include "foundation/process/child_process.h"
 #include "plugins/hook/hook_transport.h"
-#include "process/child_process.h"
 
 namespace lineward::plugins {
 
@@ -24,7 +24,7 @@ struct HookCommand {
 
 class HookProcess final : public HookTransport {
  public:
-  HookProcess(net::Loop& loop, net::Spawner& spawner, HookCommand command, HookTransportOwner& owner);
+  HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command, HookTransportOwner& owner);
   ~HookProcess() override;
 
   bool ready() const override;
@@ -55,10 +55,10 @@ class HookProcess final : public HookTransport {
   std::vector<std::string> environment() const;
 
   net::Loop& loop_;
-  net::Spawner& spawner_;
+  process::Spawner& spawner_;
   HookCommand command_;
   HookTransportOwner& owner_;
-  std::unique_ptr<net::ChildProcess> child_;
+  std::unique_ptr<process::ChildProcess> child_;
   Pipe in_, out_, err_;
   LineSplitter lines_, stderr_lines_;
   net::Timer timer_;  // until the next start

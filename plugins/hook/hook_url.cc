@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "json/json_member.h"
+#include "foundation/json/json_member.h"
 
 namespace lineward::plugins {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "plugin/host.h"
 #include "plugins/hook/hook_transport.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 

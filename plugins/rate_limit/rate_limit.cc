@@ -8,13 +8,13 @@
 #include <map>
 #include <utility>
 
-#include "base/glob.h"
-#include "plugin/host.h"
+#include "foundation/base/glob.h"
 #include "plugins/common/rate_limit_table.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/types.h"
 #include "plugins/rate_limit/rate_limit_key.h"
 #include "plugins/rate_limit/rate_limit_redis.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/peer_address.h"
+#include "foundation/base/peer_address.h"
 
 namespace lineward::plugins {
 namespace {

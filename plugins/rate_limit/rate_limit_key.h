@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "plugin/plugin.h"
+#include "foundation/base/result.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <cmath>
 
-#include "log/log.h"
+#include "foundation/log/log.h"
 
 namespace lineward::plugins {
 namespace {

@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "net/byte_stream.h"
-#include "net/connector.h"
-#include "net/loop.h"
-#include "net/resolver.h"
-#include "net/tls.h"
+#include "foundation/net/byte_stream.h"
+#include "foundation/net/connector.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/resolver.h"
+#include "foundation/net/tls.h"
 #include "plugins/rate_limit/redis_url.h"
 #include "plugins/rate_limit/resp_gate.h"
 

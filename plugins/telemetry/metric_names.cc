@@ -43,9 +43,9 @@ bool take_end(std::string_view& text, std::string_view end) {
 
 }  // namespace
 
-OtlpMetricName otlp_metric_name(std::string_view name, core::MetricType type) {
+OtlpMetricName otlp_metric_name(std::string_view name, metrics::MetricType type) {
   OtlpMetricName out;
-  if (type == core::MetricType::counter) take_end(name, "_total");
+  if (type == metrics::MetricType::counter) take_end(name, "_total");
   out.unit = take_end(name, "_seconds") ? "s" : take_end(name, "_bytes") ? "By" : "1";
   auto found = std::find_if(kConventions.begin(), kConventions.end(),
                             [&](const Pair& one) { return one.first == name; });

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "metrics/snapshot.h"
+#include "proxy/metrics/snapshot.h"
 
 namespace lineward::plugins {
 
@@ -12,7 +12,7 @@ struct OtlpMetricName {
   std::string name;       // "mcp.server.operation.duration"
   std::string_view unit;  // "s", "By", "1"
 };
-OtlpMetricName otlp_metric_name(std::string_view name, core::MetricType type);
+OtlpMetricName otlp_metric_name(std::string_view name, metrics::MetricType type);
 // "mcp.method.name" of mcp_method_name; Lineward's own labels stay unchanged.
 std::string_view otlp_attribute_name(std::string_view label);
 

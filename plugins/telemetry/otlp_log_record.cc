@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "json/json_scan.h"
-#include "log/printable.h"
+#include "foundation/json/json_scan.h"
+#include "foundation/log/printable.h"
 #include "plugins/common/otlp_json.h"
 
 namespace lineward::plugins {

@@ -1,4 +1,4 @@
-// A log event in OTLP's JSON encoding. Pure, except for redaction (log/printable.h).
+// A log event in OTLP's JSON encoding. Pure, except for redaction (foundation/log/printable.h).
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "log/log.h"
+#include "foundation/log/log.h"
 
 namespace lineward::plugins {
 

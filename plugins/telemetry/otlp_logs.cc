@@ -6,14 +6,14 @@
 #include <mutex>
 #include <vector>
 
-#include "base/held_bytes.h"
-#include "log/tap.h"
-#include "plugin/host.h"
+#include "foundation/base/held_bytes.h"
+#include "foundation/log/tap.h"
 #include "plugins/common/otlp_exporter.h"
 #include "plugins/common/otlp_options.h"
 #include "plugins/common/types.h"
 #include "plugins/telemetry/otlp_log_record.h"
 #include "plugins/telemetry/telemetry_rows.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

@@ -3,12 +3,12 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "plugin/host.h"
 #include "plugins/common/otlp_exporter.h"
 #include "plugins/common/otlp_options.h"
 #include "plugins/common/types.h"
 #include "plugins/telemetry/otlp_metrics_json.h"
 #include "plugins/telemetry/telemetry_rows.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {
@@ -70,7 +70,7 @@ class OtlpMetrics final : public plugin::Plugin {
   // An unsent reading is kept: while it waits, no further reading is made.
   void read() { exporter_.queued() > 0 ? exporter_.drop(1) : add_reading(); }
   void add_reading() {
-    core::MetricSnapshot metrics;
+    metrics::MetricSnapshot metrics;
     if (!host_.read_metrics(metrics)) return exporter_.drop(1);
     const auto now =
         std::chrono::duration_cast<std::chrono::nanoseconds>(host_.wall_clock().time_since_epoch());

@@ -5,16 +5,16 @@
 
 #include <algorithm>
 
-#include "json/json_scan.h"
+#include "foundation/json/json_scan.h"
 #include "plugins/common/otlp_json.h"
 #include "plugins/telemetry/metric_names.h"
 
 namespace lineward::plugins {
 namespace {
 
-using core::MetricFamily;
-using core::MetricPoint;
-using core::MetricType;
+using metrics::MetricFamily;
+using metrics::MetricPoint;
+using metrics::MetricType;
 
 uint64_t nanoseconds(double seconds) {
   return seconds > 0 ? static_cast<uint64_t>(seconds * 1e6) * 1000 : 0;
@@ -41,7 +41,7 @@ std::string exemplars_of(const MetricPoint& point) {
 std::string point_json(const MetricPoint& point, uint64_t started_ns, uint64_t now_ns) {
   std::string out = begin_point(point, started_ns, now_ns);
   if (!point.histogram) return out + fmt::format(R"(,"asDouble":{}}})", point.value);
-  const Histogram& histogram = *point.histogram;
+  const metrics::Histogram& histogram = *point.histogram;
   auto all = bounds(histogram.buckets());
   std::string counts;
   for (size_t i = 0; i <= all.size(); ++i)
@@ -53,7 +53,7 @@ std::string point_json(const MetricPoint& point, uint64_t started_ns, uint64_t n
 
 }  // namespace
 
-std::vector<std::string> otlp_metrics_json(const core::MetricSnapshot& metrics, uint64_t now_ns) {
+std::vector<std::string> otlp_metrics_json(const metrics::MetricSnapshot& metrics, uint64_t now_ns) {
   const uint64_t started_ns = std::min(nanoseconds(metrics.started), now_ns);
   std::vector<std::string> out;
   for (const MetricFamily& family : metrics.families) {

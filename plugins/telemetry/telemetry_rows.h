@@ -1,8 +1,8 @@
 // Counters of the plugins that send metrics and log records.
 #pragma once
 
-#include "plugin/plugin.h"
 #include "plugins/common/otlp_exporter.h"
+#include "proxy/plugin/plugin.h"
 
 namespace lineward::plugins {
 

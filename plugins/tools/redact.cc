@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/glob.h"
 #include "config/duration.h"
-#include "json/json_member.h"
-#include "mcp/targets.h"
-#include "plugin/host.h"
+#include "foundation/base/glob.h"
+#include "foundation/json/json_member.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/types.h"
 #include "plugins/tools/redact_places.h"
 #include "plugins/tools/redact_rules.h"
+#include "protocol/mcp/targets.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mcp/methods.h"
 #include "plugins/tools/redact_rules.h"
+#include "protocol/mcp/methods.h"
 
 namespace lineward::plugins {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/glob.h"
-#include "json/json_scan.h"
+#include "foundation/base/glob.h"
+#include "foundation/json/json_scan.h"
 
 namespace lineward::plugins {
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "json/json_splice.h"
+#include "foundation/base/result.h"
+#include "foundation/json/json_splice.h"
 
 namespace lineward::plugins {
 

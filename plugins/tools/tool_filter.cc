@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <set>
 
-#include "json/json_member.h"
-#include "log/log.h"
-#include "net/file_watch.h"
-#include "plugin/host.h"
+#include "foundation/json/json_member.h"
+#include "foundation/log/log.h"
+#include "foundation/net/file_watch.h"
 #include "plugins/auth/auth_common.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/tool_filter_rules.h"
 #include "plugins/common/types.h"
 #include "plugins/tools/tool_pins.h"
 #include "plugins/tools/uri_rule.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

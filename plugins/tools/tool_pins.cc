@@ -11,9 +11,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/regular_file.h"
-#include "json/json_member.h"
-#include "json/json_scan.h"
+#include "foundation/base/regular_file.h"
+#include "foundation/json/json_member.h"
+#include "foundation/json/json_scan.h"
 
 namespace lineward::plugins {
 namespace {

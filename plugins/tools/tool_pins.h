@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "foundation/base/result.h"
 
 namespace lineward::plugins {
 

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/held_bytes.h"
-#include "json/json_member.h"
-#include "log/excerpt.h"
-#include "log/log.h"
-#include "plugin/host.h"
+#include "foundation/base/held_bytes.h"
+#include "foundation/json/json_member.h"
+#include "foundation/log/excerpt.h"
+#include "foundation/log/log.h"
 #include "plugins/common/otlp_exporter.h"
 #include "plugins/common/types.h"
 #include "plugins/trace/trace_context.h"
 #include "plugins/trace/trace_options.h"
 #include "plugins/trace/trace_rounds.h"
 #include "plugins/trace/trace_span.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
 namespace {

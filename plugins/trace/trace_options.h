@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "base/result.h"
 #include "config/config.h"
 #include "config/options/plugin_spec.h"
+#include "foundation/base/result.h"
 #include "plugins/common/otlp_exporter.h"
 #include "plugins/common/otlp_json.h"
 #include "plugins/common/otlp_options.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/held_bytes.h"
+#include "foundation/base/held_bytes.h"
 #include "plugins/trace/trace_context.h"
 
 namespace lineward::plugins {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "json/json_scan.h"
+#include "foundation/json/json_scan.h"
 
 namespace lineward::plugins {
 

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "audit/audit.h"
-#include "audit/chain.h"
-#include "audit/entry.h"
-#include "audit/verify.h"
-#include "base/check.h"
+#include "foundation/base/check.h"
+#include "proxy/audit/audit.h"
+#include "proxy/audit/chain.h"
+#include "proxy/audit/entry.h"
+#include "proxy/audit/verify.h"
 
 using namespace lineward;
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include "base/check.h"
-#include "json/json_member.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_member.h"
 #include "likeness.h"
-#include "mcp/modern_server.h"
-#include "mcp/output_schema.h"
-#include "mcp/revision.h"
+#include "protocol/mcp/modern_server.h"
+#include "protocol/mcp/output_schema.h"
+#include "protocol/mcp/revision.h"
 
 using namespace lineward;
 using mcp::Field;

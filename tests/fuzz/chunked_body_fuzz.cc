@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.h"
-#include "http/chunk_decoder.h"
+#include "foundation/base/check.h"
+#include "protocol/http/chunk_decoder.h"
 
 using lineward::http::ChunkDecoder;
 using Step = ChunkDecoder::Step;

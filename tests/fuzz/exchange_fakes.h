@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
-#include "core/exchange_api.h"
-#include "core/upstream.h"
-#include "json/json_member.h"
-#include "mcp/errors.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_member.h"
+#include "protocol/mcp/errors.h"
+#include "proxy/core/exchange_api.h"
+#include "proxy/core/upstream.h"
 
 namespace lineward::fuzz {
 

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "client/session/session.h"
-#include "exchange/exchange_table.h"
 #include "exchange_fakes.h"
-#include "log/log.h"
-#include "net/loop.h"
+#include "foundation/log/log.h"
+#include "foundation/net/loop.h"
+#include "proxy/client/session/session.h"
+#include "proxy/exchange/exchange_table.h"
 #include "virtual_clock.h"
 
 using namespace lineward;

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.h"
-#include "json/json_scan.h"
-#include "mcp/header_value.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_scan.h"
+#include "protocol/mcp/header_value.h"
 
 using namespace lineward;
 

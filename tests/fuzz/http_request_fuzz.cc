@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "http/request_parser.h"
+#include "protocol/http/request_parser.h"
 
 using lineward::http::Header;
 using lineward::http::RequestLimits;

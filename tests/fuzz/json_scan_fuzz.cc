@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.h"
-#include "json/json_scan.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_scan.h"
 
 using namespace lineward::json;
 

@@ -1,6 +1,6 @@
-// Whether a text has a key that some decoders take for one of ours (gateway/json/json_case.h), wherever it
-// stands. Where Lineward puts the key itself in beside it, what leaves would be refused by the next that
-// reads so: for such texts it is not asked that what leaves is a message.
+// Whether a text has a key that some decoders take for one of ours (gateway/foundation/json/json_case.h),
+// wherever it stands. Where Lineward puts the key itself in beside it, what leaves would be refused by the
+// next that reads so: for such texts it is not asked that what leaves is a message.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "json/json_case.h"
-#include "json/json_scan.h"
-#include "mcp/message_keys.h"
+#include "foundation/json/json_case.h"
+#include "foundation/json/json_scan.h"
+#include "protocol/mcp/message_keys.h"
 
 inline bool has_likeness(std::string_view message) {
   using namespace lineward;

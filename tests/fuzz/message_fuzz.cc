@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/check.h"
-#include "mcp/message.h"
+#include "foundation/base/check.h"
+#include "protocol/mcp/message.h"
 
 using namespace lineward;
 using mcp::Field;

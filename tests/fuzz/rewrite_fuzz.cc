@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "foundation/base/check.h"
 #include "likeness.h"
-#include "mcp/legacy_server.h"
-#include "mcp/message.h"
-#include "mcp/rewrite.h"
+#include "protocol/mcp/legacy_server.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/rewrite.h"
 
 using namespace lineward;
 using mcp::Field;

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/check.h"
-#include "json/json_member.h"
-#include "mcp/output_schema.h"
-#include "mcp/param_headers.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_member.h"
+#include "protocol/mcp/output_schema.h"
+#include "protocol/mcp/param_headers.h"
 
 using namespace lineward;
 

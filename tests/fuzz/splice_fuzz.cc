@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
-#include "json/json_splice.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_splice.h"
 
 using namespace lineward::json;
 

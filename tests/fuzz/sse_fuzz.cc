@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/check.h"
-#include "http/sse_parser.h"
-#include "http/writer.h"
-#include "json/json_splice.h"
+#include "foundation/base/check.h"
+#include "foundation/json/json_splice.h"
+#include "protocol/http/sse_parser.h"
+#include "protocol/http/writer.h"
 
 using lineward::http::SseEvent;
 using lineward::http::SseLimits;

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/check.h"
-#include "json/line_splitter.h"
-#include "mcp/message.h"
-#include "mcp/rewrite.h"
+#include "foundation/base/check.h"
+#include "foundation/json/line_splitter.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/rewrite.h"
 
 using namespace lineward;
 using lineward::LineSplitter;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.h"
+#include "foundation/base/check.h"
 #include "plugins/auth/jwt_keys.h"
 #include "plugins/auth/jwt_token.h"
 #include "plugins/auth/key_file.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.h"
+#include "foundation/base/check.h"
 #include "plugins/tools/uri_forms.h"
 #include "plugins/tools/uri_rule.h"
 

@@ -41,7 +41,7 @@ export async function asking(meter, bytes, judge = isResult) {
   return async () => judge(await wire.ask(bytes));
 }
 
-/** Likewise with two heads in turns: one like the last is not read again (http/head_memo.h), and its cost would be hidden. */
+/** Likewise with two heads in turns: one like the last is not read again (protocol/http/head_memo.h), and its cost would be hidden. */
 export async function askingAnew(meter, path, head, judge = isResult) {
   const wire = await meter.connect();
   const both = ['a', 'b'].map((turn) => modern(path, 'tools/call', '"name":"t","arguments":{}', { head: `X-Turn: ${turn}\r\n${head}` }));

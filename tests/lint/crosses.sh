@@ -109,7 +109,7 @@ selftest() {
   }
   printf '%s\n' "Leads to:" "" "$good" >"$page"
   lint "$page" >/dev/null || { echo "refused: $good"; bad=1; }
-  printf '%s\n' "$good" "- Two. <!-- shown by: unit/mcp/message_test.cc -->" "- Three (not tested by itself)." >"$page"
+  printf '%s\n' "$good" "- Two. <!-- shown by: unit/protocol/mcp/message_test.cc -->" "- Three (not tested by itself)." >"$page"
   lint "$page" >"$page.out" || { echo "refused: a path under tests, a claim that is not tested"; bad=1; }
   grep -q '2 claims.*, 1 that' "$page.out" || { echo "not counted: a claim that is not tested"; bad=1; }
   [ "$(list "$page" | wc -l)" = 1 ] || { echo "listed, though no script shows it"; bad=1; }
@@ -117,7 +117,7 @@ selftest() {
   refused "nothing is named" "$good\n\nA paragraph."
   refused "nothing is named" "$good\n\n| a | b |\n|---|---|\n| what | how |"
   refused "does not exist" "$good\n- Two. <!-- shown by: 00_sanity/nobody -->"
-  refused "does not exist" "$good\n- Two. <!-- shown by: unit/mcp/nobody_test.cc -->"
+  refused "does not exist" "$good\n- Two. <!-- shown by: unit/protocol/mcp/nobody_test.cc -->"
   refused "no claims" "- One (not tested by itself)."
   refused "more than one sentence" "- One. Two (not tested by itself)."
   refused "more than one sentence" "- One. Two. <!-- shown by: 00_sanity/modern_call_round_trip -->"

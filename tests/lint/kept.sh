@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is kept for a peer is kept in what counts it (gateway/base/kept_text.h, kept_refs.h, held_bytes.h). Members of the
+# What is kept for a peer is kept in what counts it (gateway/foundation/base/kept_text.h, kept_refs.h, held_bytes.h). Members of the
 # modules that hold objects of peers (client, exchange, upstream, …: `folders` below) which can hold a peer's bytes and do not count them must
 # stand in tests/lint/kept.txt, each with the reason why that is no matter:
 #   HEADER MEMBER REASON        MEMBER * means all of that header, for objects that last no longer than a call

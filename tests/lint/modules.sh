@@ -10,27 +10,29 @@ export LC_ALL=C
 
 # From the lowest to the highest; what stands in one line is of one rank and apart from each other.
 order='
-base
-json
-log config
+foundation/base
+foundation/json
+foundation/log
+foundation/net
+foundation/process
+config protocol/http protocol/mcp
 config/options
-config/reader net http mcp
-process metrics audit adapt
-core
-plugin
-plugin/abi http_client plugins/common
+config/reader proxy/metrics proxy/audit
+proxy/core operate/config_formats
+proxy/plugin
+proxy/plugin/abi proxy/upstream/http_client plugins/common
 plugins/auth plugins/audit plugins/hook plugins/rate_limit plugins/telemetry plugins/trace
 plugins/tools
 plugins
-upstream/shared
-upstream/http upstream/stdio layers bridge cluster
-aggregate
-client/http
-client/session client/replica
-client/endpoint
-client/stdio exchange
-admin doctor mcp_client
-cli
+proxy/upstream/shared
+proxy/upstream/http proxy/upstream/stdio proxy/upstream/layers proxy/upstream/bridge proxy/cluster
+proxy/aggregate
+proxy/client/http
+proxy/client/session proxy/client/replica
+proxy/client/endpoint
+proxy/client/stdio proxy/exchange
+operate/admin operate/doctor operate/mcp_client
+operate/cli
 runtime
 .
 '
@@ -63,13 +65,13 @@ check() {  # ROOT with gateway/ and plugins/ in it
           next
         }
         if ($0 ~ /#include <uv.h>/) {
-          if (from != "net" && from != "process") { print file ":" part[2] ": only net/ and process/ include <uv.h>"; bad = 1 }
+          if (from != "foundation/net" && from != "foundation/process") { print file ":" part[2] ": only net/ and process/ include <uv.h>"; bad = 1 }
           next
         }
         if (!match($0, /#include "[^"]+"/)) next
         to = module(substr($0, RSTART + 10, RLENGTH - 11))
         if (to == from || !(to in rank)) next
-        if (to ~ /^plugins/ && from !~ /^plugins/ && rank[from] < rank["cli"]) {
+        if (to ~ /^plugins/ && from !~ /^plugins/ && rank[from] < rank["operate/cli"]) {
           print file ":" part[2] ": " from "/ includes " to "/, which only cli/ and runtime/ know"; bad = 1
         }
         if (rank[to] > rank[from]) { print file ":" part[2] ": " from "/ includes " to "/, which stands above it"; bad = 1 }
@@ -100,16 +102,16 @@ selftest() {
     echo "selftest: $2 with $3: expected '$1', got '$out'"
     bad=1
   }
-  try "" gateway/core/a.h '#include "mcp/message.h"'
-  try "above it" gateway/mcp/a.h '#include "core/upstream.h"'
-  try "beside it" gateway/upstream/http/a.cc '#include "upstream/stdio/stdio_call.h"'
-  try "above it" gateway/upstream/shared/a.cc '#include "upstream/http/http_call.h"'
-  try "" gateway/upstream/http/a.cc '#include "upstream/shared/server_era.h"'
+  try "" gateway/proxy/core/a.h '#include "protocol/mcp/message.h"'
+  try "above it" gateway/protocol/mcp/a.h '#include "proxy/core/upstream.h"'
+  try "beside it" gateway/proxy/upstream/http/a.cc '#include "proxy/upstream/stdio/stdio_call.h"'
+  try "above it" gateway/proxy/upstream/shared/a.cc '#include "proxy/upstream/http/http_call.h"'
+  try "" gateway/proxy/upstream/http/a.cc '#include "proxy/upstream/shared/server_era.h"'
   try "above it" plugins/auth/a.cc '#include "plugins/registry.h"'
-  try "above it" plugins/hook/a.cc '#include "exchange/exchange.h"'
-  try "only cli/" gateway/exchange/a.cc '#include "plugins/auth/jwt.h"'
-  try "only net/" gateway/core/a.cc '#include <uv.h>'
-  try "" gateway/process/a.cc '#include <uv.h>'
+  try "above it" plugins/hook/a.cc '#include "proxy/exchange/exchange.h"'
+  try "only cli/" gateway/proxy/exchange/a.cc '#include "plugins/auth/jwt.h"'
+  try "only net/" gateway/proxy/core/a.cc '#include <uv.h>'
+  try "" gateway/foundation/process/a.cc '#include <uv.h>'
   try "has no place" gateway/attic/deep/a.cc '#include <string>'
   try "" gateway/main.cc '#include "runtime/gateway.h"'
   return $bad

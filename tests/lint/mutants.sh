@@ -46,9 +46,9 @@ selftest() {
   trap "rm -rf '$folder'" EXIT
   try() {  # WORDS OF THE FAULT, or nothing; module; first line; the line as the patch knows it
     rm -rf "$folder/t"
-    mkdir -p "$folder/t/gateway/net" "$folder/t/tests/mutants/$2"
-    printf 'one\ntwo\nthree\n' >"$folder/t/gateway/net/a.cc"
-    printf '%s\n\n--- a/gateway/net/a.cc\n+++ b/gateway/net/a.cc\n@@ -1,3 +1,3 @@\n one\n-%s\n+zwei\n three\n' "$3" "$4" \
+    mkdir -p "$folder/t/gateway/foundation/net" "$folder/t/tests/mutants/$2"
+    printf 'one\ntwo\nthree\n' >"$folder/t/gateway/foundation/net/a.cc"
+    printf '%s\n\n--- a/gateway/foundation/net/a.cc\n+++ b/gateway/foundation/net/a.cc\n@@ -1,3 +1,3 @@\n one\n-%s\n+zwei\n three\n' "$3" "$4" \
       >"$folder/t/tests/mutants/$2/a.patch"
     [ -z "${5:-}" ] || cp "$folder/t/tests/mutants/$2/a.patch" "$folder/t/tests/mutants/$2/b.patch"
     [ -z "${6:-}" ] || printf '%s\n' "$6" >"$folder/t/tests/mutants/${7:-survivors}.txt"

@@ -26,7 +26,7 @@ faults_of() {  # PAGE
   done < <({
     grep -oE '`[a-z_]+/[A-Za-z0-9_.*/-]*[A-Za-z0-9_*/]`' "$page" | tr -d '`'
     grep -oE '(^|[ (])(gateway|plugins|conf|tests|docs|benchmarks)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]' "$page" | sed 's/^[ (]//'
-  } | grep -E '^(gateway|plugins|conf|tests|docs|benchmarks|base|config|net|http|mcp|core|route|plugin|client|upstream|exchange|cli|admin)/' | sort -u)
+  } | grep -E '^(gateway|plugins|conf|tests|docs|benchmarks|runtime|operate|proxy|config|protocol|foundation)/' | sort -u)
   # A clone without history knows no commits.
   [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ] || return 0
   while read -r word; do
@@ -37,10 +37,10 @@ faults_of() {  # PAGE
 selftest() {
   source tests/lint/selftest.sh
   found_in() { if [ -z "$(faults_of "$1")" ]; then echo fine; else echo faulty; fi; }
-  try fine 'See `tests/lint/pages.sh`, `gateway/mcp/`, `mcp/message.h`, `mcp/message`, `gateway/mcp/message.*`.'
+  try fine 'See `tests/lint/pages.sh`, `gateway/protocol/mcp/`, `protocol/mcp/message.h`, `protocol/mcp/message`, `gateway/protocol/mcp/message.*`.'
   try fine 'A pattern: `tests/wire/FOLDER/NAME.wire`, `plugins/NAME.cc`; no path: `tools/call`, `initialize`.'
   try faulty 'See `tests/lint/nothing.sh`.'
-  try faulty 'See `mcp/nothing.h`.'
+  try faulty 'See `protocol/mcp/nothing.h`.'
   try faulty 'See `gateway/nothing/`.'
   try faulty 'See docs/nothing.'
   try faulty '    tests/lint/nothing.sh here'

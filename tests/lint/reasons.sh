@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Each reason for which a call ends (gateway/mcp/end_reason.h) has a page in docs/reasons/, each page there is of a reason,
+# Each reason for which a call ends (gateway/protocol/mcp/end_reason.h) has a page in docs/reasons/, each page there is of a reason,
 # says what it must, and its links lead somewhere; docs/errors.md links to all of them.
 #   reasons.sh [FOLDER]   another folder of pages
 #   reasons.sh selftest   pages with a fault in them are refused
@@ -9,7 +9,7 @@ export LC_ALL=C
 
 md=md  # else the lint of citations takes patterns for names of pages
 
-names() { sed -nE 's/^ *\{EndReason::[a-z_]+, "([a-z_]+)",.*/\1/p' gateway/mcp/end_reason.h; }
+names() { sed -nE 's/^ *\{EndReason::[a-z_]+, "([a-z_]+)",.*/\1/p' gateway/protocol/mcp/end_reason.h; }
 
 # As GitHub makes them of headings.
 anchors() { sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'; }

@@ -26,7 +26,7 @@ check() {  # ROOT
   # A definition or a declaration begins in the first column and has its type in front; a member has :: or is indented.
   # redaction::apply is called by that name alone.
   if (cd "$root" && { find gateway plugins conf/demo tests -name node_modules -prune -o \( -name '*.cc' -o -name '*.h' \) -print 2>/dev/null || true; } | sort |
-    grep -v '^gateway/log/redaction\.' | xargs -r grep -HnE "^(inline |static |constexpr |\[\[nodiscard\]\] )*[A-Za-z_][A-Za-z0-9_:<>, ]*[&*]? [&*]?($alternatives)\((const )?[^)]*(std::|json[& ])" /dev/null); then
+    grep -v '^gateway/foundation/log/redaction\.' | xargs -r grep -HnE "^(inline |static |constexpr |\[\[nodiscard\]\] )*[A-Za-z_][A-Za-z0-9_:<>, ]*[&*]? [&*]?($alternatives)\((const )?[^)]*(std::|json[& ])" /dev/null); then
     echo "std_names.sh: these have the name of a function of std, which an unqualified call finds as well"
     bad=1
   fi

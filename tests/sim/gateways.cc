@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "base/held_bytes.h"
 #include "config/reader/load.h"
+#include "foundation/base/held_bytes.h"
 
 namespace lineward::sim {
 
@@ -42,8 +42,8 @@ config::Config Gateways::config_of(size_t replica) const {
   return config;
 }
 
-std::unique_ptr<Gateway> Gateways::make(size_t replica) const {
-  RunOptions options;
+std::unique_ptr<runtime::Gateway> Gateways::make(size_t replica) const {
+  runtime::RunOptions options;
   options.version = "sim";
   options.source = "sim";
   options.quiet = true;
@@ -52,8 +52,8 @@ std::unique_ptr<Gateway> Gateways::make(size_t replica) const {
     read.config = config_of(replica);
     return read;
   };
-  return std::make_unique<Gateway>(config_of(replica), std::move(options),
-                                   std::vector<int>(plan_.config.workers, 0));
+  return std::make_unique<runtime::Gateway>(config_of(replica), std::move(options),
+                                            std::vector<int>(plan_.config.workers, 0));
 }
 
 void Gateways::run_alone(const std::function<void()>& begin) {
@@ -154,7 +154,7 @@ void Gateways::stop() {
   raise("SIGTERM", SIGTERM);
 }
 
-void Gateways::look(Time when, const std::function<void(Worker& worker)>& at) {
+void Gateways::look(Time when, const std::function<void(runtime::Worker& worker)>& at) {
   for (Site& site : sites_) {
     if (!site.is_up) continue;
     world_.at_home(site.home, when, [&site, at] {
@@ -166,7 +166,7 @@ void Gateways::look(Time when, const std::function<void(Worker& worker)>& at) {
   }
 }
 
-bool Gateways::any(const std::function<bool(Worker& worker)>& of) const {
+bool Gateways::any(const std::function<bool(runtime::Worker& worker)>& of) const {
   for (const Site& site : sites_) {
     if (!site.is_up) continue;
     auto& workers = static_cast<WorkerDirectory&>(*site.gateway);
@@ -181,13 +181,13 @@ bool Gateways::any(const std::function<bool(Worker& worker)>& of) const {
 
 Gateways::Ends Gateways::counted_ends() {
   Ends all;
-  const auto add = [&](const core::UpstreamStats& of) {
+  const auto add = [&](const metrics::UpstreamStats& of) {
     const auto& ends = of.ends[static_cast<size_t>(mcp::Method::tools_call)];
     for (size_t reason = 0; reason < ends.size(); ++reason) {
       if (ends[reason] > 0) all[std::string(mcp::name(static_cast<mcp::EndReason>(reason)))] += ends[reason];
     }
   };
-  for (const auto& one : core::stats().upstreams) {
+  for (const auto& one : metrics::stats().upstreams) {
     add(*one);
     if (one->routed) add(*one->routed);
   }
@@ -216,7 +216,7 @@ void Gateways::check_metrics() {
   for (const auto& [reason, count] : before_) {
     if ((counted[reason] -= count) == 0) counted.erase(reason);
   }
-  const uint64_t active = core::stats().http_active;
+  const uint64_t active = metrics::stats().http_active;
   const auto text_of = [](const Ends& ends) {
     std::string text;
     for (const auto& [reason, count] : ends)

@@ -12,8 +12,8 @@
 #include "config/config.h"
 #include "joint.h"
 #include "ledger.h"
-#include "metrics/stats.h"
 #include "plan.h"
+#include "proxy/metrics/stats.h"
 #include "runtime/gateway.h"
 #include "world.h"
 
@@ -39,9 +39,9 @@ class Gateways {
   void end(size_t replica, How how);
   void open(size_t replica);
   // At that time, on the thread of each gateway that lives then, while its loop does not turn.
-  void look(Time when, const std::function<void(Worker& worker)>& at);
+  void look(Time when, const std::function<void(runtime::Worker& worker)>& at);
   // At once, and so of one of them only what it may show to other threads while its own stands still.
-  bool any(const std::function<bool(Worker& worker)>& of) const;
+  bool any(const std::function<bool(runtime::Worker& worker)>& of) const;
   // The metrics count what the log has.
   void check_metrics();
 
@@ -49,7 +49,7 @@ class Gateways {
   // Ends of calls by reason.
   using Ends = std::map<std::string, uint64_t, std::less<>>;
   struct Site {
-    std::unique_ptr<Gateway> gateway;
+    std::unique_ptr<runtime::Gateway> gateway;
     std::thread thread;
     int home = 0;
     bool is_up = false, done = true;
@@ -58,7 +58,7 @@ class Gateways {
   static Ends counted_ends();
   Ends logged_ends() const;
   config::Config config_of(size_t replica) const;
-  std::unique_ptr<Gateway> make(size_t replica) const;
+  std::unique_ptr<runtime::Gateway> make(size_t replica) const;
   void run_alone(const std::function<void()>& begin);
   void run_replicas(const std::function<void()>& begin);
   void live(size_t replica);

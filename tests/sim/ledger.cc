@@ -502,7 +502,8 @@ void Ledger::judge_places(size_t server) {
 
 // No more calls wait for a server than may: those whose time to wait was over have waited for all of it. Here
 // the log tells, since it is what says when the gateway gave them up. Of calls of tools alone: those who ask
-// for the same list at the same time wait for one request, which has one place (layers/shared_call.h).
+// for the same list at the same time wait for one request, which has one place
+// (proxy/upstream/layers/shared_call.h).
 void Ledger::judge_queue(size_t server) {
   const config::Server& configured = plan_.config.servers[server];
   const auto whole = configured.limits.queue_timeout.count();

@@ -12,8 +12,8 @@
 #include <random>
 #include <string>
 
+#include "foundation/log/log.h"
 #include "huge_pages.h"
-#include "log/log.h"
 #include "run.h"
 #include "transitions.h"
 

@@ -189,7 +189,7 @@ struct Plan {
 // What a client shows to be who it is, and as whom the gateway knows it.
 const char* key_of(int who);
 
-// Whose share of the memory a client's bytes are of (client/http/caller_account.h).
+// Whose share of the memory a client's bytes are of (proxy/client/http/caller_account.h).
 std::string share_of(const Plan& plan, size_t client);
 
 // Where a replica listens.

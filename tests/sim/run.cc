@@ -7,9 +7,9 @@
 #include <csignal>
 #include <map>
 
-#include "base/account.h"
-#include "base/held_bytes.h"
 #include "fiber.h"
+#include "foundation/base/account.h"
+#include "foundation/base/held_bytes.h"
 #include "gateways.h"
 #include "hook_service.h"
 #include "http_client.h"
@@ -41,10 +41,10 @@ class Stage {
   void end_when_empty(Time wait, bool last);
   void end_as_soon_as_empty(Time latest);
   bool keeps_what_servers_said() const;
-  bool is_empty(Worker& worker) const;
+  bool is_empty(runtime::Worker& worker) const;
   bool servers_hear_of_listens() const;
   void look_at_memory();
-  void check_empty(Worker& worker);
+  void check_empty(runtime::Worker& worker);
   void check_empty();
 
   const Plan& plan_;
@@ -72,7 +72,7 @@ std::unique_ptr<Client> Stage::make_client(size_t index) {
 }
 
 void Stage::begin() {
-  world_.spawn = [this](const net::SpawnRequest& request,
+  world_.spawn = [this](const process::SpawnRequest& request,
                         std::shared_ptr<Child> child) -> std::shared_ptr<Program> {
     for (size_t i = 0; i < plan_.servers.size(); ++i) {
       if (plan_.servers[i].name != request.argv.back()) continue;
@@ -252,21 +252,21 @@ void Stage::last_clients() {
   // Half of the worlds see what idles come to its end as well; nothing is learnt from that in each.
   const bool quickly = !plan_.on_stdio && Random(plan_.seed, "how it ends").percent(50);
   if (quickly) return end_as_soon_as_empty(world_.now() + wait);
-  gateways_.look(world_.now() + wait, [this](Worker& worker) { check_empty(worker); });
+  gateways_.look(world_.now() + wait, [this](runtime::Worker& worker) { check_empty(worker); });
   end_when_empty(wait, false);
 }
 
 void Stage::end_as_soon_as_empty(Time latest) {
   world_.after(2 * kSecond, [this, latest] {
-    const auto is_left = [this](Worker& worker) { return !is_empty(worker); };
+    const auto is_left = [this](runtime::Worker& worker) { return !is_empty(worker); };
     if (world_.now() < latest && (gateways_.any(is_left) || servers_hear_of_listens()))
       return end_as_soon_as_empty(latest);
-    gateways_.look(world_.now(), [this](Worker& worker) { check_empty(worker); });
+    gateways_.look(world_.now(), [this](runtime::Worker& worker) { check_empty(worker); });
     end_when_empty(0, false);
   });
 }
 
-bool Stage::is_empty(Worker& worker) const {
+bool Stage::is_empty(runtime::Worker& worker) const {
   // What several threads have counted each keeps to itself at first.
   const bool alone = plan_.config.workers == 1 && plan_.replicas == 1;
   const bool holds = alone && held_bytes() != 0 && !keeps_what_servers_said();
@@ -296,7 +296,7 @@ void Stage::end_when_empty(Time wait, bool last) {
 }
 
 // Nothing turns on the other threads while this one looks.
-void Stage::check_empty(Worker& worker) {
+void Stage::check_empty(runtime::Worker& worker) {
   auto& exchanges = worker.exchanges();
   if (exchanges.live().size() != 0)
     ledger_.violation("calls are left when all clients have gone",

@@ -1,4 +1,5 @@
-// Which events met an exchange in which step, in all worlds of this process (gateway/exchange/step_seam.h).
+// Which events met an exchange in which step, in all worlds of this process
+// (gateway/proxy/exchange/step_seam.h).
 #pragma once
 
 #include <string>

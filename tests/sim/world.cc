@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
+#include "foundation/base/check.h"
 
 namespace lineward::sim {
 namespace {

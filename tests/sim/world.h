@@ -22,8 +22,10 @@ namespace lineward::net {
 class ByteStream;
 class Listener;
 class Loop;
-struct SpawnRequest;
 }  // namespace lineward::net
+namespace lineward::process {
+struct SpawnRequest;
+}
 
 namespace lineward::sim {
 
@@ -115,7 +117,7 @@ class World {
   void thread_has_ended(int home);
 
   // ---- processes ----
-  std::function<std::shared_ptr<Program>(const net::SpawnRequest&, std::shared_ptr<Child>)> spawn;
+  std::function<std::shared_ptr<Program>(const process::SpawnRequest&, std::shared_ptr<Child>)> spawn;
   int64_t next_pid() { return ++last_pid_; }
   size_t& live_children() { return live_children_; }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/own_host.h"
 #include "config/forward_rules.h"
 #include "config/options/names.h"
 #include "config/options/option_row.h"
@@ -11,6 +10,7 @@
 #include "config/options/options_limits.h"
 #include "config/options/options_replicas.h"
 #include "config/options/read_value.h"
+#include "foundation/base/own_host.h"
 
 namespace lineward::config {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "config/duration.h"
 #include "config/options/names.h"
-#include "log/printable.h"
+#include "foundation/log/printable.h"
 
 namespace lineward::config {
 namespace {

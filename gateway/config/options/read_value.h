@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "config/options/options.h"
 #include "config/value.h"
+#include "foundation/base/result.h"
 
 namespace lineward::config {
 
@@ -33,7 +33,7 @@ std::string spell_bound(Kind kind, uint64_t bound);
 // place.
 std::string_view headers_fault(const Value& headers);
 
-// User text for a message: shortened, and safe for a terminal (log/printable.h).
+// User text for a message: shortened, and safe for a terminal (foundation/log/printable.h).
 std::string clip(std::string_view text);
 
 }  // namespace lineward::config

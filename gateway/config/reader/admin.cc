@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/own_host.h"
 #include "config/reader/section_findings.h"
 #include "config/reader/variables.h"
+#include "foundation/base/own_host.h"
 
 namespace lineward::config {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "config/config.h"
 #include "config/reader/load.h"
+#include "foundation/base/result.h"
 
 namespace lineward::config {
 

@@ -8,10 +8,10 @@
 #include <memory>
 #include <utility>
 
-#include "base/freed.h"
 #include "config/options/read_value.h"
 #include "config/options/text_check.h"
 #include "config/reader/jsonc.h"
+#include "foundation/base/freed.h"
 
 namespace lineward::config {
 namespace {

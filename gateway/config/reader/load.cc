@@ -72,8 +72,8 @@ void check_names(const std::vector<Server>& servers, LoadResult& result) {
   }
 }
 
-// The command line defines the server (cli/server_flags.h); `defaults:` supplies the other options, as for
-// servers of the file.
+// The command line defines the server (operate/cli/server_flags.h); `defaults:` supplies the other options,
+// as for servers of the file.
 void add_servers(const std::vector<Server>& servers, const Server& defaults, LoadResult& result) {
   check_names(servers, result);
   for (const Server& given : servers) {

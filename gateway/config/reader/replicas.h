@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
-#include "base/seal_keys.h"
 #include "config/config.h"
 #include "config/reader/load.h"
+#include "foundation/base/result.h"
+#include "foundation/base/seal_keys.h"
 
 namespace lineward::config {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "config/options/text_check.h"
-#include "log/printable.h"
+#include "foundation/log/printable.h"
 
 namespace lineward::config {
 namespace {

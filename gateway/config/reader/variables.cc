@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/regular_file.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 #include "config/plugin_values.h"
 #include "config/secrets.h"
+#include "foundation/base/regular_file.h"
 
 namespace lineward::config {
 namespace {

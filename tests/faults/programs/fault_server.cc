@@ -28,10 +28,10 @@
 #include <string>
 #include <thread>
 
-#include "json/json_member.h"
+#include "foundation/json/json_member.h"
 #include "loopback_socket.h"
-#include "mcp/message.h"
-#include "mcp/methods.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
 #include "steps.h"
 
 namespace faults {

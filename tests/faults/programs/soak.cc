@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "foundation/json/json_member.h"
 #include "http_answer.h"
-#include "json/json_member.h"
 #include "requests.h"
 
 namespace {

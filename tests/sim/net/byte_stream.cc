@@ -1,13 +1,13 @@
-// net/byte_stream.h over a Link. What is promised to owners is as in the real one: no callback from inside
-// write(), one on_end, and what is queued goes out once per turn.
-#include "net/byte_stream.h"
+// foundation/net/byte_stream.h over a Link. What is promised to owners is as in the real one: no callback
+// from inside write(), one on_end, and what is queued goes out once per turn.
+#include "foundation/net/byte_stream.h"
 
 #include <cerrno>
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
-#include "base/spare_texts.h"
+#include "foundation/base/check.h"
+#include "foundation/base/spare_texts.h"
 #include "link.h"
 #include "world.h"
 

@@ -1,5 +1,5 @@
-// net/connect_attempt.h: addresses of the world.
-#include "net/connect_attempt.h"
+// foundation/net/connect_attempt.h: addresses of the world.
+#include "foundation/net/connect_attempt.h"
 
 #include <cerrno>
 #include <utility>

@@ -1,5 +1,5 @@
-// net/listener.h: an address of the world that clients connect to.
-#include "net/listener.h"
+// foundation/net/listener.h: an address of the world that clients connect to.
+#include "foundation/net/listener.h"
 
 #include <fmt/format.h>
 

@@ -1,17 +1,18 @@
-// net/loop.h over the world's events: no libuv loop turns here. The order within a turn is libuv's: timers,
-// what was deferred, what the poll brought, what that deferred.
-#include "net/loop.h"
+// foundation/net/loop.h over the world's events: no libuv loop turns here. The order within a turn is
+// libuv's: timers, what was deferred, what the poll brought, what that deferred.
+#include "foundation/net/loop.h"
 
 #include <uv.h>
 
 #include <algorithm>
 
-#include "base/check.h"
-#include "net/byte_stream.h"
-#include "net/handle.h"
+#include "foundation/base/check.h"
+#include "foundation/net/byte_stream.h"
+#include "foundation/net/handle.h"
 #include "world.h"
 
-// Handles of libuv are here only what says that something is open (net/handle.h): nothing in them is used.
+// Handles of libuv are here only what says that something is open (foundation/net/handle.h): nothing in them
+// is used.
 extern "C" void uv_close(uv_handle_t* handle, uv_close_cb closed) {
   if (lineward::sim::has_world()) --lineward::sim::world().open_handles;
   closed(handle);

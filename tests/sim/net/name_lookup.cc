@@ -1,5 +1,5 @@
-// net/name_lookup.h: names of the world, which take as long as it says.
-#include "net/name_lookup.h"
+// foundation/net/name_lookup.h: names of the world, which take as long as it says.
+#include "foundation/net/name_lookup.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -2,11 +2,11 @@
 // nothing here.
 #include <utility>
 
-#include "net/file_watch.h"
-#include "net/loop_watch.h"
-#include "net/signals.h"
-#include "net/std_streams.h"
-#include "net/wakeup.h"
+#include "foundation/net/file_watch.h"
+#include "foundation/net/loop_watch.h"
+#include "foundation/net/signals.h"
+#include "foundation/net/std_streams.h"
+#include "foundation/net/wakeup.h"
 #include "world.h"
 
 namespace lineward::net {

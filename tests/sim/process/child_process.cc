@@ -1,15 +1,15 @@
 // net/child_process.h: commands are programs of the world (stdio_server.h).
-#include "process/child_process.h"
+#include "foundation/process/child_process.h"
 
 #include <cerrno>
 #include <csignal>
 #include <map>
 #include <utility>
 
-#include "base/check.h"
+#include "foundation/base/check.h"
 #include "world.h"
 
-namespace lineward::net {
+namespace lineward::process {
 
 using sim::world;
 
@@ -51,7 +51,7 @@ struct Spawner::State {
   }
 };
 
-Result<std::unique_ptr<Spawner>> Spawner::create(Loop&, int, std::function<void()>) {
+Result<std::unique_ptr<Spawner>> Spawner::create(net::Loop&, int, std::function<void()>) {
   return std::unique_ptr<Spawner>(new Spawner(std::make_unique<State>()));
 }
 
@@ -122,4 +122,4 @@ void ChildProcess::signal(TreeSignal which) {
     found->second.process->program->told(static_cast<char>(which));
 }
 
-}  // namespace lineward::net
+}  // namespace lineward::process

@@ -4,10 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "process/child_process.h"
-#include "process/spawner.h"
+#include "foundation/process/child_process.h"
+#include "foundation/process/spawner.h"
 
 using namespace lineward;
+using namespace lineward::runtime;
 using plugin::PluginSet;
 using std::chrono::milliseconds;
 
@@ -24,7 +25,7 @@ class Slow final : public plugin::Plugin {
 };
 
 struct World {
-  World() : spawner(net::Spawner::create(loop, net::fork_spawner(&pid).value(), [] {}).value()) {}
+  World() : spawner(process::Spawner::create(loop, process::fork_spawner(&pid).value(), [] {}).value()) {}
   ~World() {
     spawner.reset();
     waitpid(pid, nullptr, 0);
@@ -44,7 +45,7 @@ struct World {
   net::Loop loop;
   pid_t pid = -1;
   config::Config config;
-  std::unique_ptr<net::Spawner> spawner;
+  std::unique_ptr<process::Spawner> spawner;
   PluginHost host{loop, *spawner, config, 0};
 };
 

@@ -9,10 +9,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cluster/worker_pool.h"
-#include "process/spawner.h"
+#include "foundation/process/spawner.h"
+#include "proxy/cluster/worker_pool.h"
 
 using namespace lineward;
+using namespace lineward::runtime;
 
 namespace {
 
@@ -51,7 +52,7 @@ class TwoWorkers final : public WorkerDirectory {
       place.caps = caps_;
       place.in_flight = std::make_shared<exchange::ExchangeTable::InFlight>(0);
       workers_[k] = std::make_unique<Worker>(load(text).config, std::move(place),
-                                             net::fork_spawner(&spawners_[k]).value(), WorkerEvents{});
+                                             process::fork_spawner(&spawners_[k]).value(), WorkerEvents{});
       REQUIRE(workers_[k]->prepare());
     }
     REQUIRE(workers_[0]->listen());

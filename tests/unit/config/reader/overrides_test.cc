@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "base/glob.h"
 #include "config/call_timeouts.h"
 #include "config/reader/load.h"
+#include "foundation/base/glob.h"
 
 using namespace lineward;
 using namespace std::chrono_literals;

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/freed.h"
+#include "foundation/base/freed.h"
 
 namespace lineward::test {
 

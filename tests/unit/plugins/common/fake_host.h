@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "plugin/host.h"
+#include "proxy/plugin/host.h"
 
 namespace lineward::test {
 
@@ -17,7 +17,7 @@ class FakeHost final : public plugin::Host {
   };
 
   net::Loop& loop() override { return loop_; }
-  net::Spawner& spawner() override { std::abort(); }
+  process::Spawner& spawner() override { std::abort(); }
   std::chrono::system_clock::time_point wall_clock() const override {
     return plugin::Host::wall_clock() + passed;
   }

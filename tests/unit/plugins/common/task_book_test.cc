@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "base/held_bytes.h"
-#include "unit/mcp/parse.h"
+#include "foundation/base/held_bytes.h"
+#include "unit/protocol/mcp/parse.h"
 
 using namespace lineward;
 using namespace lineward::plugins;

@@ -1,29 +1,30 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "log/redaction.h"
+#include "foundation/log/redaction.h"
 #include "plugins/telemetry/otlp_log_record.h"
 #include "plugins/telemetry/otlp_metrics_json.h"
 
 using namespace lineward;
 using namespace lineward::plugins;
-using core::MetricType;
+using metrics::MetricType;
 using nlohmann::json;
 
 TEST_CASE("metrics as OTLP's JSON") {
-  core::MetricSnapshot metrics;
+  metrics::MetricSnapshot metrics;
   metrics.started = 1700000000;
-  core::MetricFamily counter{"lineward_requests_total", "Ended.", MetricType::counter, {}};
+  metrics::MetricFamily counter{"lineward_requests_total", "Ended.", MetricType::counter, {}};
   counter.points.push_back({{{"upstream", "a\"b"}}, 7, {}, {}});
-  core::MetricFamily histogram{"mcp_server_operation_duration_seconds", "Took.", MetricType::histogram, {}};
-  core::MetricPoint& took = histogram.points.emplace_back();
+  metrics::MetricFamily histogram{
+      "mcp_server_operation_duration_seconds", "Took.", MetricType::histogram, {}};
+  metrics::MetricPoint& took = histogram.points.emplace_back();
   took.labels = {{"mcp_method_name", "tools/call"}};
   took.histogram.emplace();
   took.histogram->observe(0.03);
-  core::Exemplar exemplar;
+  metrics::Exemplar exemplar;
   exemplar.set({std::string(32, 'a'), std::string(16, 'b')}, 0.03);
   took.exemplars.emplace_back(2, exemplar);
-  core::MetricFamily many{"lineward_sessions", "Open.", MetricType::gauge, {}};
+  metrics::MetricFamily many{"lineward_sessions", "Open.", MetricType::gauge, {}};
   many.points.resize(kPointsInOne + 1);
   metrics.families = {counter, histogram, many};
 

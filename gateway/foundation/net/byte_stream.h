@@ -1,0 +1,171 @@
+// A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads are pushed to the owner; writes
+// are queued, gathered and sent once per loop turn.
+//
+// Owned by exactly one object, its StreamOwner. There is no callback from inside write(), and none after
+// close(). The owner may destroy the stream from inside any callback.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "foundation/base/held_bytes.h"
+#include "foundation/base/result.h"
+#include "foundation/net/handle.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/piece_queue.h"
+
+namespace lineward::net {
+
+class StreamOwner {
+ public:
+  virtual void on_data(std::string_view bytes) = 0;
+  // The peer ended the stream: error is 0 for an orderly end, else a negative errno. Called once; no data
+  // follows.
+  virtual void on_end(int error) = 0;
+  // The kernel has taken all queued bytes.
+  virtual void on_drained() {}
+
+ protected:
+  ~StreamOwner() = default;
+};
+
+class ByteStream {
+ public:
+  // Takes the descriptor (closed on failure too).
+  static Result<std::unique_ptr<ByteStream>> from_pipe(Loop& loop, int fd);
+  // Takes a connected handle.
+  static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_tcp_t> handle);
+  static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_pipe_t> handle);
+  // A connected socket, TCP or Unix; takes the descriptor (closed on failure too).
+  static Result<std::unique_ptr<ByteStream>> from_socket(Loop& loop, int fd);
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  void set_owner(StreamOwner* owner) { owner_ = owner; }
+  void start_reading();
+  void pause_reading();
+  bool reading() const { return reading_; }
+  // Only from on_data(): `rest`, the end of the data given, is delivered again first in the next turn. Until
+  // then nothing is read, and no end is detected. This bounds the bytes that one peer gets processed per
+  // turn. May be empty.
+  void put_back(std::string_view rest);
+  bool holds_back() const { return rest_ != nullptr; }
+
+  void write(std::string bytes) {
+    if (bytes.empty() || closed() || ending_writes_ || shut_) return;
+    backlog_ += bytes.size();
+    queue_.push(std::move(bytes));
+    schedule_flush();
+  }
+  // Offers queued bytes to the kernel now instead of at the end of the turn. Never calls back.
+  void flush_now();
+  // The account that the queued bytes are charged to.
+  void charge(const AccountPtr& account) { backlog_.charge(account); }
+  // Bytes that the kernel has not taken yet.
+  size_t backlog() const;
+  // Total bytes that the kernel took, or may have taken.
+  uint64_t sent() const { return sent_; }
+
+  // Sends queued bytes, then shuts down the write side. Reading continues.
+  void end_writes() {
+    ending_writes_ = true;
+    schedule_flush();
+  }
+  // Ends the stream at once; queued bytes are lost.
+  void close();
+  // Sends queued bytes, then closes; gives up after `patience`. No more callbacks.
+  static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
+    if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
+    stream->owner_ = nullptr;
+    stream->pause_reading();
+    stream->last_bytes_ = true;
+    LastWriters& others = stream->loop_.last_writers_;
+    others.take(std::move(stream), patience);
+  }
+  bool closed() const { return !pipe_ && !tcp_; }
+  // Detaches the socket from this loop for use on another: returns its descriptor and closes the stream.
+  // Returns -1 if bytes are queued, the stream has ended, or no descriptors are left.
+  int detach();
+  // No data, end or error is pending: looks into the kernel's buffer of a socket.
+  bool quiet() const;
+  // Whether the remote host vanished silently: it acknowledged nothing for nine times `quiet`
+  // (foundation/net/peer_silence.h). After the first call the kernel also probes an idle connection; on_end()
+  // reports a failed probe.
+  bool peer_is_silent(milliseconds quiet);
+  // The local port of a TCP socket; 0 for other streams.
+  uint16_t local_port() const;
+  // The user id of the peer of a Unix socket (SO_PEERCRED); nullopt for other streams.
+  std::optional<uint32_t> peer_uid() const;
+
+ private:
+  friend class Listener;
+  struct WriteRequest;
+  struct Rest;
+  explicit ByteStream(Loop& loop);
+  uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
+  int socket();
+  int watch();
+  void ready(int status, int events);
+  void receive();
+  void read_pipe(std::string_view bytes, bool full);
+  int read_on();
+  void give_rest();
+  int try_send();
+  void drop_queue() {
+    queue_.clear();
+    gone_ = 0;
+    backlog_ = 0;
+  }
+  void flush();
+  // May destroy this stream.
+  void all_sent() {
+    if (last_bytes_) return loop_.last_writers_.done(*this);
+    if (ending_writes_) {
+      shut();
+      ending_writes_ = false;
+      shut_ = true;
+    }
+    if (owner_) owner_->on_drained();
+  }
+  void shut();
+  void schedule_flush() {
+    if (!writing_) flush_later_.schedule();
+  }
+  void written(WriteRequest* request, int status);
+  void ended(int error);
+
+  Loop& loop_;
+  Handle<uv_pipe_t> pipe_;
+  Handle<uv_tcp_t> tcp_;
+  // A TCP socket is watched, read and written by its descriptor: libuv uses read(2), which goes through the
+  // file system layer first. The handle above only owns the socket.
+  Handle<uv_poll_t> poll_;
+  int socket_ = -1;
+  int watched_ = 0;  // events watched
+  StreamOwner* owner_ = nullptr;
+  PieceQueue queue_;
+  size_t gone_ = 0;  // bytes of the first piece already sent
+  HeldCount backlog_{Held::queues};
+  size_t writing_bytes_ = 0;  // bytes handed to libuv; 0 for a TCP socket
+  uint64_t sent_ = 0;
+  bool reading_ = false;
+  bool ended_ = false;
+  bool writing_ = false;  // a uv_write is under way, or the socket's buffer is full
+  Deferred flush_later_;
+  bool ending_writes_ = false;
+  bool shut_ = false;
+  bool asks_when_quiet_ = false;
+  uint64_t full_reads_turn_ = 0;  // pipes: the turn that full_reads_ belongs to
+  int full_reads_ = 0;
+  std::unique_ptr<Rest> rest_;  // bytes put back
+  Rest* giving_ = nullptr;      // bytes being delivered again
+  bool last_bytes_ = false;     // after close_after_writes(): the loop owns the stream until it is done
+  Lifetime lifetime_;
+};
+
+}  // namespace lineward::net

@@ -1,0 +1,36 @@
+// Calls back when a file may have changed. It watches the directory: a watch on the file ends at the first
+// rename over it, and a Kubernetes ConfigMap changes by swapping the link `..data`. It also polls every two
+// seconds, for file systems without events and links to other places.
+//
+// Changes within 200 ms give one call. A call means the file should be read again, not that it changed.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "foundation/net/handle.h"
+#include "foundation/net/loop.h"
+
+namespace lineward::net {
+
+class FileWatch {
+ public:
+  FileWatch(Loop& loop, const std::string& path, std::function<void()> changed);
+
+ private:
+  using Signature = std::string;  // from stat(); empty: no such file
+  void open();
+  void poll();
+  void soon();
+
+  Loop& loop_;
+  std::string path_, directory_, name_;
+  std::function<void()> changed_;
+  Handle<uv_fs_event_t> events_;
+  Signature watched_;  // of the watched directory
+  Signature seen_;     // of the file
+  Timer poll_;
+  Timer settle_;
+};
+
+}  // namespace lineward::net

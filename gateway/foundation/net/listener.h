@@ -1,0 +1,71 @@
+// A listening socket: TCP (IPv4, IPv6) or Unix. Passes every accepted connection to one function.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "foundation/base/result.h"
+#include "foundation/net/byte_stream.h"
+
+namespace lineward::net {
+
+struct ListenFailure {
+  int error = 0;  // negative errno, e.g. UV_EADDRINUSE
+  std::string text;
+  bool in_use = false;
+  bool not_permitted = false;
+};
+
+class Listener {
+ public:
+  // `peer` is "127.0.0.1:51234", or "unix".
+  using Accepted = std::function<void(std::unique_ptr<ByteStream> stream, std::string peer)>;
+
+  // `address` is "host:port", ":port" (all addresses, IPv6 too if the machine has it) or "unix:/path"; port 0
+  // picks a free port. A socket of a service manager at this address is used instead (activation_sockets.h).
+  static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
+                                                               Accepted accepted);
+  // Accepts from the same socket on another loop and thread. Takes ownership of `fd` from share() (closed on
+  // failure too); `address` is that listener's address().
+  static Result<std::unique_ptr<Listener>, ListenFailure> join(Loop& loop, int fd, std::string address,
+                                                               bool loopback, Accepted accepted);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // The bound address, with the real port.
+  const std::string& address() const { return address_; }
+  bool is_loopback() const { return loopback_; }
+  // A descriptor of the same socket, or -1.
+  int share() const;
+  // Accepts all connections waiting in the kernel: closing would reset them.
+  void take_waiting();
+  void close();
+  // Afterwards, connections are closed at once when few descriptors are left, and this is called for each.
+  // Requests under way need descriptors to reach and start servers.
+  void when_out_of_descriptors(std::function<void()> told) { out_of_descriptors_ = std::move(told); }
+
+ private:
+  Listener(Loop& loop, Accepted accepted) : loop_(loop), accepted_(std::move(accepted)) {}
+  static void on_connection(uv_stream_t* handle, int status);
+  // 0, or a negative errno; nothing is open then.
+  int listen_at(const sockaddr_storage& address);
+  void on_connection();
+  void hand_on(std::unique_ptr<ByteStream> stream);
+  bool leaves_enough(const ByteStream& stream) const;
+
+  Loop& loop_;
+  Accepted accepted_;
+  std::function<void()> out_of_descriptors_;
+  [[maybe_unused]] int highest_ = 0;  // descriptors from here on leave too few
+  Handle<uv_tcp_t> tcp_;
+  Handle<uv_pipe_t> pipe_;
+  std::string address_;
+  std::string unlink_;  // path of a Unix socket to remove
+  bool loopback_ = false;
+};
+
+}  // namespace lineward::net

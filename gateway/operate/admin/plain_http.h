@@ -1,0 +1,102 @@
+// A small HTTP/1.1 server for operators and probes: one request per connection, answered now or later, then
+// the connection is closed. An answer may also be an endless stream (PlainStream). Not for MCP traffic.
+//
+// Owned by a server of this module. Bounded: connections, head, body, and the time for a request to arrive.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/net/lifetime.h"
+#include "foundation/net/listener.h"
+#include "protocol/http/request_parser.h"
+#include "protocol/http/writer.h"
+
+namespace lineward::admin {
+
+struct PlainRequest {
+  const http::RequestHead& head;
+  std::string path;   // without query, undecoded
+  std::string query;  // without '?'
+  std::string body;
+  std::string peer;             // "127.0.0.1:51234", or "unix"
+  std::optional<uint32_t> uid;  // of the peer process of a Unix socket
+
+  // The decoded value of a query parameter; nullopt if it is absent, empty if it has no value.
+  std::optional<std::string> parameter(std::string_view name) const;
+};
+
+// The output of an endless answer. Never calls back.
+class PlainSink {
+ public:
+  virtual void write(std::string bytes) = 0;
+  // Unread bytes, without the kernel's buffers.
+  virtual size_t backlog() const = 0;
+  // The reader's host has acknowledged nothing for nine times `quiet` (foundation/net/peer_silence.h).
+  virtual bool reader_is_silent(std::chrono::milliseconds quiet) = 0;
+  // Ends the stream; written data is still sent.
+  virtual void end() = 0;
+
+ protected:
+  ~PlainSink() = default;
+};
+
+// The writer of such an answer. Destroyed when its reader disconnects, or after end().
+class PlainStream {
+ public:
+  virtual ~PlainStream() = default;
+  // The head is sent. `to` lives until this is destroyed. Called once.
+  virtual void begin(PlainSink& to) = 0;
+  // The kernel has taken all written data.
+  virtual void drained() = 0;
+};
+
+struct PlainResponse {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+  std::vector<http::OutHeader> headers;
+  std::shared_ptr<PlainStream> stream = {};  // instead of a body
+};
+// A sentence or a page of text.
+PlainResponse plain_text(int status, std::string body);
+// The path exists, but allows only these methods; `allow` is the header's value.
+PlainResponse not_allowed(std::string allow, PlainResponse answer);
+
+class PlainServer {
+ public:
+  // Call it once; the answer is dropped if the client has disconnected.
+  using Answer = std::function<void(PlainResponse)>;
+  using Handler = std::function<void(const PlainRequest&, Answer)>;
+
+  PlainServer(net::Loop& loop, Handler handler);
+  ~PlainServer();
+  PlainServer(const PlainServer&) = delete;
+  PlainServer& operator=(const PlainServer&) = delete;
+
+  Status<net::ListenFailure> listen(const std::string& address);
+  const std::string& address() const { return listener_->address(); }
+  bool is_loopback() const { return listener_->is_loopback(); }
+
+ private:
+  class Connection;
+  void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
+  bool make_room();
+  void answer(uint64_t id, const PlainResponse& response);
+  void drop(uint64_t id);
+
+  net::Loop& loop_;
+  Handler handler_;
+  std::unique_ptr<net::Listener> listener_;
+  std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // in order of arrival
+  uint64_t next_ = 1;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::admin

@@ -1,0 +1,134 @@
+// The objects that this module's servers read. All of them outlive the servers.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/loop_watch.h"
+#include "operate/admin/reload_api.h"
+#include "proxy/client/endpoint/front.h"
+#include "proxy/core/upstream.h"
+#include "proxy/exchange/exchange_table.h"
+#include "proxy/metrics/stats.h"
+
+namespace lineward::admin {
+
+class UpstreamFinder {
+ public:
+  // Null if it is disabled or gone.
+  virtual core::Upstream* find(const std::string& name) const = 0;
+  // Servers replaced or removed by a reload that still have calls.
+  virtual std::vector<const config::Server*> leaving() const = 0;
+  // The aggregate, if it is served; else null.
+  virtual const config::Server* together() const = 0;
+
+ protected:
+  ~UpstreamFinder() = default;
+};
+
+// The data of a worker. Its own thread changes it: other threads read it within WorkerDirectory::paused() or
+// run().
+struct WorkerView {
+  net::Loop& loop;
+  const UpstreamFinder& upstreams;
+  exchange::ExchangeTable& exchanges;
+  client::Front& front;
+  metrics::GatewayStats& stats;
+  const net::LoopWatch& loop_watch;
+};
+
+// The workers; this module runs on the first one's thread.
+class WorkerDirectory {
+ public:
+  virtual size_t workers() const = 0;
+  virtual const WorkerView& view(size_t worker) const = 0;
+  // The worker on which a server lives.
+  virtual size_t host(const std::string& server) const = 0;
+  // Runs `work` on that worker's thread and waits; false if that worker is stuck.
+  virtual bool run(size_t worker, const std::function<void()>& work) = 0;
+  // Runs `work` here while all other workers are paused; false if one of them is stuck.
+  virtual bool paused(const std::function<void()>& work) = 0;
+  // From any worker's thread: runs `work` on the first one's.
+  virtual void tell_first(std::function<void()> work) = 0;
+  // The oldest last turn of all loops, in Loop::nanoseconds().
+  virtual uint64_t slowest_beat() const = 0;
+
+ protected:
+  ~WorkerDirectory() = default;
+};
+
+struct Sources {
+  net::Loop& loop;
+  const config::Config& config;
+  WorkerDirectory& workers;
+  std::string version, revision;
+  std::string config_source;
+  const bool& draining;
+  ReloadApi& reload;
+  std::chrono::milliseconds started;  // Loop::now() at the start
+
+  const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }
+  template <class F>
+  void each(F&& look) const {
+    for (size_t worker = 0; worker < workers.workers(); ++worker)
+      look(workers.view(worker));
+  }
+  const client::Front& front() const { return workers.view(0).front; }
+
+  // Only within paused().
+  core::Upstream* upstream(const std::string& name) const { return host(name).upstreams.find(name); }
+  // The configured servers, the aggregate, then removed servers that still have calls.
+  std::vector<const config::Server*> servers() const {
+    std::vector<const config::Server*> out;
+    for (const auto& server : config.servers)
+      out.push_back(&server);
+    if (const config::Server* all = together()) out.push_back(all);
+    each([&](const WorkerView& worker) {
+      for (const config::Server* old : worker.upstreams.leaving()) {
+        bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
+        if (!shown) out.push_back(old);
+      }
+    });
+    return out;
+  }
+  const config::Server* together() const { return workers.view(0).upstreams.together(); }
+  bool is_leaving(const std::string& name) const {
+    bool found = false;
+    each([&](const WorkerView& worker) {
+      for (const config::Server* one : worker.upstreams.leaving())
+        found = found || one->name == name;
+    });
+    return found;
+  }
+  core::UpstreamStatus status(const config::Server& server) const {
+    core::UpstreamStatus status;
+    const bool held = reload.is_held(server.name);
+    const bool leaves = is_leaving(server.name);
+    status.state = server.disabled || (held && !leaves) ? core::UpstreamStatus::State::disabled
+                                                        : core::UpstreamStatus::State::draining;
+    if (held) status.why = leaves ? "it is being stopped by an operator" : "it was stopped by an operator";
+    if (const core::Upstream* running = upstream(server.name)) status = running->status();
+    return status;
+  }
+  size_t connections() const {
+    size_t sum = 0;
+    each([&](const WorkerView& worker) { sum += worker.front.connections(); });
+    return sum;
+  }
+  std::map<std::string, size_t> sessions() const {
+    std::map<std::string, size_t> sum;
+    each([&](const WorkerView& worker) {
+      for (const auto& [server, count] : worker.front.sessions().by_upstream())
+        sum[server] += count;
+    });
+    return sum;
+  }
+};
+
+}  // namespace lineward::admin

@@ -1,0 +1,24 @@
+// `lineward adapt`, `init` and `fmt`: convert and sort configuration files.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "operate/cli/exit_codes.h"
+#include "operate/cli/surroundings.h"
+
+namespace lineward::cli {
+
+struct AdaptFlags {
+  std::string file;
+  std::string from = "auto", to = "yaml";
+  std::string init_from;
+  bool write = false, diff = false;
+};
+
+void add_adapt(CLI::App& app, AdaptFlags& flags);
+bool is_adapt(std::string_view command);
+// 0; 69: a file cannot be read or written; 78: a file cannot be parsed; 1: `fmt --diff` found a difference.
+ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const Surroundings& around);
+
+}  // namespace lineward::cli

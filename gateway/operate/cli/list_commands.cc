@@ -1,0 +1,176 @@
+#include "operate/cli/list_commands.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "config/duration.h"
+#include "config/options/read_value.h"
+#include "operate/cli/json_fields.h"
+#include "operate/cli/list_text.h"
+#include "operate/cli/prepare.h"
+#include "operate/cli/server_action.h"
+#include "operate/cli/server_name.h"
+
+namespace lineward::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kServersFooter =
+    "ENDED and TIMEOUTS count calls since the start of the gateway; MEMORY is that of all processes of a "
+    "server.\n"
+    "\n"
+    "Examples\n"
+    "  lineward servers\n"
+    "  lineward servers --format json";
+constexpr const char* kServerFooter =
+    "NAME alone shows all that is known of it, with the last lines it wrote on stderr. The actions:\n"
+    "  stop       out of service; its calls are cancelled. Asks first where there are some\n"
+    "  drain      out of service; its calls go on to their end\n"
+    "  restart    a new form takes its place; the old one ends with its calls, with --force at once\n"
+    "  start      back into service\n"
+    "A stopped server stays stopped until it is started, or the gateway ends.\n"
+    "\n"
+    "Examples\n"
+    "  lineward server github\n"
+    "  lineward server github restart --wait\n"
+    "  lineward server github stop --yes --reason \"leaks memory\"";
+constexpr const char* kSessionsFooter =
+    "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the id "
+    "itself is a\n"
+    "secret and shown nowhere.\n"
+    "\n"
+    "Examples\n"
+    "  lineward sessions\n"
+    "  lineward sessions --upstream github --format json";
+constexpr const char* kSubsFooter =
+    "The subscriptions/listen streams that are open: the server, below it each client with the id of its\n"
+    "request, below that the subjects.\n"
+    "\n"
+    "Examples\n"
+    "  lineward subs\n"
+    "  lineward subs --upstream github";
+
+// A command that prints a list.
+struct Listing {
+  const char* command;
+  const char* path;
+  const char* list;  // its name in the answer
+  const char* nothing;
+  std::string (*text)(const json& list, const Style& style);
+};
+constexpr Listing kListings[] = {
+    {"servers", "/api/v1/servers", "servers", "no server is configured", servers_table},
+    {"sessions", "/api/v1/sessions", "sessions", "no sessions", sessions_table},
+    {"subs", "/api/v1/listens", "listens", "no open listens", listens_tree},
+};
+
+const Listing* listing_of(std::string_view command) {
+  for (const Listing& one : kListings) {
+    if (command == one.command) return &one;
+  }
+  return nullptr;
+}
+
+bool is_of(const json& one, const std::string& upstream) {
+  return upstream.empty() || text_of(one, "upstream") == upstream || text_of(one, "route") == upstream;
+}
+
+ExitCode print_listing(const Listing& listing, const std::string& socket, const ListFlags& flags,
+                       const Surroundings& around) {
+  auto reply = ask_pages(socket, listing.path, listing.list);
+  if (!reply) return failed(around, socket, reply.error().text);
+  if (reply->status != 200) return refused(around, socket, listing.path, *reply);
+  json wanted = json::array();
+  for (json& one : reply->body[listing.list]) {
+    if (is_of(one, flags.upstream)) wanted.push_back(std::move(one));
+  }
+  if (wanted.empty() && !flags.upstream.empty()) {
+    if (auto said = wrong_server(socket, flags.upstream, around)) return *said;
+  }
+  if (flags.json()) {
+    around.out << json{{listing.list, std::move(wanted)}}.dump(2) << "\n";
+    return ExitCode::ok;
+  }
+  if (wanted.empty()) {
+    around.err << listing.nothing << "\n";
+    return ExitCode::ok;
+  }
+  Style style = style_of(flags, around);
+  style.wide = flags.wide;
+  around.out << listing.text(wanted, style);
+  return ExitCode::ok;
+}
+
+ExitCode show_server(const std::string& socket, const ListFlags& flags, const Surroundings& around) {
+  auto look = look_at_server(socket, flags.name, around);
+  if (auto* code = std::get_if<ExitCode>(&look)) return *code;
+  const json& server = std::get<json>(look);
+  around.out << (flags.json() ? server.dump(2) + "\n" : server_text(server, style_of(flags, around)));
+  return ExitCode::ok;
+}
+
+// The error in the arguments of `server`, or empty.
+std::string fault_of(const ListFlags& flags) {
+  const std::string& action = flags.action;
+  if (flags.name.empty()) return "name a server (lineward servers lists them)";
+  const bool none = action.empty();
+  if (!none && action != "start" && action != "stop" && action != "restart" && action != "drain")
+    return fmt::format("'{}' is no action: start, stop, restart or drain", config::clip(action));
+  if (flags.force && action != "restart") return "--force belongs to restart";
+  if (none && (flags.wait || flags.yes)) return "--wait and --yes belong to an action";
+  return {};
+}
+
+}  // namespace
+
+void add_lists(CLI::App& app, ListFlags& flags) {
+  auto command = [&](const char* name, const char* about, const char* footer) {
+    CLI::App* added = app.add_subcommand(name, about);
+    add_gateway_flags(*added, flags);
+    added->footer(footer);
+    return added;
+  };
+  CLI::App* servers = command("servers", "Lists the servers.", kServersFooter);
+  CLI::App* sessions = command("sessions", "Lists the sessions of legacy clients.", kSessionsFooter);
+  CLI::App* subs = command("subs", "Shows the open listens: client, server and subjects.", kSubsFooter);
+  for (CLI::App* one : {sessions, subs})
+    one->add_option("--upstream", flags.upstream, "Only of this server, or by this path of many")
+        ->type_name("NAME");
+  for (CLI::App* one : {servers, sessions, subs})
+    one->add_flag("--wide", flags.wide, "Cut nothing");
+  CLI::App* server =
+      command("server", "Shows one server, and starts, stops, restarts or drains it.", kServerFooter);
+  server->add_option("NAME", flags.name, "The server")->type_name("");
+  server->add_option("ACTION", flags.action, "start, stop, restart or drain")->type_name("");
+  server->add_flag("--force", flags.force, "restart: the old form ends at once, its calls are cancelled");
+  server->add_flag("--yes", flags.yes, "Do not ask for confirmation, even if calls are cancelled");
+  server->add_flag("--wait", flags.wait, "Until it is ready, or has ended");
+  server->add_option("--timeout", flags.timeout, "How long to wait (60s); then 124")->type_name("DUR");
+  server->add_option("--reason", flags.reason, "Why, for the log")->type_name("TEXT");
+}
+
+bool is_list(std::string_view command) {
+  return command == "server" || listing_of(command) != nullptr;
+}
+
+ExitCode run_list(std::string_view command, const ListFlags& flags, const Surroundings& around) {
+  constexpr const char* kHelp = "lineward server --help";
+  const Listing* listing = listing_of(command);
+  const auto limit = config::parse_duration(flags.timeout);
+  if (listing == nullptr) {
+    if (!limit) return bad_usage(around.err, "--timeout: " + limit.error().text, kHelp);
+    if (const std::string fault = fault_of(flags); !fault.empty()) return bad_usage(around.err, fault, kHelp);
+  }
+  auto chosen = choose_gateway(flags, around);
+  if (auto* code = std::get_if<ExitCode>(&chosen)) return *code;
+  const std::string& socket = std::get<std::string>(chosen);
+  if (listing != nullptr) return print_listing(*listing, socket, flags, around);
+  if (flags.action.empty()) return show_server(socket, flags, around);
+  ServerAction wanted{flags.name,  flags.action, flags.reason, flags.json(),
+                      flags.force, flags.yes,    flags.wait,   *limit};
+  return act_on_server(socket, wanted, around);
+}
+
+}  // namespace lineward::cli

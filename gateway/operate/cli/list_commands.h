@@ -1,0 +1,27 @@
+// `lineward servers`, `server`, `sessions` and `subs`: lists servers, sessions and listens of a running
+// gateway, and starts and stops servers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "operate/cli/gateway_choice.h"
+
+namespace lineward::cli {
+
+struct ListFlags : GatewayFlags {
+  std::string upstream;
+  bool wide = false;
+  std::string name, action;  // server NAME ACTION
+  std::string reason;
+  std::string timeout = "60s";
+  bool force = false;
+  bool yes = false;
+  bool wait = false;
+};
+
+void add_lists(CLI::App& app, ListFlags& flags);
+bool is_list(std::string_view command);
+ExitCode run_list(std::string_view command, const ListFlags& flags, const Surroundings& around);
+
+}  // namespace lineward::cli

@@ -1,0 +1,124 @@
+#include "operate/cli/stdio_command.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "operate/cli/server_flags.h"
+
+namespace lineward::cli {
+namespace {
+
+constexpr const char* kStdioFooter =
+    "The stdio server of a client that only starts processes, in front of any server: stdin and stdout speak "
+    "MCP of\n"
+    "both eras, 2024-11-05 included; stderr gets warnings and errors. After the end of stdin the requests\n"
+    "that were read are answered, and it exits.\n"
+    "\n"
+    "Examples\n"
+    "  lineward stdio https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
+    "  lineward stdio http://127.0.0.1:3000/mcp --timeout 2m\n"
+    "  lineward stdio /etc/lineward/lineward.yaml --server github\n"
+    "  lineward stdio --timeout 30s -- uvx mcp-server-git\n"
+    "\n"
+    "Some clients swallow the --, so a program that can be run stands for itself: lineward stdio uvx "
+    "mcp-server-git.\n"
+    "Everything behind it is the command's. A configuration file of that name goes before it.\n"
+    "\n"
+    "In a client's file\n"
+    "  { \"command\": \"lineward\", \"args\": [\"stdio\", \"https://mcp.example.com/mcp\"] }";
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_file(const std::string& path) {
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
+bool can_run(const std::string& path) {
+  return is_file(path) && access(path.c_str(), X_OK) == 0;
+}
+
+// A URL, a configuration file name or a non-executable file is not a program.
+bool is_program(const std::string& word, const config::EnvLookup& env) {
+  if (word.empty() || names_url(word)) return false;
+  for (std::string_view end : {".yaml", ".yml", ".json", ".jsonc"}) {
+    if (ends_with(word, end)) return false;
+  }
+  if (word.find('/') != std::string::npos) return can_run(word);
+  if (is_file(word)) return false;
+  const std::optional<std::string> path = env ? env("PATH") : std::nullopt;
+  for (std::string_view rest = path ? std::string_view(*path) : std::string_view(); !rest.empty();) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (!folder.empty() && can_run(std::string(folder) + "/" + word)) return true;
+  }
+  return false;
+}
+
+// Whether this Lineward option takes the next word as its value.
+bool takes_next(const CLI::App& app, const std::string& word) {
+  if (word.find('=') != std::string::npos) return false;
+  const bool glued = word.size() > 2 && word[1] != '-';  // -eNAME=VALUE
+  const CLI::Option* option = app.get_option_no_throw(word);
+  return !glued && option != nullptr && option->get_items_expected_max() > 0;
+}
+
+}  // namespace
+
+std::optional<size_t> command_without_dashes(const CLI::App& app, const std::vector<std::string>& words,
+                                             const config::EnvLookup& env) {
+  for (size_t at = 1; at < words.size(); ++at) {
+    if (words[at].size() > 1 && words[at][0] == '-') {
+      at += takes_next(app, words[at]) ? 1 : 0;
+      continue;
+    }
+    return is_program(words[at], env) ? std::optional(at) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void add_headers(CLI::App& app, Flags& flags) {
+  app.add_option("-H,--header", flags.headers,
+                 "A header for the server at a URL: -H 'Name: value'. Other users can read it in ps: write "
+                 "secrets as "
+                 "-H 'Authorization: Bearer ${env:TOKEN}' or '${file:/path}', in single quotes")
+      ->type_name("'K: V'")
+      ->allow_extra_args(false);
+}
+
+CLI::App* add_stdio(CLI::App& app, Flags& flags) {
+  CLI::App* stdio = app.add_subcommand("stdio", "Serves one client on stdin and stdout.");
+  auto text = [stdio](const char* name, std::string& target, const char* help, const char* type) {
+    stdio->add_option(name, target, help)->type_name(type);
+  };
+  stdio->add_option("TARGET", flags.file, "A URL (http://…, https://…, unix:/…) or a configuration file")
+      ->type_name("");
+  add_headers(*stdio, flags);
+  text("--server", flags.server, "Which server of FILE, where it has several", "NAME");
+  text("--timeout", flags.timeout, "No answer and no progress for this long (60s)", "DUR");
+  text("--max-duration", flags.max_duration, "The hard end of a call (10m)", "DUR");
+  text("--name", flags.name, "The server's name; else derived from its command or host", "NAME");
+  stdio
+      ->add_option("-e,--env", flags.env,
+                   "K=V for the server behind --; only K takes it from the environment")
+      ->type_name("K[=V]")
+      ->allow_extra_args(false);
+  text("--cwd", flags.cwd, "The working directory of the server behind --", "DIR");
+  text("--protocol-era", flags.protocol_era, "auto, legacy or modern", "WORD");
+  text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
+  text("--log-level", flags.log_level, "debug, info, warn or error (warn)", "WORD");
+  stdio->footer(kStdioFooter);
+  stdio->add_option("--ops", flags.ops, "Probes and metrics, off unless given: 127.0.0.1:9464")
+      ->type_name("ADDR|off");
+  stdio
+      ->add_option("--admin", flags.admin,
+                   "The control socket for ps, cancel and status, off unless given: unix:/path, auto")
+      ->type_name("ADDR|off");
+  return stdio;
+}
+
+}  // namespace lineward::cli

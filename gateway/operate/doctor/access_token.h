@@ -1,0 +1,22 @@
+// Gets an access token for an HTTP server with clientCredentials, as the gateway does. Blocking, with a time
+// limit.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "config/config.h"
+#include "foundation/base/result.h"
+#include "operate/doctor/http_line.h"
+
+namespace lineward::doctor {
+
+// Whether an access token may resolve this answer's error.
+bool wants_token(const config::Server& server, const Asked& asked);
+
+// The Authorization value for a second request; `refusal` is the server's answer without one. The error names
+// the address that gave no token, and no part of the credentials.
+Result<std::string, Step> access_token(const config::Server& server, const Asked& refusal,
+                                       std::chrono::milliseconds patience);
+
+}  // namespace lineward::doctor

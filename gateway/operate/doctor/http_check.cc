@@ -1,0 +1,161 @@
+#include "operate/doctor/http_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/duration.h"
+#include "foundation/log/printable.h"
+#include "operate/doctor/access_token.h"
+#include "operate/doctor/clock_check.h"
+#include "operate/doctor/http_line.h"
+#include "operate/doctor/masked.h"
+#include "protocol/mcp/revision.h"
+#include "protocol/mcp/rewrite.h"
+
+namespace lineward::doctor {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Whether the body has a JSON-RPC answer.
+bool has_message(std::string_view body) {
+  const size_t found = body.find("\"jsonrpc\"");
+  return found != std::string_view::npos && body.find('}', found) != std::string_view::npos;
+}
+
+// Whether it has the first event of HTTP+SSE (2024-11-05), with the URL for messages.
+bool has_endpoint(std::string_view body) {
+  const size_t found = body.find("event: endpoint");
+  return found != std::string_view::npos && body.find("data:", found) != std::string_view::npos;
+}
+
+std::string with_headers(const config::Server& server, std::string request, const std::string& body) {
+  for (const auto& [name, value] : server.headers)
+    request += fmt::format("{}: {}\r\n", name, value);
+  return request + "\r\n" + body;
+}
+
+std::string post(const config::Server& server, const HttpTarget& target, const std::string& body,
+                 std::string_view version, std::string_view method) {
+  std::string out = fmt::format(
+      "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n"
+      "Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n",
+      target.request_target(), target.url.host_header, body.size());
+  if (!version.empty()) out += fmt::format("MCP-Protocol-Version: {}\r\nMcp-Method: {}\r\n", version, method);
+  return with_headers(server, std::move(out), body);
+}
+
+// A request without a body.
+std::string bare(const config::Server& server, const HttpTarget& target, std::string_view method,
+                 std::string_view headers) {
+  return with_headers(server,
+                      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}", method,
+                                  target.request_target(), target.url.host_header, headers),
+                      {});
+}
+
+bool has_result(const Asked& asked) {
+  return asked.status == 200 && asked.answer.find("\"result\"") != std::string::npos;
+}
+
+// The meaning of a status without an MCP answer.
+Step fix_of_status(const Asked& asked, const config::Server& server) {
+  const std::string text = fmt::format("it answers with HTTP {}", asked.status);
+  switch (asked.status) {
+    case 401:
+      if (!server.credentials.client_id.empty())
+        return {text + " to the access token that clientCredentials got", "auth",
+                "is the token made out to this url (resource), and does the server know its issuer?"};
+      return {text, "auth",
+              server.headers.empty() ? "headers: { Authorization: \"Bearer ${env:TOKEN}\" }, or credentials"
+                                     : "the credentials in headers are not accepted: are they still valid?"};
+    case 403:
+      return {text, "auth", "these credentials may not do this, or the server refuses this Host or Origin"};
+    case 404: return {text, "path", "is the path of url right? Mostly it is /mcp"};
+    case 407: return {text, "proxy", "proxy: http://user:password@host:port gives the proxy its password"};
+    case 301:
+    case 302:
+    case 307:
+    case 308:
+      return {fmt::format("{} to {}", text, Masked(server)(header_of(asked.answer, "location"))), "path",
+              "write that address as url, if it is the server's"};
+    default:
+      return {text, "http",
+              asked.status >= 500 ? "see the server's own log"
+                                  : "is it an MCP server? Neither Streamable HTTP nor HTTP+SSE is "
+                                    "spoken here"};
+  }
+}
+
+// Only a GET identifies a server of 2024-11-05; its answer to a POST is arbitrary.
+bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_clock::time_point until) {
+  const Asked asked = ask_once(server, target, bare(server, target, "GET", "Accept: text/event-stream\r\n"),
+                               has_endpoint, until);
+  return asked.status == 200 && has_endpoint(asked.answer);
+}
+
+}  // namespace
+
+void check_http_server(const config::Server& given, std::chrono::milliseconds patience, Findings& findings) {
+  config::Server server = given;  // plus the requested credentials
+  auto target = target_of(server);
+  if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
+  const auto until = [patience] { return steady_clock::now() + patience; };
+  auto ask = [&](const std::string& body, std::string_view version, std::string_view method) {
+    return ask_once(server, *target, post(server, *target, body, version, method), has_message, until());
+  };
+  const auto begun = steady_clock::now();
+  Asked modern = ask(mcp::discover_request(1), mcp::kNewestModern, "server/discover");
+  if (!modern.step.fault.empty())
+    return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
+  const upstream::HttpUrl& url = target->url;
+  findings.well("connect",
+                fmt::format("{}{} answered after {}",
+                            printable(url.unix_path.empty() ? url.host_header : url.unix_path),
+                            target->proxy ? " by its proxy" : "",
+                            config::format_duration(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                steady_clock::now() - begun))));
+  check_clock(header_of(modern.answer, "date"), "its clock", findings);
+  if (wants_token(server, modern)) {
+    auto token = access_token(server, modern, patience);
+    if (!token) return findings.fault(token.error().check, token.error().fault, token.error().fix);
+    findings.well("auth", "clientCredentials got an access token");
+    server.headers.emplace_back("Authorization", *token);
+    modern = ask(mcp::discover_request(1), mcp::kNewestModern, "server/discover");
+    if (!modern.step.fault.empty())
+      return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
+  }
+  if (modern.status == 401 || modern.status == 403 || modern.status == 407 ||
+      (modern.status >= 300 && modern.status < 400)) {
+    const Step step = fix_of_status(modern, server);
+    return findings.fault(step.check, step.fault, step.fix);
+  }
+  const bool is_modern = has_result(modern) && modern.answer.find("supportedVersions") != std::string::npos;
+  // The second request, `initialize`, does no harm: it has a time limit.
+  Asked legacy;
+  if (!is_modern || server.protocol_era == config::Era::legacy)
+    legacy = ask(mcp::initialize_request(2, mcp::bare_initialize_params()), {}, {});
+  const bool is_legacy = has_result(legacy) && legacy.answer.find("protocolVersion") != std::string::npos;
+  // Deletes the session that initialize has opened.
+  if (const std::string session = header_of(legacy.answer, "mcp-session-id"); !session.empty()) {
+    ask_once(server, *target, bare(server, *target, "DELETE", "Mcp-Session-Id: " + session + "\r\n"),
+             has_message, until());
+  }
+  const bool is_sse =
+      !is_modern && !is_legacy && legacy.status != 200 && speaks_sse(server, *target, until());
+  if (!is_modern && !is_legacy && !is_sse) {
+    if (!legacy.step.fault.empty())
+      return findings.fault(legacy.step.check, legacy.step.fault, legacy.step.fix);
+    const Step step = fix_of_status(legacy, server);
+    return findings.fault(
+        step.check, legacy.status == 200 ? "it answers, and not as an MCP server" : step.fault, step.fix);
+  }
+  if (server.protocol_era == config::Era::modern && !is_modern)
+    return findings.fault("era", "protocolEra is modern, and the server speaks legacy", "protocolEra: auto");
+  if (server.protocol_era == config::Era::legacy && !is_legacy && !is_sse)
+    return findings.fault("era", "protocolEra is legacy, and the server speaks modern", "protocolEra: auto");
+  findings.well("era", is_modern ? "modern" : is_sse ? "legacy, over HTTP+SSE (2024-11-05)" : "legacy");
+}
+
+}  // namespace lineward::doctor

@@ -1,0 +1,24 @@
+// Server texts as people may read them: without the secrets given to the server. Every server text that the
+// doctor shows passes through here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+#include "foundation/log/secret_set.h"
+
+namespace lineward::doctor {
+
+class Masked {
+ public:
+  // Masks all values of config::given_to().
+  explicit Masked(const config::Server& server);
+  // At most `most` bytes, on one line, printable.
+  std::string operator()(std::string_view said, size_t most = 200) const;
+
+ private:
+  redaction::SecretSet given_;
+};
+
+}  // namespace lineward::doctor

@@ -1,0 +1,208 @@
+#include "protocol/http/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "foundation/base/spare_texts.h"
+#include "protocol/http/char_class.h"
+#include "protocol/http/header_list.h"
+
+namespace lineward::http {
+
+namespace {
+
+enum class Framing { none, length, chunked };
+
+bool has_no_body(int status) {
+  return status < 200 || status == 204 || status == 304;
+}
+
+// The writer sets framing and Connection: a second, different copy would allow request smuggling.
+bool is_owned_by_writer(std::string_view name) {
+  return equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ||
+         equals_ignoring_case(name, "Connection");
+}
+
+void append_number(std::string& out, size_t number, int base = 10) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+}
+
+void append_head(std::string& out, const ResponseHead& head, int status, Framing framing, size_t body_size,
+                 bool keep_alive) {
+  if (status == 200 && head.content_type == "application/json") {  // nearly all
+    out += "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+  } else {
+    out += "HTTP/1.1 ";
+    append_number(out, static_cast<size_t>(status));
+    out += ' ';
+    out += reason_phrase(status);
+    out += "\r\n";
+    if (!head.content_type.empty()) {
+      out += "Content-Type: ";
+      out += head.content_type;
+      out += "\r\n";
+    }
+  }
+  for (const OutHeader& header : head.headers) {
+    if (!is_owned_by_writer(header.name)) append_field(out, header.name, header.value);
+  }
+  if (framing == Framing::length) append_length(out, body_size);
+  if (framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
+  if (status >= 200) {  // an interim response does not affect the connection
+    if (!keep_alive) {
+      out += "Connection: close\r\n";
+    } else if (head.minor_version == 0) {
+      out += "Connection: keep-alive\r\n";
+    }
+  }
+  out += "\r\n";
+}
+
+// Statuses from upstreams may be out of range.
+int checked_status(int status) {
+  return status >= 100 && status <= 599 ? status : 502;
+}
+
+// A line of an event stream: line ends and NUL become spaces.
+void append_line(std::string& out, std::string_view text) {
+  size_t start = out.size();
+  out += text;
+  const std::string_view breaks("\r\n\0", 3);
+  for (size_t at = out.find_first_of(breaks, start); at != std::string::npos;
+       at = out.find_first_of(breaks, at)) {
+    out[at] = ' ';
+  }
+  out += '\n';
+}
+
+// An id with a line break would become another id: such bytes are dropped.
+void append_id(std::string& out, std::string_view id) {
+  if (id.empty()) return;
+  out += "id: ";
+  std::copy_if(id.begin(), id.end(), std::back_inserter(out), [](char c) { return !is_control(c); });
+  out += '\n';
+}
+
+}  // namespace
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 100: return "Continue";
+    case 200: return "OK";
+    case 202: return "Accepted";
+    case 204: return "No Content";
+    case 303: return "See Other";
+    case 304: return "Not Modified";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 413: return "Content Too Large";
+    case 414: return "URI Too Long";
+    case 415: return "Unsupported Media Type";
+    case 417: return "Expectation Failed";
+    case 421: return "Misdirected Request";
+    case 422: return "Unprocessable Content";
+    case 429: return "Too Many Requests";
+    case 431: return "Request Header Fields Too Large";
+    case 499: return "Client Closed Request";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 502: return "Bad Gateway";
+    case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
+    case 505: return "HTTP Version Not Supported";
+    default: return "Unknown";
+  }
+}
+
+void append_field(std::string& head, std::string_view name, std::string_view value) {
+  if (!is_token(name)) return;
+  head += name;
+  head += ": ";
+  const char* end = value.data() + value.size();
+  for (const char* at = value.data(); at != end;) {
+    const char* stop = find_control(at, end);
+    head.append(at, stop);
+    at = stop;
+    if (at != end && *at++ == '\t') head += '\t';
+  }
+  head += "\r\n";
+}
+
+void append_length(std::string& head, size_t body_size) {
+  constexpr std::string_view kName = "Content-Length: ";
+  char line[kName.size() + 24];
+  kName.copy(line, kName.size());
+  char* end = std::to_chars(line + kName.size(), line + sizeof line - 2, body_size).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  head.append(line, end);
+}
+
+std::string full_response(const ResponseHead& head, std::string_view body) {
+  int status = checked_status(head.status);
+  if (has_no_body(status)) body = {};
+  std::string out = SpareTexts::take(256 + body.size());
+  append_head(out, head, status, has_no_body(status) ? Framing::none : Framing::length, body.size(),
+              head.keep_alive);
+  out += body;
+  return out;
+}
+
+std::string streaming_head(const ResponseHead& head) {
+  int status = checked_status(head.status);
+  std::string out;
+  bool chunked = head.minor_version != 0;
+  append_head(out, head, status, chunked && !has_no_body(status) ? Framing::chunked : Framing::none, 0,
+              chunked && head.keep_alive);
+  return out;
+}
+
+std::string body_piece(std::string_view piece, int minor_version) {
+  if (piece.empty()) return {};  // a chunk of size 0 would end the body
+  if (minor_version == 0) return std::string(piece);
+  std::string out;
+  out.reserve(piece.size() + 20);
+  append_number(out, piece.size(), 16);
+  out += "\r\n";
+  out += piece;
+  out += "\r\n";
+  return out;
+}
+
+std::string body_end(int minor_version) {
+  return minor_version == 0 ? std::string() : std::string("0\r\n\r\n");
+}
+
+std::string sse_event(std::string_view data, std::string_view id) {
+  std::string out;
+  out.reserve(data.size() + id.size() + 16);
+  append_id(out, id);
+  out += "data: ";
+  append_line(out, data);
+  out += '\n';
+  return out;
+}
+
+std::string sse_comment() {
+  return ":\n\n";
+}
+
+std::string sse_prime(std::string_view id, int retry_ms) {
+  std::string out;
+  append_id(out, id);
+  if (retry_ms >= 0) fmt::format_to(std::back_inserter(out), "retry: {}\n", retry_ms);
+  out += "data: \n\n";
+  return out;
+}
+
+}  // namespace lineward::http

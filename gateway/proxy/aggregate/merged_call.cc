@@ -1,0 +1,299 @@
+#include "proxy/aggregate/merged_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/json/json_at.h"
+#include "protocol/mcp/errors.h"
+#include "proxy/metrics/stats.h"
+
+namespace lineward::aggregate {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+namespace {
+
+// Some clients send null or an empty cursor for the first page.
+bool has_cursor(const mcp::Message& message) {
+  return message.has(Field::params_cursor) && message.raw(Field::params_cursor) != "null" &&
+         message.raw(Field::params_cursor) != "\"\"";
+}
+
+}  // namespace
+
+MergedCall::MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+    : OwnedCall(&owner),
+      aggregate_(aggregate),
+      request_(std::move(request)),
+      list_(list_of(request_.method)) {}
+
+MergedCall::~MergedCall() {
+  if (live()) cancel_alive(aggregate_.name());
+}
+
+void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
+  auto part = std::make_unique<Part>();
+  part->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
+  part->from = std::move(from);
+  parts_.push_back(std::move(part));
+}
+
+void MergedCall::begin() {
+  const mcp::Message& message = request_.message;
+  if (list_ != nullptr && has_cursor(message)) {
+    auto parts = message.is_string(Field::params_cursor)
+                     ? open_cursor(message.method(), message.text(Field::params_cursor))
+                     : std::nullopt;
+    if (!parts)
+      refusal_ =
+          mcp::error_message("0", mcp::kInvalidParams, "this cursor was not made here, or for another list");
+    for (CursorPart& from : parts ? *parts : std::vector<CursorPart>()) {
+      auto member = aggregate_.find(from.server);
+      if (!member) {
+        refusal_ = mcp::error_message(
+            "0", mcp::kInvalidParams,
+            fmt::format("this cursor is of a server that is not there any more: {}", from.server));
+        break;
+      }
+      add(member, std::move(from));
+    }
+    if (!refusal_.empty()) parts_.clear();
+  } else {
+    for (const auto& member : aggregate_.members()) {
+      bool without = list_ != nullptr && member->denies(request_, list_->capability);
+      if (!without) add(member, {member->name, {}, 0});
+    }
+  }
+  // An answer may arrive during this loop.
+  for (size_t at = 0; at < parts_.size(); ++at)
+    ask(*parts_[at]);
+  begun_ = true;
+  aggregate_.loop().defer(lifetime_, [this] {
+    if (!live()) return;
+    owner_->on_call_phase(core::CallPhase::written);
+    if (live()) check();
+  });
+}
+
+void MergedCall::ask(Part& part) {
+  const Member& member = *part.sub_request->member();
+  core::CallRequest request;
+  auto message = mcp::Message::parse(request_for(part), json::kDepthCeiling);
+  if (message) request.message = std::move(*message);
+  request.method = request_.method;
+  request.client_era = mcp::Era::modern;
+  request.scope = request_.scope;
+  request.headers = member.headers_for_it(request_.headers);
+  request.mirrors_itself = request_.mirrors_itself;
+  request.from = request_.from;
+  request.bytes_in = request_.bytes_in;
+  if (!held_up_) part.sub_request->hold_nobody_up(aggregate_.rules().part_timeout);
+  part.sub_request->ask(
+      std::move(request), aggregate_.part_limit(member),
+      [this, &part](Result<mcp::Message, core::Failure> answer) { answered(part, std::move(answer)); },
+      [this](mcp::Message heard) {
+        // Progress of one part says nothing about the whole.
+        if (live() && mcp::method_of(heard.method()) == Method::message)
+          owner_->on_call_message(std::move(heard));
+      });
+}
+
+void MergedCall::answered(Part& part, Result<mcp::Message, core::Failure> answer) {
+  Member& from = *part.sub_request->member();
+  const bool result = answer && answer->kind() == mcp::MessageKind::result;
+  if (result && list_ == nullptr && answer->bytes().size() <= aggregate_.rules().max_part_bytes)
+    aggregate_.learned(from, request_, *answer);
+  if (result && part.sub_request->reached_server()) aggregate_.came(from);
+  part.held.charge(request_.account());
+  part.held.set(answer ? answer->bytes().size() : 0);
+  part.answer.emplace(std::move(answer));
+  part.gap = gap_of(part);
+  if (!part.gap) hold_up();
+  check();
+}
+
+void MergedCall::hold_up() {
+  if (std::exchange(held_up_, true)) return;
+  for (auto& part : parts_)
+    part->sub_request->hold_others_up();
+}
+
+std::string MergedCall::request_for(const Part& part) const {
+  const mcp::Message& message = request_.message;
+  if (!has_cursor(message)) return message.bytes();
+  json::Splice splice = message.splice();
+  splice.replace(message.at(Field::params_cursor), part.from.raw);
+  return splice.apply();
+}
+
+// ---- end ----
+
+core::CallOwner* MergedCall::leave() {
+  for (auto& part : parts_) {
+    part->sub_request->cancel("the call it belongs to has ended");
+    aggregate_.loop().retire(std::move(part->sub_request));
+  }
+  return take_owner();
+}
+
+void MergedCall::cancel(core::CancelCause why) {
+  if (!live()) return;
+  metrics::CancelReport report;
+  for (auto& part : parts_) {
+    if (!part->answer && part->sub_request->reached_server())
+      report.told = metrics::CancelTold::servers_behind;
+    part->sub_request->cancel(why);
+  }
+  leave();
+  metrics::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, report);
+}
+
+void MergedCall::finish(std::string text) {
+  auto message = mcp::Message::parse(std::move(text), json::kDepthCeiling);
+  core::CallOwner* owner = leave();
+  if (message) return owner->on_call_message(std::move(*message));
+  owner->on_call_failed({EndReason::internal, "the merged answer is no message: " + message.error().text});
+}
+
+std::optional<Missing> MergedCall::gap_of(const Part& part) const {
+  const auto& answer = *part.answer;
+  const std::string& server = part.sub_request->member()->name;
+  if (!answer)
+    return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
+                   answer.error().by_policy};
+  // Every part stays in memory until the last one arrives, and each is searched.
+  const uint64_t most = aggregate_.rules().max_part_bytes;
+  if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most) {
+    metrics::limit_reached(metrics::Limit::part_bytes);
+    return Missing{server, std::string(mcp::name(EndReason::upstream_protocol)),
+                   fmt::format("its part of {} bytes is longer than {} (aggregate.maxPartBytes)",
+                               answer->bytes().size(), most)};
+  }
+  if (answer->kind() != mcp::MessageKind::error) return std::nullopt;
+  // It has no such list.
+  if (list_ != nullptr && mcp::error_code(*answer) == mcp::kMethodNotFound) return std::nullopt;
+  return Missing{server, "rpc_error", answer->text(Field::error_message)};
+}
+
+void MergedCall::missed(Part& part, const Missing& gap) {
+  aggregate_.missed(*part.sub_request->member(), request_.message.method(), gap);
+  if (!std::exchange(part.counted, true)) ++metrics::upstream_stats(gap.server).missing_parts;
+}
+
+void MergedCall::check() {
+  if (!live() || !begun_) return;
+  if (!refusal_.empty()) return finish(std::move(refusal_));
+  if (std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return !part->answer; })) return;
+  size_t lost = 0;
+  for (const auto& part : parts_) {
+    if (part->gap) {
+      missed(*part, *part->gap);
+      ++lost;
+    }
+  }
+  if (lost > 0 && lost == parts_.size()) {
+    const auto& first = *parts_.front()->answer;
+    if (first && first->kind() == mcp::MessageKind::result) {
+      const Missing& gap = *parts_.front()->gap;
+      const core::Failure too_long{EndReason::upstream_protocol,
+                                   fmt::format("no server answered; {}: {}", gap.server, gap.text)};
+      return leave()->on_call_failed(too_long);  // after leave(): leaving retires the sub-requests
+    }
+    if (first) return finish(first->bytes());
+    core::Failure failure = first.error();
+    if (!failure.by_policy) failure.text = fmt::format("no server answered; {}", failure.text);
+    failure.session_over = false;
+    return leave()->on_call_failed(failure);
+  }
+  list_ == nullptr ? merge_discover() : merge_list();
+}
+
+void MergedCall::merge_discover() {
+  std::vector<Missing> gaps;
+  std::vector<MemberFacts> facts;
+  for (const auto& part : parts_) {
+    // Uses this client's answer only.
+    if (part->gap) {
+      gaps.push_back(std::move(*part->gap));
+    } else {
+      facts.push_back(read_facts(part->sub_request->member()->name, **part->answer));
+    }
+  }
+  finish(merged_discover(facts, gaps, aggregate_.is_public()));
+}
+
+void MergedCall::merge_list() {
+  ListPage page;
+  page.list = list_->list;
+  for (auto& part : parts_) {
+    // The server no longer knows the cursor.
+    bool stale = *part->answer && (*part->answer)->kind() == mcp::MessageKind::error &&
+                 !part->from.raw.empty() && mcp::error_code(**part->answer) == mcp::kInvalidParams;
+    if (stale) return finish((*part->answer)->bytes());
+    take_page(page, *part);
+  }
+  finish(merged_list(page, aggregate_.is_public()));
+}
+
+void MergedCall::take_page(ListPage& page, Part& part) {
+  const std::string& server = part.sub_request->member()->name;
+  if (part.gap) {
+    page.missing.push_back(std::move(*part.gap));
+    return;
+  }
+  const mcp::Message& answer = **part.answer;
+  if (answer.kind() != mcp::MessageKind::result) return;
+  auto broken = [&](std::string text) {
+    Missing gap{server, std::string(mcp::name(EndReason::upstream_protocol)), std::move(text)};
+    missed(part, gap);
+    page.missing.push_back(std::move(gap));
+  };
+  std::string next = read_page(page, answer);
+  // The server sends an empty cursor for the end, and takes one as its start: this is its first page again.
+  constexpr std::string_view kEmpty = R"("")";
+  if (next == kEmpty && part.from.raw == kEmpty) return;
+  take_items(page, part, answer);
+  if (next.empty()) return;
+  if (next.front() != '"') return broken("its nextCursor is no string");
+  if (next == part.from.raw) return broken("it gave the same cursor again");
+  if (part.from.pages + 1 >= kMaxPages)
+    return broken(fmt::format("its list has more than {} pages", kMaxPages));
+  page.more.push_back({server, std::move(next), part.from.pages + 1});
+}
+
+void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answer) {
+  const Member& member = *part.sub_request->member();
+  const std::string& text = answer.bytes();
+  json::Span items = answer.at(list_->items);
+  // The names of tools and prompts that metrics may use as labels.
+  auto* names = list_->list == List::tools     ? &metrics::routed_stats(member.name).tools
+                : list_->list == List::prompts ? &metrics::routed_stats(member.name).prompts
+                                               : nullptr;
+  size_t taken = 0;
+  json::for_each_element_at(text, items, [&](json::Span item) {
+    if (++taken > aggregate_.rules().max_items) return;
+    if (names != nullptr && names->size() < metrics::NameTable::kMaxEntries)
+      names->learn(json::string_at(text, json::member_at(text, item, list_->key)));
+    auto shown = item_for_client(aggregate_.shown(), list_->list, member.name, item.in(text));
+    if (shown) {
+      page.items.push_back(std::move(*shown));
+    } else {
+      aggregate_.left_out(member, list_->list,
+                          json::string_at(text, json::member_at(text, item, list_->key)));
+    }
+  });
+  if (taken <= aggregate_.rules().max_items) return;
+  metrics::limit_reached(metrics::Limit::part_items);
+  Missing gap{
+      member.name, std::string(mcp::name(EndReason::upstream_protocol)),
+      fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
+                  taken - aggregate_.rules().max_items, aggregate_.rules().max_items)};
+  missed(part, gap);
+  page.missing.push_back(std::move(gap));
+}
+
+}  // namespace lineward::aggregate

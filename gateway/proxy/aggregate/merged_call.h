@@ -1,0 +1,65 @@
+// A list, or server/discover, of many servers (behaviour.md 7). Sent to all servers concerned at once, each
+// with its own limit, and merged in configured order. A part that does not arrive is reported as missing;
+// when none arrives the call fails. Until the first part arrives, starting servers may use their own limits,
+// since no part waits for them. Owned by its caller.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/base/held_bytes.h"
+#include "foundation/net/lifetime.h"
+#include "proxy/aggregate/aggregate_upstream.h"
+#include "proxy/aggregate/sub_request.h"
+#include "proxy/core/owned_call.h"
+
+namespace lineward::aggregate {
+
+class MergedCall final : public core::OwnedCall {
+ public:
+  MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
+  ~MergedCall() override;
+
+  void begin();  // never calls back synchronously
+
+  // core::Call
+  void cancel(core::CancelCause why) override;
+  const mcp::Message& request_message() const override { return request_.message; }
+
+ private:
+  struct Part {
+    std::unique_ptr<SubRequest> sub_request;
+    CursorPart from;  // raw is empty for the first page
+    std::optional<Result<mcp::Message, core::Failure>> answer;
+    std::optional<Missing> gap;   // after an answer without a usable part: the reason
+    HeldBytes held{Held::calls};  // the answer, until the last part arrives
+    bool counted = false;         // as missing or truncated, once
+  };
+  void missed(Part& part, const Missing& gap);
+  void add(const std::shared_ptr<Member>& member, CursorPart from);
+  void ask(Part& part);
+  void answered(Part& part, Result<mcp::Message, core::Failure> answer);
+  void hold_up();
+  std::string request_for(const Part& part) const;
+  void check();
+  void merge_discover();
+  void merge_list();
+  void take_page(ListPage& page, Part& part);
+  void take_items(ListPage& page, Part& part, const mcp::Message& answer);
+  std::optional<Missing> gap_of(const Part& part) const;
+  void finish(std::string text);
+  core::CallOwner* leave();
+
+  AggregateUpstream& aggregate_;
+  core::CallRequest request_;
+  const ListRow* list_;  // null: discover
+  std::vector<std::unique_ptr<Part>> parts_;
+  bool begun_ = false;
+  bool held_up_ = false;  // a part has arrived, and waits for the others
+  std::string refusal_;   // an error for the whole call
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::aggregate

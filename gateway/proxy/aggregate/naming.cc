@@ -1,0 +1,116 @@
+#include "proxy/aggregate/naming.h"
+
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+
+#include "config/aggregate.h"
+
+namespace lineward::aggregate {
+namespace {
+
+constexpr size_t kHashDigits = 8;
+constexpr size_t kMaxOriginal = 8192;  // longest stored name
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '-';
+}
+
+std::string hash_of(std::string_view text) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  std::string out;
+  for (size_t i = 0; i < kHashDigits / 2; ++i)
+    out += fmt::format("{:02x}", digest[i]);
+  return out;
+}
+
+bool looks_hashed(std::string_view shown) {
+  if (shown.size() <= kHashDigits || shown[shown.size() - kHashDigits - 1] != '_') return false;
+  std::string_view end = shown.substr(shown.size() - kHashDigits);
+  return std::all_of(end.begin(), end.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+}  // namespace
+
+std::string prefixed_name(std::string_view prefix, std::string_view name) {
+  std::string whole = std::string(prefix) + std::string(name);
+  bool fits = whole.size() <= kMaxNameBytes && std::all_of(whole.begin(), whole.end(), is_name_char);
+  if (fits && !name.empty()) return whole;
+  std::string out = whole.substr(0, kMaxNameBytes - kHashDigits - 1);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return !is_name_char(c); }, '_');
+  return out + "_" + hash_of(whole);
+}
+
+// ---- owners ----
+
+std::string Owners::key_of(std::string_view server, std::string_view original) {
+  return std::string(server) + "/" + std::string(original);  // server names contain no slash
+}
+
+const Owners::Owner* Owners::find(std::string_view shown) const {
+  auto found = by_shown_.find(shown);
+  return found == by_shown_.end() ? nullptr : &found->second;
+}
+
+const std::string* Owners::shown(std::string_view server, std::string_view original) const {
+  auto found = by_original_.find(key_of(server, original));
+  return found == by_original_.end() ? nullptr : &found->second;
+}
+
+std::string Owners::claim(std::string_view server, std::string_view original,
+                          const std::vector<std::string>& candidates) {
+  if (const std::string* known = shown(server, original)) return *known;
+  if (full() || original.size() > kMaxOriginal) return {};
+  for (const std::string& candidate : candidates) {
+    auto [entry, is_new] =
+        by_shown_.try_emplace(candidate, Owner{std::string(server), std::string(original)});
+    if (!is_new && entry->second.server != server) continue;
+    if (!is_new && entry->second.original != original) continue;
+    by_original_[key_of(server, original)] = candidate;
+    bytes_ += 2 * (candidate.size() + original.size());
+    return candidate;
+  }
+  return {};
+}
+
+// ---- names ----
+
+std::string Names::to_client(const std::string& server, const std::string& name) {
+  std::string prefixed = prefixed_name(config::rendered_prefix(rules_, server), name);
+  switch (rules_.prefix_mode) {
+    case config::PrefixMode::always:
+      // The reverse mapping needs no table.
+      if (prefixed == config::rendered_prefix(rules_, server) + name && owners_.find(prefixed) == nullptr)
+        return prefixed;
+      return owners_.claim(server, name, {prefixed});
+    case config::PrefixMode::on_conflict: return owners_.claim(server, name, {name, prefixed});
+    case config::PrefixMode::never: return owners_.claim(server, name, {name});
+  }
+  return {};
+}
+
+std::optional<Names::Target> Names::to_server(const std::string& shown,
+                                              const std::vector<std::string>& servers) const {
+  if (const Owners::Owner* owner = owners_.find(shown)) return Target{owner->server, owner->original};
+  if (rules_.prefix_mode != config::PrefixMode::always) return std::nullopt;
+  for (const std::string& server : servers) {
+    std::string prefix = config::rendered_prefix(rules_, server);
+    if (shown.size() <= prefix.size() || shown.compare(0, prefix.size(), prefix) != 0) continue;
+    return Target{server, shown.substr(prefix.size())};
+  }
+  return std::nullopt;
+}
+
+bool Names::needs_lists(const std::string& shown) const {
+  if (owners_.find(shown) != nullptr) return false;
+  if (rules_.prefix_mode != config::PrefixMode::always) return true;
+  return looks_hashed(shown);
+}
+
+}  // namespace lineward::aggregate

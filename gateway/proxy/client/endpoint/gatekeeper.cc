@@ -1,0 +1,108 @@
+#include "proxy/client/endpoint/gatekeeper.h"
+
+#include <utility>
+#include <variant>
+
+#include "proxy/client/http/admission.h"
+#include "proxy/client/http/cors.h"
+
+namespace lineward::client {
+namespace {
+
+constexpr size_t kMaxWaiting = 1024;
+// Bodies up to this announced size are read before authentication: most arrive in one piece with their head.
+constexpr uint64_t kSmallBody = 16 * 1024;
+
+}  // namespace
+
+Gatekeeper::Gatekeeper(const config::Listen& config, const FrontListener& listener, const PathRouter& router,
+                       const std::shared_ptr<core::Gate>& gate, const RefusalWriter& refusals,
+                       AdmittedRequests& admitted)
+    : config_(config),
+      listener_(listener),
+      router_(router),
+      gate_(gate),
+      refusals_(refusals),
+      admitted_(admitted) {}
+
+bool Gatekeeper::refuses_head(ClientConnection& connection) {
+  connection.use_caller(nullptr);  // the caller of the previous request
+  const http::RequestHead& head = connection.head();
+  const uint64_t length = head.body_bytes;
+  if (router_.limits_bodies() && length != UINT64_MAX) {
+    std::string_view server = router_.server_of_sse_post(head);
+    if (server.empty()) server = router_.server_of(head);
+    if (!router_.fits(length, server))
+      return refusals_.refuse(connection, router_.body_too_large(server)), true;
+  }
+  if (length <= kSmallBody && !head.expect_continue) return false;
+  if (auto refusal = check_addresses(head.headers, config_, listener_.is_loopback()))
+    return refusals_.refuse(connection, *refusal), true;
+  if (!gate_ || gate_->open()) return false;
+  auto answer = gate_->admit(question(connection), nullptr);
+  auto* denial = answer ? std::get_if<core::Denial>(&*answer) : nullptr;
+  if (denial == nullptr) return false;
+  refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
+  return true;
+}
+
+bool Gatekeeper::wants_body(const http::RequestHead& head) const {
+  return head.method == "POST" && router_.takes_posts(head) &&
+         !check_addresses(head.headers, config_, listener_.is_loopback());
+}
+
+void Gatekeeper::admit(ClientConnection& connection, std::string body) {
+  const http::RequestHead& head = connection.head();
+  connection.use_caller(nullptr);
+  if (auto refusal = check_addresses(head.headers, config_, listener_.is_loopback()))
+    return refusals_.refuse(connection, *refusal);
+  if (is_preflight(head.method, head.headers, config_)) {
+    const auto& forward = router_.table().forward;
+    auto rules = forward.find(std::string(router_.server_of(head)));
+    return connection.respond(204, {}, {}, preflight_headers(head.headers, [&](std::string_view name) {
+                                return rules != forward.end() && rules->second.passes(name);
+                              }));
+  }
+  if (gate_ && !gate_->open()) return ask(connection, std::move(body));
+  admitted_.on_admitted(connection, std::move(body));
+}
+
+core::GateRequest Gatekeeper::question(const ClientConnection& connection) const {
+  const http::RequestHead& head = connection.head();
+  // Policies know paths by their configured names.
+  const ServerPaths& servers = router_.table().servers;
+  auto route = servers.find(std::string(head.path));
+  const bool served = route != servers.end();
+  return {head.headers, head.method, served ? std::string_view(route->first) : head.path,
+          served ? std::string_view(route->second) : std::string_view(), connection.client()};
+}
+
+void Gatekeeper::ask(ClientConnection& connection, std::string body) {
+  if (waiting_.size() >= kMaxWaiting) {
+    return refusals_.refuse(connection,
+                            unavailable("too many requests are waiting for their credentials to be checked"));
+  }
+  const uint64_t number = next_++;
+  auto later = lifetime_.guard([this, asker = &connection, number](core::GateAnswer answer) {
+    auto found = waiting_.find(asker);
+    if (found == waiting_.end() || found->second.number != number) return;  // the client disconnected
+    Waiting waited = std::move(found->second);
+    waiting_.erase(found);
+    decided(*asker, std::move(answer), std::move(waited.body));
+  });
+  auto answer = gate_->admit(question(connection), std::move(later));
+  if (answer) return decided(connection, std::move(*answer), std::move(body));
+  auto held = std::make_unique<HeldBytes>(Held::bodies);
+  held->charge(connection.account());
+  held->set(body.size());
+  waiting_[&connection] = {number, std::move(body), gate_, std::move(held)};
+}
+
+void Gatekeeper::decided(ClientConnection& connection, core::GateAnswer answer, std::string body) {
+  if (auto* denial = std::get_if<core::Denial>(&answer))
+    return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
+  connection.use_caller(std::get<core::CallerPtr>(std::move(answer)));
+  admitted_.on_admitted(connection, std::move(body));
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,152 @@
+#include "proxy/client/endpoint/http_front.h"
+
+#include <utility>
+
+#include "proxy/client/endpoint/resource_metadata_endpoint.h"
+
+namespace lineward::client {
+
+HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths,
+                     core::ExchangeApi& exchanges, std::shared_ptr<ConnectionCaps> caps)
+    : config_(config),
+      router_(std::move(paths)),
+      refusals_(router_, gate_),
+      sessions_(loop, config, router_, exchanges, links_),
+      connections_(loop, config, *this, std::move(caps)),
+      listener_(
+          loop,
+          [this](std::unique_ptr<net::ByteStream> stream, std::string peer) {
+            connections_.accept(std::move(stream), std::move(peer));
+          },
+          [this] { connections_.turned_away(metrics::Overload::descriptors); }),
+      gatekeeper_(config, listener_, router_, gate_, refusals_, *this),
+      peers_(loop, config, router_, links_, refusals_,
+             [this](ClientConnection& connection, std::string body) { serve(connection, std::move(body)); }),
+      starter_(loop, config, router_, exchanges, sessions_, gate_),
+      metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),
+      sse_(parts(loop, exchanges)),
+      mcp_(parts(loop, exchanges), peers_),
+      session_endpoint_(parts(loop, exchanges), gate_) {}
+
+EndpointParts HttpFront::parts(net::Loop& loop, core::ExchangeApi& exchanges) {
+  return {loop, config_, router_, exchanges, refusals_, sessions_, starter_};
+}
+
+HttpFront::~HttpFront() {
+  close_all();
+}
+
+void HttpFront::use_documents(core::DocumentSource* source) {
+  metadata_->use_source(source);
+}
+
+Status<net::ListenFailure> HttpFront::listen() {
+  auto opened = listener_.open_next(config_.address);
+  if (opened) listener_.move();
+  return opened;
+}
+
+Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string address, bool loopback) {
+  auto joined = listener_.join_next(socket, std::move(address), loopback);
+  if (joined) listener_.move();
+  return joined;
+}
+
+void HttpFront::use_paths(PathTable paths) {
+  router_.use(std::move(paths));
+  sse_.paths_changed();
+}
+
+void HttpFront::use_neighbours(Neighbours neighbours) {
+  neighbours_ = std::move(neighbours);
+  sessions_.table().belong_to(neighbours_->self, neighbours_->workers);
+  router_.look_for_workers();
+}
+
+// ---- requests ----
+
+// This worker has read the bytes; the other worker answers them and owns the connection from here on.
+bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
+  if (!neighbours_) return false;
+  const size_t worker = sessions_.home_of(connection).value_or(router_.facts(connection).worker);
+  if (worker == neighbours_->self) return false;
+  auto moved = connections_.move_out(connection);
+  if (!moved) return true;
+  forget(connection);
+  neighbours_->send(worker, std::move(*moved));
+  return true;
+}
+
+bool HttpFront::on_head(ClientConnection& connection) {
+  peers_.recognise_head(connection);
+  return gatekeeper_.refuses_head(connection);
+}
+
+void HttpFront::on_request(ClientConnection& connection, std::string body) {
+  peers_.recognise(connection, body);
+  if (!metadata_->serve_own(connection)) gatekeeper_.admit(connection, std::move(body));
+}
+
+void HttpFront::on_admitted(ClientConnection& connection, std::string body) {
+  if (!peers_.pass_on(connection, body)) serve(connection, std::move(body));
+}
+
+void HttpFront::serve(ClientConnection& connection, std::string body) {
+  const std::string_view method = connection.head().method;
+  const std::string* server = router_.facts(connection).server;
+  if (server == nullptr) {
+    if (sse_.serve(connection, body) || metadata_->serve(connection)) return;
+    if (serve_leaving(connection, body)) return;
+    return refusals_.refuse(connection, router_.nothing_here());
+  }
+  if (method == "POST") return mcp_.post(connection, *server, std::move(body));
+  if (method == "GET") return session_endpoint_.get(connection);
+  if (method == "DELETE") return session_endpoint_.remove(connection);
+  refusals_.refuse(
+      connection,
+      not_allowed("POST, GET, DELETE", "this endpoint takes POST, and GET and DELETE in a legacy session"));
+}
+
+// Serves a removed server that still has sessions.
+bool HttpFront::serve_leaving(ClientConnection& connection, std::string& body) {
+  const http::RequestHead& head = connection.head();
+  const ServerPaths& leaving = router_.table().leaving;
+  auto route = leaving.find(std::string(head.path));
+  if (route == leaving.end() || head.headers.count("Mcp-Session-Id") == 0) return false;
+  if (head.method == "GET") return session_endpoint_.get(connection), true;
+  if (head.method == "DELETE") return session_endpoint_.remove(connection), true;
+  return head.method == "POST" && mcp_.post_to_leaving(connection, route->second, std::move(body));
+}
+
+// ---- end ----
+
+void HttpFront::on_closed(ClientConnection& connection) {
+  forget(connection);
+  connections_.remove(connection);
+}
+
+void HttpFront::forget(ClientConnection& connection) {
+  metadata_->connection_gone(connection);
+  gatekeeper_.connection_gone(connection);
+  mcp_.connection_gone(connection);
+  sessions_.connection_gone(connection);
+}
+
+void HttpFront::drain() {
+  draining_ = true;
+  peers_.drain();
+  session_endpoint_.drain();
+  listener_.drain();
+  connections_.close_idle_soon();
+}
+
+size_t HttpFront::unanswered() const {
+  return peers_.passing() + mcp_.waiting() + connections_.idle();
+}
+
+void HttpFront::close_all() {
+  listener_.close();
+  connections_.close_all();
+}
+
+}  // namespace lineward::client

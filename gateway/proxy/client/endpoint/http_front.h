@@ -1,0 +1,115 @@
+// The HTTP side towards clients; it only wires its parts. Connections deliver requests (ConnectionTable),
+// which are admitted (Gatekeeper), forwarded to another replica where necessary (PeerRouter), and served by
+// the endpoint of their path and method. Both eras share one endpoint.
+//
+//   FrontListener → ConnectionTable → ClientConnection → HttpFront → Gatekeeper → PeerRouter
+//     → McpEndpoint (POST), SessionEndpoint (GET, DELETE), LegacySseEndpoint, ResourceMetadataEndpoint
+//     → core::ExchangeApi
+//
+// Owned by the worker; the exchange table outlives it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proxy/client/endpoint/exchange_starter.h"
+#include "proxy/client/endpoint/front.h"
+#include "proxy/client/endpoint/gatekeeper.h"
+#include "proxy/client/endpoint/legacy_sse_endpoint.h"
+#include "proxy/client/endpoint/mcp_endpoint.h"
+#include "proxy/client/endpoint/path_router.h"
+#include "proxy/client/endpoint/peer_router.h"
+#include "proxy/client/endpoint/refusal_writer.h"
+#include "proxy/client/endpoint/session_directory.h"
+#include "proxy/client/endpoint/session_endpoint.h"
+#include "proxy/client/http/connection_table.h"
+#include "proxy/client/http/front_listener.h"
+
+namespace lineward::client {
+
+class ResourceMetadataEndpoint;
+
+// The fronts of the other workers.
+struct Neighbours {
+  size_t self = 0;
+  size_t workers = 1;  // with this one
+  std::function<void(size_t worker, MovedConnection connection)> send;
+};
+
+class HttpFront final : public Front, private RequestHandler, private AdmittedRequests {
+ public:
+  // `caps` are shared by the fronts of all workers.
+  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeApi& exchanges,
+            std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
+  ~HttpFront() override;
+
+  Status<net::ListenFailure> listen() override;
+  // The same on the socket that the first worker's front has opened.
+  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  // For a reload that moves to another address.
+  FrontListener& listener() { return listener_; }
+  std::string address() const override { return listener_.address(); }
+
+  // Servers live on several workers: a connection moves to the worker of its request's server.
+  void use_neighbours(Neighbours neighbours);
+  void adopt(MovedConnection moved) { connections_.adopt(std::move(moved)); }
+  // A reload. Connections, sessions and exchanges in flight stay.
+  const PathTable& paths() const { return router_.table(); }
+  void use_paths(PathTable paths);
+  // The other replicas, and the keys shared with them.
+  void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
+
+  SessionTable& sessions() override { return sessions_.table(); }
+  void use_documents(core::DocumentSource* source) override;
+  void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
+
+  // Accepts no new connections. Each open connection is closed after its answer; an idle one after one more
+  // answer or after a second.
+  void drain() override;
+  size_t unanswered() const override;
+  size_t connections() const override { return connections_.size(); }
+  size_t take_most_connections() override { return connections_.take_most(); }
+  size_t backlog() const override { return connections_.backlog(); }
+  void close_all() override;
+
+ private:
+  EndpointParts parts(net::Loop& loop, core::ExchangeApi& exchanges);
+  void on_request(ClientConnection& connection, std::string body) override;
+  void on_closed(ClientConnection& connection) override;
+  bool on_head(ClientConnection& connection) override;
+  bool belongs_elsewhere(ClientConnection& connection) override;
+  bool wants_body(const http::RequestHead& head) const override { return gatekeeper_.wants_body(head); }
+  bool draining() const override { return draining_; }
+  void on_fault(ClientConnection& connection, const http::RequestFault& fault) override {
+    refusals_.note_fault(connection, fault);
+  }
+  void on_full() override { connections_.make_room_later(); }
+  void on_request_while_full() override { connections_.make_room_now(); }
+
+  void on_admitted(ClientConnection& connection, std::string body) override;
+  void serve(ClientConnection& connection, std::string body);
+  bool serve_leaving(ClientConnection& connection, std::string& body);
+  void forget(ClientConnection& connection);
+
+  const config::Listen& config_;
+  bool draining_ = false;
+  std::shared_ptr<core::Gate> gate_;
+  ReplicaLinks links_;
+  std::optional<Neighbours> neighbours_;
+  PathRouter router_;
+  RefusalWriter refusals_;
+  SessionDirectory sessions_;
+  ConnectionTable connections_;
+  FrontListener listener_;
+  Gatekeeper gatekeeper_;
+  PeerRouter peers_;
+  ExchangeStarter starter_;
+  std::unique_ptr<ResourceMetadataEndpoint> metadata_;
+  LegacySseEndpoint sse_;
+  McpEndpoint mcp_;
+  SessionEndpoint session_endpoint_;
+};
+
+}  // namespace lineward::client

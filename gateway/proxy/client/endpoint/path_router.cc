@@ -1,0 +1,83 @@
+#include "proxy/client/endpoint/path_router.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "proxy/metrics/limits.h"
+
+namespace lineward::client {
+
+void PathRouter::use(PathTable table) {
+  table_ = std::move(table);
+  ++number_;
+}
+
+HeadFacts& PathRouter::facts(ClientConnection& connection) const {
+  HeadFacts& facts = connection.facts();
+  if (facts.paths != number_) look_up(connection.head().path, facts);
+  return facts;
+}
+
+void PathRouter::look_up(std::string_view path, HeadFacts& facts) const {
+  facts.paths = number_;
+  facts.forwarded.reset();
+  const std::string key(path);
+  auto route = table_.servers.find(key);
+  const bool plain =
+      route != table_.servers.end() && table_.sse_streams.count(key) == 0 && table_.sse_posts.count(key) == 0;
+  facts.server = plain ? &route->second : nullptr;
+  facts.worker = is_placed_ ? table_.worker_of(path) : 0;
+}
+
+std::string_view PathRouter::server_of(const http::RequestHead& head) const {
+  auto route = table_.servers.find(std::string(head.path));
+  return route == table_.servers.end() ? std::string_view() : route->second;
+}
+
+std::string PathRouter::server_of_session(const http::RequestHead& head) const {
+  const std::string path(head.path);
+  auto found = table_.servers.find(path);
+  if (found != table_.servers.end()) return found->second;
+  found = table_.leaving.find(path);
+  return found == table_.leaving.end() ? std::string() : found->second;
+}
+
+std::string_view PathRouter::server_of_sse_post(const http::RequestHead& head) const {
+  if (table_.sse_posts.empty()) return {};
+  auto route = table_.sse_posts.find(std::string(head.path));
+  return route == table_.sse_posts.end() ? std::string_view() : route->second;
+}
+
+bool PathRouter::takes_posts(const http::RequestHead& head) const {
+  const std::string path(head.path);
+  return table_.servers.count(path) > 0 || table_.sse_posts.count(path) > 0 ||
+         (table_.leaving.count(path) > 0 && head.headers.count("Mcp-Session-Id") > 0);
+}
+
+uint64_t PathRouter::most_bytes(std::string_view server) const {
+  if (table_.most_bytes.empty()) return UINT64_MAX;
+  auto found = table_.most_bytes.find(std::string(server));
+  return found == table_.most_bytes.end() ? UINT64_MAX : found->second;
+}
+
+HttpRefusal PathRouter::body_too_large(std::string_view server) const {
+  metrics::limit_reached(metrics::Limit::request_bytes);
+  return too_large(fmt::format("the body is larger than {} bytes (mcpServers.{}.limits.maxRequestBytes)",
+                               most_bytes(server), server));
+}
+
+core::SharedFields PathRouter::forwarded(ClientConnection& connection, const std::string& server,
+                                         Mirrored mirrored) const {
+  HeadFacts& known = facts(connection);
+  const bool kept = known.server != nullptr && *known.server == server;
+  if (kept && known.forwarded && known.forwarded->mirrored == mirrored) return known.forwarded->fields;
+  static const config::ForwardRules kNone;
+  auto rules = table_.forward.find(server);
+  core::SharedFields fields = headers_to_forward(
+      connection.head().headers, rules == table_.forward.end() ? kNone : rules->second, mirrored);
+  if (kept) known.forwarded = {mirrored, fields};
+  return fields;
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,64 @@
+// Opens a legacy session for a client that sends no `initialize`: Lineward sends it, and its answer shows
+// whether the server keeps sessions at all. Requests that arrive meanwhile wait here, counted, and then go on
+// or are refused.
+//
+// Owned by the McpEndpoint. Must be notified of each closed connection.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "foundation/base/held_bytes.h"
+#include "foundation/net/lifetime.h"
+#include "protocol/mcp/message.h"
+#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/http/client_connection.h"
+
+namespace lineward::client {
+
+// Receives each request when its session is initialized, or when its server turns out to keep no sessions.
+class AwaitsSession {
+ public:
+  virtual void on_session_opened(ClientConnection& connection, const std::string& server,
+                                 mcp::Message message, uint64_t bytes) = 0;
+
+ protected:
+  ~AwaitsSession() = default;
+};
+
+class SessionOpener {
+ public:
+  SessionOpener(const EndpointParts& parts, AwaitsSession& asker);
+  SessionOpener(const SessionOpener&) = delete;
+  SessionOpener& operator=(const SessionOpener&) = delete;
+
+  // The request waits for `session`, which is being opened; null: one is created for it.
+  void open_for(ClientConnection& connection, const std::string& server, Session* session,
+                mcp::Message&& message, uint64_t bytes);
+  void connection_gone(ClientConnection& connection) { waiting_.erase(&connection); }
+  // Requests that wait.
+  size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Waiting {
+    std::string session, server;
+    mcp::Message message;
+    uint64_t bytes = 0;
+    HeldBytes held{Held::sessions};
+  };
+  void initialize(ClientConnection& connection, const std::string& server, Session& session);
+  void answered(const std::string& session, std::string answer, int status,
+                const core::HeaderFields& headers);
+  // Sends `notifications/initialized`, or drops a session that no client can find again.
+  void settle(Session& session, bool wanted);
+  void fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer, int status,
+            const core::HeaderFields& headers);
+
+  const EndpointParts parts_;
+  AwaitsSession& asker_;
+  std::unordered_map<ClientConnection*, std::unique_ptr<Waiting>> waiting_;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,393 @@
+#include "proxy/client/http/client_connection.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "config/load_levels.h"
+#include "protocol/http/writer.h"
+#include "protocol/mcp/errors.h"
+#include "proxy/client/http/cors.h"
+#include "proxy/metrics/stats.h"
+
+namespace lineward::client {
+namespace {
+
+using Phase = http::RequestParser::Phase;
+using Next = http::RequestParser::Next;
+
+// Pipelined requests wait here; a client that sends more is cut. Reading never stops while a request is being
+// answered, or a disconnect would not be seen.
+constexpr size_t kMaxPipelined = 256 * 1024;
+// No further request is started while this much of earlier answers is unsent.
+constexpr size_t kMaxUnsent = 64 * 1024;
+// Requests that one connection may begin in one turn of the loop, for fairness to other clients. Each may be
+// begun twice, with its head and with its body.
+constexpr size_t kBegunPerTurn = 32;
+// After the last answer the client gets this time to close, so that a reset does not destroy the answer.
+constexpr std::chrono::milliseconds kLinger{2000};
+
+http::RequestLimits request_limits(const config::Listen& limits) {
+  http::RequestLimits out;
+  out.head_bytes = limits.max_head_bytes;
+  out.fields = limits.max_fields;
+  out.body_bytes = limits.max_body_bytes;
+  return out;
+}
+
+// The option by which the parser refused; the length limit of a target has no option.
+std::optional<metrics::Limit> limit_of(const http::RequestFault& fault) {
+  const bool fields = fault.text.find("header fields") != std::string::npos;
+  if (fault.status == 413) return metrics::Limit::body_bytes;
+  if (fault.status == 431) return fields ? metrics::Limit::fields : metrics::Limit::head_bytes;
+  return std::nullopt;
+}
+
+// Counts the limit, and adds its name to the text.
+http::RequestFault by_limit(metrics::Limit limit, http::RequestFault fault) {
+  metrics::limit_reached(limit);
+  fault.text += fmt::format(" ({})", metrics::kLimitNames[static_cast<size_t>(limit)]);
+  return fault;
+}
+
+http::RequestFault too_late(const config::Listen& limits, Phase phase) {
+  const bool head = phase == Phase::in_head;
+  const std::chrono::milliseconds limit = head ? limits.head_timeout : limits.read_timeout;
+  return by_limit(head ? metrics::Limit::head_timeout : metrics::Limit::read_timeout,
+                  {408, fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
+                                    limit.count())});
+}
+
+void count_request(const http::RequestHead& head, int status, std::chrono::milliseconds took) {
+  --metrics::stats().http_active;
+  metrics::stats().http_requests.observe(head.method, status, std::chrono::duration<double>(took).count());
+}
+
+}  // namespace
+
+ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                                   std::unique_ptr<net::ByteStream> stream, std::string peer)
+    : loop_(loop),
+      limits_(limits),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      parser_(request_limits(limits)),
+      timer_(loop),
+      pump_later_(
+          loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
+  stream_->set_owner(this);
+  use_account(account_of(nullptr, peer_));
+  stream_->start_reading();
+  arm();
+}
+
+ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved)
+    : loop_(loop),
+      limits_(limits),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(std::move(moved.peer)),
+      parser_(std::move(moved.parser)),
+      sharing_(moved.sharing),
+      timer_(loop),
+      has_head_(true),
+      pump_later_(
+          loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
+  stream_->set_owner(this);
+  use_account(account_of(nullptr, peer_));
+  stream_->start_reading();
+  pump_later_.schedule();
+}
+
+std::optional<MovedConnection> ClientConnection::move_away() {
+  const int socket = stream_->detach();
+  if (socket < 0) return std::nullopt;
+  loop_.retire(std::move(stream_));
+  timer_.stop();
+  pump_later_.cancel();
+  held_.set(0);
+  return MovedConnection(socket, std::move(parser_), std::move(peer_), sharing_);
+}
+
+ClientConnection::~ClientConnection() {
+  lifetime_.end();
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+}
+
+void ClientConnection::use_account(AccountPtr account) {
+  account_ = std::move(account);
+  held_.charge(account_);
+  if (stream_) stream_->charge(account_);
+}
+
+void ClientConnection::use_caller(core::CallerPtr caller) {
+  const bool same = caller == caller_ || (caller && caller_ && caller->principal == caller_->principal);
+  caller_ = std::move(caller);
+  if (!same) use_account(account_of(caller_, client()));
+}
+
+void ClientConnection::use_client(std::string_view address) {
+  if (address == client_) return;
+  client_ = address;
+  use_account(account_of(caller_, client()));
+}
+
+std::optional<std::chrono::milliseconds> ClientConnection::idle_for() const {
+  if (!may_ask() || timed_ != Phase::idle || parser_.phase() != Phase::idle) return std::nullopt;
+  return loop_.now() - idle_at_;
+}
+
+bool ClientConnection::may_keep_alive() const {
+  return !unread_ && parser_.head().keep_alive && !handler_.draining();
+}
+
+void ClientConnection::on_data(std::string_view bytes) {
+  metrics::stats().bytes(metrics::Side::client, bytes.size(), 0);
+  if (lingering_) return;
+  parser_.append(bytes);
+  const auto watch = lifetime_.watch();
+  if (!busy_ && !has_head_) {
+    if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) {
+      handler_.on_request_while_full();
+      if (watch.gone() || !stream_) return;  // it may have been cut as a slow reader
+    }
+    pump();
+  } else if (parser_.buffered() > kMaxPipelined) {
+    return cut(mcp::EndReason::cancelled_client);
+  }
+  if (!watch.gone()) note_held();
+}
+
+// Bodies in transit count as held; none may grow over the budget.
+void ClientConnection::note_held() {
+  held_.set(parser_.held());
+  const config::Load load = config::load_of(HeldBytes::total(), limits_);
+  if (load >= config::Load::no_requests) handler_.on_full();
+  if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
+  if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
+    ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::requests)];
+    metrics::limit_reached(metrics::Limit::buffered_bytes);
+    refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
+  } else if (!account_->has_room(0)) {
+    ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::principal)];
+    metrics::limit_reached(metrics::Limit::buffered_bytes_per_principal);
+    refuse({503,
+            "the gateway holds as much as it may for this caller "
+            "(listen.maxBufferedBytesPerPrincipal); try again later"});
+  }
+}
+
+void ClientConnection::on_end(int error) {
+  // A client that disconnects, with FIN or RST, cancels its requests. Only an answer already being sent may
+  // still reach a client that closed its own side.
+  if (error == 0 && lingering_ && backlog() > 0) return;
+  close();
+}
+
+void ClientConnection::on_drained() {
+  if (!stream_) return;
+  if (reply_ != nullptr) reply_->drained();
+  if (lingering_) {
+    timer_.start(kLinger, [this] { close(); });
+    return;
+  }
+  if (busy_ || pump_later_.scheduled()) return;
+  timed_ = Phase::complete;  // the idle time begins when the answer is sent
+  pump();
+}
+
+// While an answer is being sent no other phase is timed; a client that reads nothing of it is cut.
+void ClientConnection::watch_writes() {
+  last_backlog_ = backlog();
+  timer_.start(limits_.write_timeout, [this] {
+    if (backlog() >= last_backlog_) {
+      metrics::limit_reached(metrics::Limit::write_timeout);
+      return close();
+    }
+    watch_writes();
+  });
+}
+
+// The connection continues in the next turn; until then nothing more is read.
+bool ClientConnection::had_its_turn() {
+  if (begun_in_ != loop_.turn() || begun_ < kBegunPerTurn || parser_.buffered() == 0) return false;
+  if (parser_.buffered() > kMaxPipelined) {
+    stream_->pause_reading();
+  } else {
+    stream_->put_back({});
+  }
+  timed_ = Phase::complete;
+  waits_for_turn_ = true;
+  // Not 0: a zero timer would fire again before the loop has polled other connections.
+  timer_.start(std::chrono::milliseconds(1), [this] {
+    waits_for_turn_ = false;
+    pump();
+  });
+  return true;
+}
+
+void ClientConnection::pump() {
+  while (!busy_ && !lingering_ && stream_ && !waits_for_turn_) {
+    if (backlog() > kMaxUnsent) {
+      // No further answer before the client reads some of these; on_drained() continues.
+      stream_->pause_reading();
+      return watch_writes();
+    }
+    if (had_its_turn()) return;
+    // Read even if the next request is buffered already: a disconnect is only seen by reading.
+    if (!stream_->reading()) stream_->start_reading();
+    Next next = has_head_ ? Next::head : parser_.next();
+    if (next == Next::head) {
+      has_head_ = true;
+      if (handler_.belongs_elsewhere(*this)) {
+        if (stream_) watch_writes();  // it moves when its earlier answers are written
+        return;
+      }
+      has_head_ = false;
+      unread_ = true;
+      begin();
+      if (handler_.on_head(*this)) return;
+      unread_ = busy_ = false;
+      --metrics::stats().http_active;
+      if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
+        stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
+      continue;
+    }
+    if (next == Next::failed) {
+      const http::RequestFault& fault = parser_.fault();
+      const std::optional<metrics::Limit> limit = limit_of(fault);
+      return refuse(limit ? by_limit(*limit, fault) : fault);
+    }
+    if (next == Next::need_more) return arm();
+    timer_.stop();
+    timed_ = Phase::complete;
+    begin();
+    const auto watch = lifetime_.watch();
+    std::string body = parser_.take_body();
+    held_.set(parser_.held());  // the exchange counts the body from here on
+    handler_.on_request(*this, std::move(body));
+    if (watch.gone()) return;
+  }
+}
+
+void ClientConnection::begin() {
+  busy_ = true;
+  begun_ = std::exchange(begun_in_, loop_.turn()) == loop_.turn() ? begun_ + 1 : 1;
+  request_at_ = loop_.now();
+  sharing_.saw(head());
+  ++metrics::stats().http_active;
+}
+
+void ClientConnection::add_headers(std::vector<http::OutHeader>& to) const {
+  add_cors(to, parser_.head().headers, limits_);
+}
+
+void ClientConnection::arm() {
+  Phase phase = parser_.phase();
+  if (phase == Phase::idle && backlog() > 0) {
+    timed_ = Phase::complete;
+    return watch_writes();
+  }
+  if (phase == timed_) return;  // the time runs from the phase's start, not from the last byte
+  timed_ = phase;
+  if (phase == Phase::idle) idle_at_ = loop_.now();
+  std::chrono::milliseconds limit = limits_.idle_timeout;
+  if (phase == Phase::in_head) limit = limits_.head_timeout;
+  if (phase == Phase::in_body) limit = limits_.read_timeout;
+  timer_.start(limit, [this] {
+    if (timed_ == Phase::idle) return close();
+    refuse(too_late(limits_, timed_));
+  });
+}
+
+void ClientConnection::refuse(const http::RequestFault& fault) {
+  http::ResponseHead head;
+  head.status = fault.status;
+  head.keep_alive = false;
+  head.content_type = "application/json";
+  if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
+  // After a fault in the body, the head is complete and its headers can be used.
+  if (fault.status == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
+  std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
+  metrics::stats().bytes(metrics::Side::client, 0, response.size());
+  metrics::stats().http_requests.observe("", fault.status, 0);
+  handler_.on_fault(*this, fault);
+  stream_->write(std::move(response));
+  linger();
+}
+
+void ClientConnection::respond(int status, std::string_view content_type, const std::string& body,
+                               std::vector<http::OutHeader> headers) {
+  bool keep = may_keep_alive();
+  http::ResponseHead head;
+  head.status = status;
+  head.keep_alive = keep;
+  head.minor_version = parser_.head().minor_version;
+  head.headers = std::move(headers);
+  add_headers(head.headers);
+  head.content_type = content_type;
+  std::string response = http::full_response(head, body);
+  // The head is that of the answer to GET, with its length (RFC 9110, 8.6 and 9.3.2).
+  if (parser_.head().method == "HEAD") response.resize(response.size() - body.size());
+  metrics::stats().bytes(metrics::Side::client, 0, response.size());
+  stream_->write(std::move(response));
+  reply_finished(keep, status);
+}
+
+void ClientConnection::write(std::string bytes) {
+  if (!stream_) return;
+  metrics::stats().bytes(metrics::Side::client, 0, bytes.size());
+  stream_->write(std::move(bytes));
+  if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) handler_.on_full();
+}
+
+void ClientConnection::reply_finished(bool keep_alive, int status) {
+  reply_ = nullptr;
+  if (busy_) count_request(head(), status, loop_.now() - request_at_);
+  busy_ = false;
+  if (!keep_alive || handler_.draining()) return linger();
+  parser_.next_request();
+  if (parser_.head().number != facts_.number) facts_ = HeadFacts();  // the head is too large to be cached
+  pump_later_.schedule();  // the exchange just answered may be on the stack
+}
+
+void ClientConnection::reply_dropped() {
+  reply_ = nullptr;
+  close();
+}
+
+void ClientConnection::close_when_idle() {
+  if (!busy_ && !lingering_ && parser_.phase() == Phase::idle) close();
+}
+
+void ClientConnection::cut(mcp::EndReason why) {
+  ConnectionReply* reply = std::exchange(reply_, nullptr);
+  close();
+  if (reply != nullptr) reply->connection_lost(why);
+}
+
+// Sends what is queued and a FIN, then waits for the client to close.
+void ClientConnection::linger() {
+  if (lingering_ || !stream_) return;
+  lingering_ = true;
+  stream_->end_writes();
+  if (!stream_->reading()) stream_->start_reading();
+  if (backlog() > 0) return watch_writes();
+  timer_.start(kLinger, [this] { close(); });
+}
+
+void ClientConnection::close() {
+  if (!stream_) return;
+  // A stream that broke off before its end counts as 499, as in nginx.
+  if (busy_) count_request(head(), 499, loop_.now() - request_at_);
+  busy_ = false;
+  timer_.stop();
+  stream_->close();
+  loop_.retire(std::move(stream_));
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+  handler_.on_closed(*this);
+}
+
+}  // namespace lineward::client

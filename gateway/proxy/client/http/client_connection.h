@@ -1,0 +1,159 @@
+// A client's socket: parses one HTTP request at a time for the front, and writes the answers in order.
+//
+// Owned by the ConnectionTable, which retires it at the end of a loop turn. Limits every phase in which a
+// client could be slow on purpose. These are the head from its first byte, the body as a whole, and the pause
+// between requests.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "foundation/base/held_bytes.h"
+#include "foundation/net/byte_stream.h"
+#include "foundation/net/lifetime.h"
+#include "protocol/http/request_parser.h"
+#include "protocol/http/writer.h"
+#include "proxy/client/http/caller_account.h"
+#include "proxy/client/http/connection_reply.h"
+#include "proxy/client/http/head_facts.h"
+#include "proxy/client/http/moved_connection.h"
+#include "proxy/client/http/proxy_signs.h"
+#include "proxy/core/gate.h"
+
+namespace lineward::client {
+
+// The front of all connections.
+class RequestHandler {
+ public:
+  // A complete request. The handler answers through respond() or makes an HttpReply, now or later.
+  virtual void on_request(ClientConnection& connection, std::string body) = 0;
+  // The connection is closed; free it at the end of the turn.
+  virtual void on_closed(ClientConnection& connection) = 0;
+  // A head, before its body is read. True: it was answered, and the connection ends with that.
+  virtual bool on_head(ClientConnection& connection) = 0;
+  // Called when the head is available. True: the request belongs to another worker. The connection moved
+  // there, or asks again when its pending output is written.
+  virtual bool belongs_elsewhere(ClientConnection& connection) = 0;
+  // May the body be requested (Expect: 100-continue)?
+  virtual bool wants_body(const http::RequestHead& head) const = 0;
+  virtual bool draining() const = 0;
+  // The request cannot be parsed; the connection answers it by itself.
+  virtual void on_fault(ClientConnection&, const http::RequestFault&) {}
+  // So many bytes are held that requests are refused: the handler must free some at the end of the turn.
+  virtual void on_full() = 0;
+  // The same at once, before a request is judged. A server that is still sending may fill the budget for many
+  // turns. The request must not be refused because of clients that do not read.
+  virtual void on_request_while_full() {}
+
+ protected:
+  ~RequestHandler() = default;
+};
+
+class ClientConnection final : private net::StreamOwner {
+ public:
+  ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                   std::unique_ptr<net::ByteStream> stream, std::string peer);
+  // A connection from another worker: continues where it stopped there.
+  ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved);
+  ~ClientConnection();
+  // Called from belongs_elsewhere(): the state for the other worker; this object is finished then, and must
+  // be retired. Empty while it cannot move.
+  std::optional<MovedConnection> move_away();
+
+  const std::string& peer() const { return peer_; }
+  // The origin of the current request: the peer, or the client's address if the peer is a replica that
+  // forwards the request.
+  const std::string& client() const { return client_.empty() ? peer_ : client_; }
+  void use_client(std::string_view address);  // empty: the peer
+  // The caller of the current request; null: not authenticated.
+  const core::CallerPtr& caller() const { return caller_; }
+  std::string principal() const { return caller_ ? caller_->principal : std::string(core::kAnonymous); }
+  void use_caller(core::CallerPtr caller);
+  // The account that its held bytes are charged to.
+  const AccountPtr& account() const { return account_; }
+  const http::RequestHead& head() const { return parser_.head(); }  // of the current request
+  HeadFacts& facts() {                                              // of this head
+    if (facts_.number != head().number) facts_ = HeadFacts(head());
+    return facts_;
+  }
+  // Tracks whether several callers share the connection.
+  Sharing& sharing() { return sharing_; }
+  // There is no proxy in between (proxy/client/http/proxy_signs.h).
+  bool is_direct() const { return stream_ && comes_directly(peer_, head(), stream_->local_port()); }
+  bool busy() const { return busy_; }
+  // No request is in progress, and another one may come.
+  bool may_ask() const { return stream_ && !busy_ && !lingering_; }
+  // The time it has waited for a request, if it is idle.
+  std::optional<std::chrono::milliseconds> idle_for() const;
+  bool may_keep_alive() const;
+
+  // Answers the current request in one piece.
+  void respond(int status, std::string_view content_type, const std::string& body,
+               std::vector<http::OutHeader> headers = {});
+  void close_when_idle();
+  // Closes the connection at once, and notifies its reply. Must not be called from within a method of the
+  // reply.
+  void cut(mcp::EndReason why);
+
+  // For ConnectionReply only.
+  void attach(ConnectionReply* reply) { reply_ = reply; }
+  void write(std::string bytes);
+  // Adds the headers that every answer to the current request carries (proxy/client/http/cors.h).
+  void add_headers(std::vector<http::OutHeader>& to) const;
+  size_t backlog() const { return stream_ ? stream_->backlog() : 0; }
+  void flush_now() {
+    if (stream_) stream_->flush_now();
+  }
+  // The client's machine is gone without closing the connection (foundation/net/byte_stream.h).
+  bool client_is_silent(std::chrono::milliseconds quiet) { return stream_ && stream_->peer_is_silent(quiet); }
+  void reply_finished(bool keep_alive, int status);
+  void reply_dropped();
+
+ private:
+  void on_data(std::string_view bytes) override;
+  void on_end(int error) override;
+  void on_drained() override;
+  void pump();
+  bool had_its_turn();
+  void begin();
+  void arm();
+  void refuse(const http::RequestFault& fault);
+  void note_held();
+  void use_account(AccountPtr account);
+  void linger();
+  void watch_writes();
+  void close();
+
+  net::Loop& loop_;
+  const config::Listen& limits_;
+  RequestHandler& handler_;
+  std::unique_ptr<net::ByteStream> stream_;
+  std::string peer_;
+  std::string client_;  // empty: the peer
+  core::CallerPtr caller_;
+  AccountPtr account_;
+  http::RequestParser parser_;
+  HeadFacts facts_;  // of the last head that was looked up
+  Sharing sharing_;
+  net::Timer timer_;
+  http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
+  ConnectionReply* reply_ = nullptr;
+  std::chrono::milliseconds request_at_{0};  // when the request being answered was complete
+  std::chrono::milliseconds idle_at_{0};     // when it began to wait for a request
+  bool busy_ = false;                        // a request is being answered
+  bool unread_ = false;                      // the body of the current request is not read yet
+  bool lingering_ = false;                   // the last answer is being sent; further input is discarded
+  HeldBytes held_{Held::bodies};             // its requests' bodies, until they are handed on
+  size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
+  uint64_t begun_in_ = 0;                    // the loop turn that begun_ counts in
+  size_t begun_ = 0;
+  bool waits_for_turn_ = false;
+  bool has_head_ = false;  // of a request that has not begun: another worker may own it
+  net::Deferred pump_later_;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,183 @@
+#include "proxy/client/http/connection_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "config/load_levels.h"
+#include "config/shares.h"
+#include "foundation/log/log.h"
+#include "proxy/metrics/limits.h"
+
+namespace lineward::client {
+namespace {
+
+// Cutting a connection that holds less frees too little for the harm to its client.
+constexpr size_t kWorthCutting = 64 * 1024;
+constexpr std::chrono::milliseconds kLastChance{1000};
+// Over the connection limit, connections idle for this fraction (1/n) of listen.idleTimeout are closed, this
+// many at once. The interval is limited because each search visits all connections.
+constexpr int kLongIdle = 8;
+constexpr size_t kClosedAtOnce = 32;
+constexpr std::chrono::milliseconds kLookAgain{20};
+
+}  // namespace
+
+ConnectionTable::ConnectionTable(net::Loop& loop, const config::Listen& config, RequestHandler& handler,
+                                 std::shared_ptr<ConnectionCaps> caps)
+    : loop_(loop),
+      config_(config),
+      handler_(handler),
+      caps_(std::move(caps)),
+      last_chance_(loop),
+      make_room_later_(
+          loop,
+          [](void* self) {
+            auto* table = static_cast<ConnectionTable*>(self);
+            table->made_room_ = false;
+            table->make_room();
+          },
+          this) {}
+
+void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
+  const ClientConnection* key = connection.get();
+  connections_.emplace(key, std::move(connection));
+  most_ = std::max(most_, connections_.size());
+}
+
+void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  using AdmitResult = ConnectionCaps::AdmitResult;
+  auto enter = [&] {
+    return caps_->enter(peer, config_.max_connections, config::connections_of_address(config_));
+  };
+  AdmitResult result = enter();
+  if (result != AdmitResult::welcome && close_longest_idle()) result = enter();
+  switch (result) {
+    case AdmitResult::welcome: break;
+    case AdmitResult::too_many: return turned_away(metrics::Overload::connections);
+    case AdmitResult::too_many_of_address: return turned_away(metrics::Overload::address);
+  }
+  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
+}
+
+// Proxies keep connections that they do not need.
+bool ConnectionTable::close_longest_idle() {
+  if (loop_.now() - looked_for_idle_ < kLookAgain) return false;
+  looked_for_idle_ = loop_.now();
+  const std::chrono::milliseconds least = config_.idle_timeout / kLongIdle;
+  std::vector<std::pair<std::chrono::milliseconds, ClientConnection*>> idle;
+  for (const auto& entry : connections_) {
+    const auto time = entry.second->idle_for();
+    if (time && *time >= least) idle.emplace_back(*time, entry.second.get());
+  }
+  const size_t count = std::min(idle.size(), kClosedAtOnce);
+  std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count), idle.end(),
+                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (size_t i = 0; i < count; ++i)
+    idle[i].second->close_when_idle();
+  return count > 0;
+}
+
+// Counted each, logged at powers of two: a flood must not become a flood of log lines.
+void ConnectionTable::turned_away(metrics::Overload why) {
+  const uint64_t count = ++metrics::stats().overload[static_cast<size_t>(why)];
+  metrics::limit_reached(why == metrics::Overload::connections ? metrics::Limit::connections
+                         : why == metrics::Overload::address   ? metrics::Limit::connections_per_address
+                                                               : metrics::Limit::open_files);
+  if ((count & (count - 1)) != 0) return;  // counts 1, 2, 4, 8 …
+  log::write(log::Level::warn, "connection.refused",
+             {{"limit", metrics::label(why)}, {"count", count}, {"open", uint64_t{caps_->total()}}});
+}
+
+void ConnectionTable::adopt(MovedConnection moved) {
+  auto stream = net::ByteStream::from_socket(loop_, moved.take_socket());
+  if (!stream) return caps_->leave(moved.peer);
+  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(*stream), std::move(moved)));
+}
+
+// This worker read its bytes, the other one answers; the caps count it until that worker has closed it.
+std::optional<MovedConnection> ConnectionTable::move_out(ClientConnection& connection) {
+  auto moved = connection.move_away();
+  if (!moved) {
+    if (connection.backlog() == 0) connection.cut(mcp::EndReason::cancelled_client);  // no descriptor left
+    return std::nullopt;
+  }
+  auto found = connections_.find(&connection);
+  if (found != connections_.end()) {
+    loop_.retire(std::move(found->second));
+    connections_.erase(found);
+  }
+  return moved;
+}
+
+void ConnectionTable::remove(ClientConnection& connection) {
+  auto found = connections_.find(&connection);
+  if (found == connections_.end()) return;
+  caps_->leave(connection.peer());
+  loop_.retire(std::move(found->second));
+  connections_.erase(found);
+}
+
+size_t ConnectionTable::backlog() const {
+  size_t sum = 0;
+  for (const auto& entry : connections_)
+    sum += entry.second->backlog();
+  return sum;
+}
+
+size_t ConnectionTable::idle() const {
+  return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                           [](const auto& entry) { return entry.second->may_ask(); }));
+}
+
+void ConnectionTable::make_room_now() {
+  make_room_later();  // bytes that this turn adds are checked at its end
+  if (!std::exchange(made_room_, true)) make_room();
+}
+
+// Bytes that a client is reading right now are no reason to cut it.
+void ConnectionTable::make_room() {
+  auto full = [this] { return config::load_of(HeldBytes::total(), config_) >= config::Load::no_requests; };
+  std::vector<std::pair<size_t, ClientConnection*>> slow;
+  for (const auto& entry : connections_) {
+    ClientConnection& connection = *entry.second;
+    if (connection.backlog() < kWorthCutting) continue;
+    connection.flush_now();
+    if (connection.backlog() >= kWorthCutting) slow.emplace_back(connection.backlog(), &connection);
+  }
+  std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [bytes, connection] : slow) {
+    if (!full()) return;
+    if (connections_.count(connection) == 0) continue;  // it was closed together with another one
+    const uint64_t count = ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::backlog)];
+    metrics::limit_reached(metrics::Limit::buffered_bytes);
+    if ((count & (count - 1)) == 0) {
+      log::write(log::Level::warn, "connection.cut",
+                 {{"limit", "listen.maxBufferedBytes"},
+                  {"held", HeldBytes::total()},
+                  {"backlog", uint64_t{bytes}},
+                  {"count", count},
+                  {"remote", connection->peer()}});
+    }
+    connection->cut(mcp::EndReason::client_too_slow);
+  }
+}
+
+void ConnectionTable::close_idle_soon() {
+  last_chance_.start(kLastChance, [this] {
+    std::vector<ClientConnection*> all;
+    for (auto& entry : connections_)
+      all.push_back(entry.second.get());
+    for (auto* connection : all)
+      connection->close_when_idle();
+  });
+}
+
+void ConnectionTable::close_all() {
+  std::vector<ClientConnection*> all;
+  for (auto& entry : connections_)
+    all.push_back(entry.second.get());
+  for (auto* connection : all)
+    connection->cut(mcp::EndReason::cancelled_client);
+}
+
+}  // namespace lineward::client

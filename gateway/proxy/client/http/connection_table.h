@@ -1,0 +1,79 @@
+// The HTTP connections of one worker. Admits or closes new ones (listen.maxConnections and its share of an
+// address), and takes connections from other workers. Cuts slow readers when too many bytes are pending.
+//
+// Owned by the HttpFront. A closed connection is freed at the end of the turn.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "config/config.h"
+#include "foundation/net/loop.h"
+#include "proxy/client/http/client_connection.h"
+#include "proxy/client/http/connection_caps.h"
+#include "proxy/client/http/moved_connection.h"
+#include "proxy/metrics/stats.h"
+
+namespace lineward::client {
+
+class ConnectionTable {
+ public:
+  // `caps` are shared by the tables of all workers. `handler` receives the connections' requests; it must
+  // call remove() for each closed connection.
+  ConnectionTable(net::Loop& loop, const config::Listen& config, RequestHandler& handler,
+                  std::shared_ptr<ConnectionCaps> caps);
+  ConnectionTable(const ConnectionTable&) = delete;
+  ConnectionTable& operator=(const ConnectionTable&) = delete;
+
+  // Called by the listener. A connection over the limit is closed at once, unless another one has been idle
+  // for long and is closed for it.
+  void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
+  // A connection was closed before it reached this table, for that reason.
+  void turned_away(metrics::Overload why);
+  // Takes a connection that another worker had accepted and counted.
+  void adopt(MovedConnection moved);
+  // Called from RequestHandler::belongs_elsewhere(): the state for the other worker; the connection leaves
+  // this table. Empty: it stays, and asks again when its answers are written, or was cut.
+  std::optional<MovedConnection> move_out(ClientConnection& connection);
+  void remove(ClientConnection& connection);
+
+  size_t size() const { return connections_.size(); }
+  // The maximum since the last call.
+  size_t take_most() { return std::exchange(most_, connections_.size()); }
+  // Bytes of answers that clients have not read yet.
+  size_t backlog() const;
+  // Connections that may still send a request.
+  size_t idle() const;
+
+  // So many bytes are held that requests are refused (listen.maxBufferedBytes): at the end of the turn, the
+  // slowest readers are cut.
+  void make_room_later() { make_room_later_.schedule(); }
+  // The same at once, for the requests of this turn; once in a turn. The calling connection may be cut too.
+  void make_room_now();
+  // Idle connections are closed after one more answer or a second: their clients may have sent something
+  // before they could see the close.
+  void close_idle_soon();
+  void close_all();
+
+ private:
+  void keep(std::unique_ptr<ClientConnection> connection);
+  bool close_longest_idle();
+  void make_room();
+
+  net::Loop& loop_;
+  const config::Listen& config_;
+  RequestHandler& handler_;
+  const std::shared_ptr<ConnectionCaps> caps_;
+  std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
+  size_t most_ = 0;
+  std::chrono::milliseconds looked_for_idle_{0};
+  net::Timer last_chance_;
+  net::Deferred make_room_later_;
+  bool made_room_ = false;  // in this turn
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,184 @@
+#include "proxy/client/http/http_reply.h"
+
+#include <utility>
+
+#include "foundation/base/spare_texts.h"
+#include "proxy/client/http/client_connection.h"
+#include "proxy/client/http/resource_names.h"
+#include "proxy/metrics/limits.h"
+
+namespace lineward::client {
+namespace {
+
+constexpr uint64_t kBurst = 16;
+constexpr size_t kForget = 256;  // boundaries below sent_ before they are erased
+constexpr std::chrono::milliseconds kStall{1000};
+
+}  // namespace
+
+HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone)
+    : ConnectionReply(loop, connection, std::move(options), std::move(gone)),
+      cut_later_(
+          loop,
+          [](void* it) {
+            auto* self = static_cast<HttpReply*>(it);
+            if (self->connected()) self->connection_->cut(*self->lost_);
+          },
+          this) {}
+
+HttpReply::~HttpReply() = default;
+
+void HttpReply::open_stream() {
+  if (!may_answer()) return;
+  start_events();
+  if (!options_.prime_id.empty()) prime();
+}
+
+void HttpReply::announce(std::string_view event, std::string_view data) {
+  if (!may_answer()) return;
+  start_events();
+  piece("event: " + std::string(event) + "\ndata: " + std::string(data) + "\n\n");
+}
+
+void HttpReply::start_events() {
+  streamed_ = true;
+  sent_at_ = loop_.now();
+  http::ResponseHead head = begin_head(200, "text/event-stream");
+  head.headers = std::move(options_.headers);
+  for (auto& [name, value] : extra_)
+    head.headers.push_back({name, std::move(value)});
+  connection_->add_headers(head.headers);
+  head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
+  head.headers.push_back({"X-Accel-Buffering", "no"});
+  add_session(head.headers);
+  write_part(http::streaming_head(head));
+}
+
+void HttpReply::add_session(std::vector<http::OutHeader>& headers) {
+  if (options_.name_session) {
+    options_.session_header = options_.name_session();
+    if (!options_.session_header.empty()) connection_->sharing().named(options_.session_header);
+  }
+  if (!options_.session_header.empty()) headers.push_back({"Mcp-Session-Id", options_.session_header});
+}
+
+void HttpReply::write_part(std::string bytes) {
+  write(std::move(bytes));
+  boundaries_.push_back(bytes_out_);
+}
+
+void HttpReply::piece(const std::string& event) {
+  write_part(http::body_piece(event, options_.minor_version));
+}
+
+// The bytes behind the message being written are capped; that message is not, so one of any legal size gets
+// through. Over the cap, a client is too slow when it has read nothing for kStall, or when kBurst times the
+// cap is pending.
+bool HttpReply::too_slow() {
+  auto behind = [&] {
+    uint64_t sent = bytes_out_ - std::min<uint64_t>(bytes_out_, connection_->backlog());
+    if (sent != sent_) {
+      sent_ = sent;
+      sent_at_ = loop_.now();
+    }
+    while (passed_ < boundaries_.size() && boundaries_[passed_] <= sent)
+      ++passed_;
+    if (passed_ == boundaries_.size()) {
+      boundaries_.clear();
+      passed_ = 0;
+    } else if (passed_ >= kForget && passed_ > boundaries_.size() / 2) {
+      boundaries_.erase(boundaries_.begin(), boundaries_.begin() + static_cast<std::ptrdiff_t>(passed_));
+      passed_ = 0;
+    }
+    return boundaries_.size() - passed_ < 2 ? 0 : bytes_out_ - boundaries_[passed_];
+  };
+  if (behind() <= options_.max_backlog_bytes) return false;
+  connection_->flush_now();
+  uint64_t waiting = behind();
+  if (waiting <= options_.max_backlog_bytes) return false;
+  return waiting > kBurst * options_.max_backlog_bytes || loop_.now() - sent_at_ > kStall;
+}
+
+void HttpReply::send(std::string message) {
+  send_event(std::move(message), {});
+}
+
+void HttpReply::finish(std::string message, int status) {
+  finish_event(std::move(message), status, {});
+}
+
+void HttpReply::send_event(std::string message, std::string_view event_id) {
+  if (!can_send()) return;
+  if (too_slow()) {
+    metrics::limit_reached(metrics::Limit::stream_backlog);
+    return give_up(mcp::EndReason::client_too_slow);
+  }
+  if (!head_sent_) start_events();
+  may_prime_ = false;
+  piece(http::sse_event(message, event_id));
+}
+
+// Deferred: the sender is on the stack, and must not be notified of its own end before it returns.
+void HttpReply::give_up(mcp::EndReason why) {
+  lost_ = why;
+  cut_later_.schedule();
+}
+
+void HttpReply::finish_event(std::string message, int status, std::string_view event_id) {
+  if (!connected() || finished_) return;
+  if (lost_) return cut();  // a stream with missing messages must not look complete
+  // A status is more useful than an error event in a stream that has not begun.
+  if (!head_sent_ && (options_.takes_json || status != 200)) {
+    http::ResponseHead head = begin_head(status, "application/json");
+    head.headers = std::move(options_.headers);
+    for (auto& [name, value] : extra_)
+      head.headers.push_back({name, std::move(value)});
+    connection_->add_headers(head.headers);
+    if (status == 200) add_session(head.headers);
+    write(http::full_response(head, message));
+    SpareTexts::give(std::move(message));
+    return done();
+  }
+  if (!head_sent_) start_events();
+  piece(http::sse_event(message, event_id));
+  write(http::body_end(options_.minor_version));
+  done();
+}
+
+void HttpReply::add_headers(const core::HeaderFields& fields) {
+  if (!may_answer()) return;
+  for (auto& header : told_headers(fields, options_.resource.get(), connection_->head()))
+    extra_.emplace_back(std::move(header.name), std::move(header.value));
+}
+
+void HttpReply::finish_empty() {
+  if (!connected() || finished_) return;
+  if (lost_) return cut();
+  if (!head_sent_) start_events();
+  write(http::body_end(options_.minor_version));
+  done();
+}
+
+void HttpReply::on_beat(Beat beat) {
+  if (!can_send()) return;
+  if (!head_sent_) return open_with_beat();
+  if (too_slow()) return;
+  // Once the client has an event id, a disconnect is not a cancel by itself: a call that ends soon gets no
+  // id.
+  if (beat == Beat::first && std::exchange(may_prime_, false)) return prime();
+  piece(http::sse_comment());
+}
+
+// A quiet stream begins with a comment; the priming event of a resumable stream comes with the next beat.
+void HttpReply::open_with_beat() {
+  start_events();
+  may_prime_ = !options_.prime_id.empty();
+  piece(http::sse_comment());
+}
+
+void HttpReply::prime() {
+  primed_ = true;
+  piece(http::sse_prime(options_.prime_id));
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,36 @@
+// A client's connection on its way between two workers: its socket, and the bytes read of a request that
+// belongs to the other worker (docs/workers.md).
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "protocol/http/request_parser.h"
+#include "proxy/client/http/proxy_signs.h"
+
+namespace lineward::client {
+
+struct MovedConnection {
+  MovedConnection(int its_socket, http::RequestParser its_parser, std::string its_peer, Sharing its_sharing)
+      : socket(its_socket), parser(std::move(its_parser)), peer(std::move(its_peer)), sharing(its_sharing) {}
+  MovedConnection(MovedConnection&& other) noexcept
+      : socket(std::exchange(other.socket, -1)),
+        parser(std::move(other.parser)),
+        peer(std::move(other.peer)),
+        sharing(other.sharing) {}
+  MovedConnection& operator=(MovedConnection&&) = delete;
+  // Closes the socket unless a worker has taken it.
+  ~MovedConnection() {
+    if (socket >= 0) ::close(socket);
+  }
+  int take_socket() { return std::exchange(socket, -1); }
+
+  int socket;
+  http::RequestParser parser;  // next() has returned `head`
+  std::string peer;
+  Sharing sharing;  // covers all its requests, on any worker
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,102 @@
+// The server's side of calls from one other worker: starts that worker's calls and posts their events, in
+// order. The other half is cluster/remote_upstream.h.
+//
+// Owned exclusively by its owner, which destroys it before the server; all methods are called on its own
+// thread, by messages. Workers never wait for each other. Bytes that the other side has not taken are
+// counted, and over the limit the server is paused, or the call ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "foundation/net/loop.h"
+#include "proxy/cluster/remote_handle.h"
+#include "proxy/core/upstream.h"
+
+namespace lineward::upstream {
+
+class RemoteCallTable;
+
+class RemoteCallServer {
+ public:
+  // `lease` keeps the server while the other worker uses it.
+  RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease);
+  ~RemoteCallServer();
+  RemoteCallServer(const RemoteCallServer&) = delete;
+  RemoteCallServer& operator=(const RemoteCallServer&) = delete;
+
+  // Sets the calling side. Must come before everything else.
+  void use(RemoteHandle<RemoteCallTable> table) { table_ = std::move(table); }
+  // Posts the server's changed state.
+  void tell_state();
+
+  // Calls have the number that the RemoteCallTable assigned; a call that has ended gets no events.
+  void start(uint64_t number, core::CallRequest request);
+  void cancel(uint64_t number, uint64_t tag, core::CancelCause why);
+  void reply(uint64_t number, std::string message);
+  void pause(uint64_t number);
+  void resume(uint64_t number);
+  void hand_over(uint64_t number, core::Handover how);
+  void retried(uint64_t number, mcp::Message request);
+  // Its owner has taken this many bytes of its messages.
+  void taken(uint64_t number, size_t bytes);
+  // A session that is kept on the other worker.
+  void open_scope(const core::Scope& scope);
+  void close_scope(const core::Scope& scope);
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message);
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+              const core::HeaderFields& headers) {
+    server_.notify(scope, client_era, message, headers);
+  }
+  void wake() { server_.wake(); }
+  // The other worker has no more calls, and makes none.
+  void let_go() { lease_.reset(); }
+
+  size_t size() const { return calls_.size(); }
+
+ private:
+  struct InboundCall final : core::CallOwner {
+    InboundCall(RemoteCallServer& its_server, uint64_t its_number)
+        : call_server(its_server), number(its_number) {}
+    void on_call_phase(core::CallPhase phase) override;
+    void on_call_message(mcp::Message&& message) override;
+    void on_call_failed(const core::Failure& failure) override;
+    void on_call_repeated() override;
+    void on_call_request(core::Whose whose) override;
+    void hold() { can_pause = call && call->live() && (paused || held ? call->pause() : call->resume()); }
+
+    RemoteCallServer& call_server;
+    const uint64_t number;
+    std::unique_ptr<core::Call> call;
+    bool paused = false;     // by the call's owner
+    bool held = false;       // too many bytes are in flight
+    bool can_pause = false;  // as reported last
+    size_t under_way = 0;    // bytes that the other worker has not taken yet
+  };
+  struct InboundScope final : core::ScopeOwner {
+    InboundScope(RemoteCallServer& its_server, core::Scope its_scope)
+        : call_server(its_server), scope(std::move(its_scope)) {}
+    void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
+    void on_scope_reset() override;
+
+    RemoteCallServer& call_server;
+    const core::Scope scope;
+  };
+  InboundCall* find(uint64_t number);
+  // The call may be on the stack.
+  void over(uint64_t number);
+  void fail(uint64_t number, core::Failure failure);
+
+  net::Loop& loop_;
+  core::Upstream& server_;
+  std::shared_ptr<void> lease_;
+  RemoteHandle<RemoteCallTable> table_;
+  std::unordered_map<uint64_t, std::unique_ptr<InboundCall>> calls_;
+  std::unordered_map<std::string, std::unique_ptr<InboundScope>> scopes_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,87 @@
+// Authentication: called once for each HTTP request, before the rest of the request is read and before its
+// session is looked up. Implemented by the authentication plugins (proxy/plugin/plugin_set.h). Without one
+// every caller is "anonymous".
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "protocol/http/header_list.h"
+#include "protocol/mcp/end_reason.h"
+#include "proxy/core/headers.h"
+
+namespace lineward::core {
+
+inline constexpr std::string_view kAnonymous = "anonymous";
+
+// An authenticated caller. Binds sessions, parked calls, instances, caches, limits and cancels (behaviour.md
+// 5). Two requests belong to the same caller if their principals are equal.
+struct Caller {
+  std::string principal;                 // unique over all ways to authenticate: "jwt:issuer#subject"
+  std::string name;                      // display name for logs; bounded, printable, no secret
+  std::string by;                        // the plugin that authenticated it
+  std::vector<std::string> scopes;       // granted scopes, as the authenticator names them
+  std::chrono::system_clock::time_point  // expiry of the grant; the epoch: never
+      until{};
+  bool may(std::string_view scope) const {
+    for (const std::string& one : scopes) {
+      if (one == scope) return true;
+    }
+    return false;
+  }
+};
+using CallerPtr = std::shared_ptr<const Caller>;
+
+// A request's head, valid during the call only.
+struct GateRequest {
+  const http::HeaderList& headers;
+  std::string_view method;
+  std::string_view path;
+  std::string_view server;  // the requested server
+  std::string_view peer;    // "127.0.0.1:51234"
+};
+
+// A rejected request. Answered with HTTP `status` and a JSON-RPC error of `reason`.
+struct Denial {
+  mcp::EndReason reason = mcp::EndReason::unauthorized;  // unauthorized 401, forbidden 403, rate_limited 429
+  int status = 401;
+  std::string text;  // one plain sentence, without any part of the credentials
+  HeaderFields headers;
+  std::string by = {};  // the plugin's configured name, for audit records
+};
+
+using GateAnswer = std::variant<CallerPtr, Denial>;
+using GateDone = std::function<void(GateAnswer)>;
+
+// A request that was refused before it became an exchange; for access logs and metrics.
+struct RefusedRequest {
+  std::string_view peer, method, path, server;
+  int status = 0;
+  mcp::EndReason reason = mcp::EndReason::invalid_request;
+  std::string_view why;
+  const Caller* caller = nullptr;  // null: not authenticated, or not yet
+  bool on_stdio = false;
+};
+
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  // True: no authentication; admit() is not called.
+  virtual bool open() const = 0;
+  // Returns the answer, or nullopt: then `later` is called once, never before this returns, and only while
+  // the gate lives. An empty `later` queries only what can be answered at once and starts nothing.
+  virtual std::optional<GateAnswer> admit(const GateRequest& request, GateDone later) = 0;
+  // Header fields of the client that plugins subscribe to (ClientRequest::seen), in lower case.
+  virtual const std::vector<std::string>& headers_wanted() const = 0;
+  virtual void on_refused(const RefusedRequest& request) = 0;
+  // True: a plugin must see each message sent to a client, so no message may be forwarded unparsed.
+  virtual bool reads_all() const { return false; }
+};
+
+}  // namespace lineward::core

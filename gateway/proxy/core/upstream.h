@@ -1,0 +1,310 @@
+// The interface to an MCP server: requests in, their messages out. Independent of transports and of the wire
+// format of an era. Everything runs on one worker's thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/base/result.h"
+#include "protocol/mcp/end_reason.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
+#include "protocol/mcp/revision.h"
+#include "proxy/core/client_request.h"
+#include "proxy/core/headers.h"
+#include "proxy/core/plain_hop.h"
+#include "proxy/core/portable_scopes.h"
+
+namespace lineward::config {
+struct Server;
+}
+
+namespace lineward::core {
+
+// Why a call ended without an answer.
+struct Failure {
+  mcp::EndReason reason = mcp::EndReason::internal;
+  // A plain sentence for the client, without secrets. If the server refused with a text of its own, that
+  // text follows: bounded, printable and redacted (foundation/log/printable.h).
+  std::string text;
+  int64_t limit_ms = -1;        // the limit that was exceeded, if any
+  HeaderFields headers = {};    // of the server's refusal, for the client: WWW-Authenticate, Retry-After
+  int server_status = 0;        // the HTTP status of the server's refusal
+  bool session_over = false;    // the server ended the client's session: the client gets 404
+  int64_t retry_after_ms = -1;  // when a retry makes sense, if known
+  int code = 0;                 // of the JSON-RPC error, if a policy set one; 0: that of the reason
+  bool by_policy = false;       // refused by a plugin: a retry does not help
+  int http_status = 0;          // of the answer to the client, if it differs from that of the reason
+  std::string policy = {};      // with by_policy: the plugin's configured name
+  // With by_policy, for a listen: the refused URIs and task ids, if only these were refused.
+  std::vector<std::string> refused_parts = {};
+  bool tries_used_up = false;  // for a listen: a lower layer has opened it again as often as it may
+  bool of_other_era = false;   // not sent: the server does not have the era set in `only_era`
+};
+// For a configured server that an operator has taken out of service.
+Failure not_in_service(const std::string& server);
+
+enum class CallPhase : uint8_t {
+  queued,    // waits for a free place
+  no_room,   // likewise, for a process: the limit is reached and none can be stopped (instances)
+  no_share,  // likewise: the free places are reserved for other callers (listen.principalShare)
+  starting,  // waits for the server to start
+  written    // the server has it, or the bytes are written and cannot be recalled
+};
+
+// The member of an aggregate that a call is routed to (proxy/aggregate/routed_call.h).
+struct RoutedTo {
+  const config::Server* server = nullptr;  // its configuration; valid while `lease` is held
+  std::shared_ptr<void> lease;
+  std::string target;  // tool, prompt or URI, under the member's own name
+};
+using RoutedPtr = std::shared_ptr<const RoutedTo>;
+
+enum class Whose : uint8_t { own, anothers };
+
+// Callbacks of a call. Never called from within Upstream::start() or any method of Call.
+class CallOwner {
+ public:
+  virtual void on_call_phase(CallPhase phase) = 0;
+  // A message of this call, as the server sent it (with Lineward's ids). A result or an error is the last.
+  // `message` must not alias the call: the owner may destroy the call while reading it.
+  virtual void on_call_message(mcp::Message&& message) = 0;
+  virtual void on_call_failed(const Failure& failure) = 0;
+  // For a call to an aggregate: the member it is routed to; its limits apply from here on. Precedes all
+  // messages of the server; called again if the call is repeated.
+  virtual void on_call_routed(const RoutedPtr&) {}
+  // The call is sent again (`retry`); its owner has received nothing of the first attempt.
+  virtual void on_call_repeated() {}
+  // `own`: the request sent, or about to be sent, is this call's own, which is the default. `anothers`: the
+  // call shares the request and the answer of another one. Only record it: do not end a call in here.
+  virtual void on_call_request(Whose) {}
+
+ protected:
+  ~CallOwner() = default;
+};
+
+// The state of a call when its owner changes: a parked call does not count as in flight.
+enum class Handover : bool { in_flight, parked };
+
+// Why a call is cancelled: a text for the server, and the end reason of its exchange. Without an exchange
+// (Lineward's own requests) the text alone is given.
+struct CancelCause {
+  // NOLINTBEGIN(google-explicit-constructor): the words alone are a cause
+  CancelCause(std::string_view words, mcp::EndReason ends_as = mcp::EndReason::cancelled_client)
+      : text(words), reason(ends_as) {}
+  CancelCause(const std::string& words) : text(words) {}
+  CancelCause(const char* words) : text(words) {}
+  // NOLINTEND(google-explicit-constructor)
+  std::string_view text;  // not kept by the callee
+  mcp::EndReason reason = mcp::EndReason::cancelled_client;
+};
+
+// A request in progress. Destroying a live one cancels it as `internal` and counts a bug.
+class Call {
+ public:
+  virtual ~Call() = default;
+  // The only way to abandon a call. Sends nothing if the request was not sent or is already answered. The
+  // owner gets no further callbacks.
+  virtual void cancel(CancelCause why) = 0;
+  virtual bool live() const = 0;
+  // The answer to a request that the server sent during this call: a whole JSON-RPC message with the server's
+  // id.
+  virtual void reply(std::string message) = 0;
+  // Stops reading the server's messages for this call. Messages already read are still delivered. Both return
+  // false if that would stop other calls too.
+  virtual bool pause() { return false; }
+  virtual bool resume() { return false; }
+  // Callbacks go to `owner` from here on.
+  virtual void hand_over(CallOwner& owner, Handover how) = 0;
+  // The request as passed to Upstream::start().
+  virtual const mcp::Message& request_message() const = 0;
+  // The client retried it with this request; its log level and other `_meta` apply from here on.
+  virtual void retried(mcp::Message request) = 0;
+  // A legacy server's Implementation object, JSON text; empty: none.
+  virtual std::string server_info() const { return {}; }
+  // The answering server is legacy, even if its upstream is modern or an aggregate.
+  virtual bool of_legacy_server() const { return false; }
+  // The server has sent its final message, and a plugin of that server still holds it.
+  virtual bool is_answered() const { return false; }
+  // For an answered call: the answer is the server's, not one that Lineward generated.
+  virtual bool is_servers_word() const { return true; }
+  // For an answered `initialize`: the server keeps a session. Without one it can send neither requests nor
+  // notifications outside of a call.
+  virtual bool has_session() const { return true; }
+};
+
+// Isolates one group of callers from all others on an upstream (behaviour.md 5).
+struct Scope {
+  std::string session;  // a legacy session's id; empty for modern clients
+  std::string principal;
+  std::string affinity;  // a modern client's state name, where the server keeps state under it
+  // For one message: its sender, if policies of a member of an aggregate need it.
+  ClientRequestPtr by = {};
+  // The id of a legacy session in front of several servers, of which this is one. From open_scope() to
+  // close_scope() a legacy server reserves a process or a session for it.
+  std::string bridged_session = {};
+};
+
+// The minimum level of log messages that a legacy session receives from a shared process. A legacy server has
+// one level per process, so Lineward filters.
+struct LogWish {
+  std::string level;     // empty: not shared; the server filters
+  bool is_said = false;  // set by the client; otherwise it is the default
+};
+
+struct CallRequest {
+  mcp::Message message;
+  mcp::Method method = mcp::Method::other;
+  mcp::Era client_era = mcp::Era::modern;
+  Scope scope;
+  // The client sees the HTTP status of the answer: 404 makes it initialise anew after its session has ended.
+  bool sees_status = true;
+  // The client's HTTP headers that may be forwarded to an HTTP server (Mcp-Param-*, and those in
+  // `forwardHeaders`).
+  SharedFields headers;
+  // A modern HTTP client has sent the headers that repeat its message (Mcp-Param-*). For all others Lineward
+  // generates them if the server requires them.
+  bool mirrors_itself = false;
+  uint64_t tag = 0;  // the caller's correlation id, passed to ScopeOwner::on_scope_message
+  // The client request that this is, or is a part of; null for Lineward's own requests.
+  ClientRequestPtr from = {};
+  // Sent by Lineward itself, and no client gets the answer: no policy applies.
+  bool of_gateway = false;
+  // The call is for a server of this era only. It waits until the era is known, and fails unsent if it is the
+  // other one (Failure::of_other_era).
+  std::optional<mcp::Era> only_era = {};
+  // For a listen: the caller filters by its client's subscriptions itself. So a URI that the server grants
+  // after it acknowledged the listen counts too; it becomes known by its first update.
+  bool takes_late_grants = false;
+  LogWish log_wish = {};
+  uint64_t bytes_in = 0;  // size as the client sent it; 0: not sent by a client
+
+  // Takes the path of a legacy session's requests: it is one, or a listen kept for such a session.
+  bool of_session() const { return client_era == mcp::Era::legacy || !scope.session.empty(); }
+  bool on_stdio() const { return from && from->on_stdio(); }
+  mcp::Wire wire() const { return from ? from->wire : mcp::Wire::http; }
+  const AccountPtr& account() const {
+    static const AccountPtr kNobody;
+    return from ? from->account : kNobody;
+  }
+  std::optional<std::chrono::milliseconds> wait() const { return from ? from->wait : std::nullopt; }
+};
+
+// Callbacks for a legacy session: server messages that belong to no call.
+class ScopeOwner {
+ public:
+  // A server's request, or a notification that names no call. `only_call`: the tag of the only call it can
+  // belong to, if there is exactly one.
+  virtual void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) = 0;
+  // The process or session behind the scope is gone: its open requests to the client get no answer. The
+  // client's session continues unless on_scope_ended() follows.
+  virtual void on_scope_reset() = 0;
+  // The server ended the session: the client must initialise anew. Called once.
+  virtual void on_scope_ended() {}
+  // Whether a client may still use the session. Its process is then not given to a new caller, unless the
+  // session is idle for long (unused_for) or its caller exceeds its share.
+  virtual bool is_lived_in() const { return true; }
+  // Time since the client last called, sent anything or had a stream; nullopt: it has a stream now.
+  virtual std::optional<std::chrono::milliseconds> unused_for() const { return std::nullopt; }
+
+ protected:
+  ~ScopeOwner() = default;
+};
+
+// The state of an upstream, for operators and probes.
+struct UpstreamStatus {
+  enum class State : uint8_t { starting, ready, draining, backoff, open, disabled, failed, count_ };
+  State state = State::starting;
+  std::string why;                     // for backoff and failed; a readable text without secrets
+  std::chrono::milliseconds limit{0};  // for `starting`: the time limit; for `backoff`: until the next
+                                       // attempt
+  std::string server;                  // the server's name, unmodified
+  struct Process {
+    pid_t pid = 0;
+    uint32_t instance = 0;  // a small number, reused when free
+  };
+  std::vector<Process> processes;
+};
+
+// The phases before the call has a process or a place.
+constexpr bool waits_in_line(CallPhase phase) {
+  return phase == CallPhase::queued || phase == CallPhase::no_room || phase == CallPhase::no_share;
+}
+
+constexpr std::string_view name(UpstreamStatus::State state) {
+  constexpr std::array<std::string_view, static_cast<size_t>(UpstreamStatus::State::count_)> kNames{
+      "starting", "ready", "draining", "backoff", "open", "disabled", "failed"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+// The lists for which a server sends list_changed notifications.
+struct Tells {
+  bool tools = false, prompts = false, resources = false;
+  bool any() const { return tools || prompts || resources; }
+};
+
+// A place among the calls that a server has or that wait for it. Released when destroyed.
+class WaitingPlace {
+ public:
+  virtual ~WaitingPlace() = default;
+};
+
+class Upstream {
+ public:
+  virtual ~Upstream() = default;
+  virtual const std::string& name() const = 0;
+  // Takes the request. Fails at once only if the queue is full.
+  virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) = 0;
+  // For a call that waits in front of this upstream for another request to it. It counts as one more queued
+  // call, and fails as start() would. The upstream outlives the place; its holder releases it right before
+  // start(). Null: calls are not counted here.
+  virtual Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest&) {
+    return std::unique_ptr<WaitingPlace>();
+  }
+  // Begins and ends a session. The owner must live from one to the other.
+  virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
+  virtual void close_scope(const Scope& scope) = 0;
+  // For sessions that other replicas may serve too; null: such a session is local to this process.
+  virtual PortableScopes* portable(const Scope&) { return nullptr; }
+  // A client's notification, or its answer to a server's request. Dropped if there is no process for it.
+  virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
+  // A client's notification with its forwardable headers (as in CallRequest).
+  virtual void notify(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                      const HeaderFields&) {
+    forward(scope, client_era, message);
+  }
+  // The protocol versions offered to clients; nullopt while unknown.
+  virtual std::optional<std::vector<std::string>> versions() const = 0;
+  // Whether it keeps sessions for legacy clients. If not, their requests are sent one by one without a
+  // session in the scope. Nullopt while unknown.
+  virtual std::optional<bool> keeps_sessions() const { return true; }
+  // A legacy client's notification, if the server keeps no sessions.
+  virtual void pass_notification(const mcp::Message&, const HeaderFields&) {}
+  // A request without a message, if the server keeps no sessions; null: not supported.
+  virtual std::unique_ptr<Hop> hop(HopRequest, HopListener&) { return nullptr; }
+  // The server's era; nullopt while unknown.
+  virtual std::optional<mcp::Era> era() const = 0;
+  // As far as a modern server has declared it.
+  virtual Tells tells() const { return {}; }
+  virtual UpstreamStatus status() const { return {}; }
+  // Probes the server again if its state is unknown: for servers that must be ready before the first call.
+  virtual void wake() {}
+  // The configuration has changed in options that config::is_adjustable() names.
+  virtual void reconfigured() {}
+  // New calls go to another version of it, or are refused. Its calls continue, and nothing is kept ready any
+  // more. stop() follows when they are over.
+  virtual void retire() {}
+  // Ends everything; `done` is called once no process is left.
+  virtual void stop(std::function<void()> done) = 0;
+};
+
+}  // namespace lineward::core

@@ -1,0 +1,81 @@
+#include "proxy/exchange/load_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/load_levels.h"
+#include "foundation/base/held_bytes.h"
+#include "proxy/metrics/stats.h"
+
+namespace lineward::exchange {
+namespace {
+
+using metrics::Limit;
+using metrics::Overload;
+
+// Overload is usually short: retry after a second.
+constexpr int64_t kLookAgainMs = 1000;
+
+core::Failure refused(Overload what, Limit limit, std::string text) {
+  ++metrics::stats().overload[static_cast<size_t>(what)];
+  metrics::limit_reached(limit);
+  core::Failure failure{mcp::EndReason::queue_full, std::move(text)};
+  failure.retry_after_ms = kLookAgainMs;
+  failure.headers = {{"Retry-After", "1"}};
+  return failure;
+}
+
+}  // namespace
+
+bool LoadLimits::came(const std::string& principal) {
+  if (limits_.max_in_flight_per_principal == 0) return false;
+  ++by_principal_[principal];
+  return true;
+}
+
+void LoadLimits::went(const std::string& principal) {
+  auto found = by_principal_.find(principal);
+  if (found != by_principal_.end() && --found->second == 0) by_principal_.erase(found);
+}
+
+std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::string& principal, bool stream,
+                                                 bool keeps, uint64_t held, const Account* account) const {
+  const uint64_t others = HeldBytes::total() - std::min(held, HeldBytes::total());
+  const config::Load load = config::load_of(others, limits_);
+  const bool room = stream ? load < config::Load::no_streams : config::has_room(load, held, limits_);
+  if (!room) {
+    return refused(stream ? Overload::streams : Overload::requests, Limit::buffered_bytes,
+                   fmt::format("the gateway holds {} bytes of at most {}, and takes no more {} for now "
+                               "(listen.maxBufferedBytes)",
+                               others, limits_.max_buffered_bytes, stream ? "streams" : "requests"));
+  }
+  if (account != nullptr) {
+    const uint64_t most = Account::limit_of_callers();
+    const uint64_t its_others = account->held_by_caller() - std::min(held, account->held_by_caller());
+    if (most > 0 && its_others >= (keeps || !config::is_small(held, most) ? most / 100 * 95 : most)) {
+      return refused(
+          Overload::principal, Limit::buffered_bytes_per_principal,
+          fmt::format("the gateway holds {} bytes for this caller, of at most {}, and takes no more "
+                      "{} for now (listen.maxBufferedBytesPerPrincipal)",
+                      its_others, most, stream ? "streams" : "requests"));
+    }
+  }
+  if (!stream && limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
+    return refused(
+        Overload::in_flight, Limit::in_flight,
+        fmt::format("{} requests are under way already (listen.maxInFlight)", limits_.max_in_flight));
+  }
+  if (!stream && limits_.max_in_flight_per_principal > 0) {
+    auto found = by_principal_.find(principal);
+    if (found != by_principal_.end() && found->second > limits_.max_in_flight_per_principal) {
+      return refused(Overload::principal, Limit::in_flight_per_principal,
+                     fmt::format("{} requests of this principal are under way already "
+                                 "(listen.maxInFlightPerPrincipal)",
+                                 limits_.max_in_flight_per_principal));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lineward::exchange

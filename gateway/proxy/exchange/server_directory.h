@@ -1,0 +1,71 @@
+// The servers that a worker's exchanges can reach: adding them, finding them by name, and retiring them while
+// calls and sessions still use them.
+//
+// Owned by the exchange table. A server is found by its name until retire(). Its version
+// (proxy/exchange/served.h) lives until the last lease is gone; `left` reports that. The directory may be
+// destroyed before the leases: `left` is not called then.
+//
+// Errors: for an unknown name lease() is empty, versions() is nullopt, and hop() is null. The caller answers
+// the client.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "config/config.h"
+#include "foundation/net/lifetime.h"
+#include "foundation/net/loop.h"
+#include "proxy/core/upstream.h"
+#include "proxy/exchange/served.h"
+#include "proxy/metrics/stats.h"
+
+namespace lineward::exchange {
+
+// Why a version is retired: a new version replaces it under its name, or the server is removed.
+enum class Retirement : bool { replaced, removed };
+
+class ServerDirectory {
+ public:
+  // `cancels` receives the outcomes of cancels at these servers. It must outlive this.
+  ServerDirectory(net::Loop& loop, metrics::CancelWatcher& cancels) : loop_(loop), cancels_(cancels) {}
+  ~ServerDirectory() { close(); }
+
+  // New calls for this name go to `upstream` from here on. It must outlive this, or leave by retire().
+  void add(core::Upstream& upstream, const config::Server& server);
+  // Reports the outcomes of cancels also for a server that lives on another worker.
+  void hear_cancels(const std::string& name);
+  // The version takes no new calls. The returned lease keeps it while the caller ends what uses it. It is
+  // empty if this version takes no calls here; `left` is never called then. `left` is called when nothing
+  // refers to the version any more, never before this returns.
+  UpstreamLease retire(core::Upstream& upstream, std::function<void()> left);
+  // Stops all reports, of cancels and of last leases. For an owner that ends its calls later.
+  void close();
+
+  // A lease on the version that takes calls; empty: none.
+  UpstreamLease lease(const std::string& name) const;
+  // A factory of leases on it, for callers that reach it through another upstream.
+  std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream) const;
+
+  // Implement core::ExchangeApi.
+  std::optional<std::vector<std::string>> versions(const std::string& name) const;
+  std::optional<bool> keeps_sessions(const std::string& name) const;
+  std::unique_ptr<core::Hop> hop(const std::string& name, core::HopRequest request,
+                                 core::HopListener& listener) const;
+
+ private:
+  core::Upstream* find(const std::string& name) const;
+
+  net::Loop& loop_;
+  metrics::CancelWatcher& cancels_;
+  std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // those that take calls, by name
+  std::vector<std::shared_ptr<Served>> retiring_;
+  std::set<std::string> watched_;  // servers with reported cancels
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::exchange

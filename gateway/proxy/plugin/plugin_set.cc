@@ -1,0 +1,192 @@
+#include "proxy/plugin/plugin_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/aggregate.h"
+
+namespace lineward::plugin {
+
+Result<std::shared_ptr<PluginSet>> PluginSet::make(const config::Config& config, Registry registry,
+                                                   Host& host, const PluginSet* before) {
+  auto set = std::make_shared<PluginSet>();
+  set->anonymous_ = config.auth.anonymous;
+  std::string fault;
+  for (const auto* list : {&config.auth.methods, &config.plugins}) {
+    for (const config::PluginEntry& entry : *list) {
+      if (!set->add(entry, registry, host, before, fault)) return fail(fault);
+    }
+  }
+  return set;
+}
+
+bool PluginSet::add(const config::PluginEntry& entry, Registry registry, Host& host, const PluginSet* before,
+                    std::string& fault) {
+  auto type = std::find_if(registry.begin(), registry.end(),
+                           [&](const Type& one) { return one.spec->name == entry.type; });
+  auto say = [&](const std::string& why) {
+    fault = fmt::format("plugin {}{}: {}", entry.name.empty() ? entry.type : entry.name,
+                        entry.line > 0 ? fmt::format(" (line {})", entry.line) : "", why);
+    return false;
+  };
+  if (type == registry.end()) return say("there is no such plugin");
+  std::shared_ptr<Member> member;
+  if (before != nullptr) {
+    auto same = std::find_if(before->members_.begin(), before->members_.end(),
+                             [&](const auto& one) { return one->entry == entry; });
+    if (same != before->members_.end()) member = *same;
+  }
+  if (!member) {
+    auto made = type->make(entry, host);
+    if (!made) return say(made.error().text);
+    member = std::make_shared<Member>(Member{entry, &*type, std::move(*made), {}});
+  }
+  if (Authenticator* authenticator = member->plugin->authenticator())
+    authenticators_.push_back({authenticator, member.get()});
+  for (const std::string& header : member->plugin->headers()) {
+    if (std::find(headers_.begin(), headers_.end(), header) == headers_.end()) headers_.push_back(header);
+  }
+  members_.push_back(std::move(member));
+  return true;
+}
+
+namespace {
+
+// Methods that the aggregate answers itself, or that are sent to no server: they contain no names.
+bool stays_at_aggregate(mcp::Method method) {
+  return method == mcp::Method::initialize || method == mcp::Method::ping ||
+         method == mcp::Method::logging_set_level;
+}
+
+// A tool call, or a request about its task.
+bool reaches_tool(mcp::Method method) {
+  switch (method) {
+    case mcp::Method::tools_call:
+    case mcp::Method::tasks_get:
+    case mcp::Method::tasks_update:
+    case mcp::Method::tasks_cancel:
+    case mcp::Method::tasks_result:
+    case mcp::Method::subscriptions_listen: return true;
+    default: return false;
+  }
+}
+
+bool is_for_whole(const PluginSet::Member& member, mcp::Method method) {
+  if (!member.entry.servers.empty()) return false;
+  if (stays_at_aggregate(method)) return true;
+  // Rules for methods are the same everywhere; rules for tools use each server's own names.
+  if (member.plugin->authenticator() != nullptr)
+    return !reaches_tool(method) || member.entry.values.map("toolScopes").empty();
+  return config::counts_once(member.entry);
+}
+
+}  // namespace
+
+bool PluginSet::judges_parts(std::string_view server) const {
+  return std::any_of(members_.begin(), members_.end(), [&](const auto& member) {
+    return member->entry.is_for(server) && member->plugin->authenticator() == nullptr &&
+           !config::counts_once(member->entry);
+  });
+}
+
+std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server,
+                                                   Place place) {
+  std::vector<Attached> out;
+  for (auto& member : members_) {
+    bool here =
+        place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange.facts().method);
+    if (!here || !member->entry.is_for(server)) continue;
+    if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
+  }
+  return out;
+}
+
+namespace {
+
+// Counts the decision, and names the plugin that refuses, now or later. Admission may be checked twice, first
+// only for immediate results: an approval counts when it is `final`, a refusal always.
+core::GateAnswer decided(PluginSet::Member& member, core::GateAnswer answer, bool final) {
+  auto* denial = std::get_if<core::Denial>(&answer);
+  if (denial != nullptr && denial->by.empty()) denial->by = member.entry.name;
+  if (denial != nullptr) {
+    ++member.decisions.refused;
+  } else if (final) {
+    ++member.decisions.proceeded;
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& request, core::GateDone later) {
+  for (const Voucher& one : authenticators_) {
+    Member& member = *one.member;
+    core::GateDone named;
+    // The member's own plugin calls this, so the member exists.
+    if (later)
+      named = [later, &member](core::GateAnswer answer) { later(decided(member, std::move(answer), true)); };
+    Judgement judgement = one.authenticator->judge(request, std::move(named));
+    if (judgement.kind == Judgement::Kind::later && later) ++member.decisions.waited;
+    if (judgement.kind == Judgement::Kind::later) return std::nullopt;
+    if (judgement.kind == Judgement::Kind::decided)
+      return decided(member, std::move(judgement.answer), later != nullptr);
+  }
+  bool has_credentials = request.headers.count("Authorization") > 0;
+  if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
+  core::Denial denial;
+  denial.by = "auth";
+  denial.text =
+      has_credentials ? "these credentials are of no kind that this gateway takes" : "credentials required";
+  for (const Voucher& one : authenticators_) {
+    std::string challenge = one.authenticator->challenge(request);
+    if (!challenge.empty()) denial.headers.emplace_back("WWW-Authenticate", std::move(challenge));
+  }
+  return core::GateAnswer(std::move(denial));
+}
+
+std::optional<Refusal> PluginSet::loose(const RequestFacts& facts, mcp::Message& message, Direction way,
+                                        Place place) {
+  std::vector<Member*> here;
+  for (auto& member : members_) {
+    bool its = place == Place::alone || (place == Place::whole) == is_for_whole(*member, facts.method);
+    if (its && member->entry.is_for(facts.upstream)) here.push_back(member.get());
+  }
+  if (way == Direction::to_client) std::reverse(here.begin(), here.end());
+  std::optional<Refusal> refusal;
+  for (Member* member : here) {
+    refusal = member->plugin->on_loose(facts, message, way);
+    if (!refusal) continue;
+    ++member->decisions.refused;
+    refusal->by = member->entry.name;
+    break;
+  }
+  if (way == Direction::to_client) return refusal;
+  for (Member* member : here)
+    member->plugin->on_loose_end(facts, refusal ? &*refusal : nullptr);
+  return refusal;
+}
+
+bool PluginSet::reads_all() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const auto& member) { return member->plugin->reads_all(); });
+}
+
+void PluginSet::on_refused(const core::RefusedRequest& request) {
+  for (auto& member : members_)
+    member->plugin->on_refused(request);
+}
+
+std::vector<std::shared_ptr<PluginSet::Member>> PluginSet::replaced_by(const PluginSet* next) {
+  std::vector<std::shared_ptr<Member>> out;
+  for (const auto& member : members_) {
+    const bool stays = next != nullptr && std::find(next->members_.begin(), next->members_.end(), member) !=
+                                              next->members_.end();
+    if (stays) continue;
+    member->plugin->retired();
+    out.push_back(member);
+  }
+  return out;
+}
+
+}  // namespace lineward::plugin

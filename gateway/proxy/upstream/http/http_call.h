@@ -1,0 +1,115 @@
+// A client request to an HTTP server. Owned by its caller (an exchange). The upstream's queues and tables
+// hold plain pointers, which the call removes when it is destroyed. It owns its POST and the response, and
+// passes events to its host. The host outlives a live call.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "foundation/base/backoff.h"
+#include "foundation/base/intrusive_list.h"
+#include "foundation/base/pooled.h"
+#include "proxy/upstream/http/http_messages.h"
+#include "proxy/upstream/http_client/stream_places.h"
+#include "proxy/upstream/shared/transport_call.h"
+
+namespace lineward::upstream {
+
+class HttpCall;
+class HttpHealth;
+
+// The interface of a call to the table that sends it.
+class HttpCallHost {
+ public:
+  virtual net::Loop& loop() = 0;
+  virtual const config::Server& server() const = 0;
+  virtual HttpHealth& health() = 0;
+  // The caller cancels.
+  virtual void withdraw(HttpCall& call, std::string_view why) = 0;
+  // The caller's answer to a server request.
+  virtual void reply(HttpCall& call, std::string message) = 0;
+  // The call is parked, or no longer: a parked call does not count as in flight.
+  virtual void park(HttpCall& call) = 0;
+  virtual void unpark(HttpCall& call) = 0;
+  // The client has retried; the retry is the call's request now.
+  virtual void retried(HttpCall& call) = 0;
+  virtual std::string server_info(const HttpCall& call) = 0;
+  virtual bool has_session(const HttpCall& call) = 0;
+  // Events of its response. In call_ended() `messages` is null.
+  virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
+  virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
+  virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
+  virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
+
+ protected:
+  ~HttpCallHost() = default;
+};
+
+class HttpCall final : public TransportCall, public MessagesOwner, public Pooled<HttpCall> {
+ public:
+  HttpCall(HttpCallHost& host, core::CallRequest&& what, core::CallOwner& owner);
+  ~HttpCall() override;
+
+  void cancel(core::CancelCause why) override;
+  void reply(std::string message) override;
+  bool pause() override;
+  bool resume() override;
+  void hand_over(core::CallOwner& owner, core::Handover how) override;
+  void retried(mcp::Message message) override;
+  std::string server_info() const override;
+  bool has_session() const override;
+
+  // The following is for its host and the queues it waits in.
+  std::string family;                      // for a listen: the name of its group's family
+  std::unique_ptr<HttpMessages> messages;  // while a request is in progress
+  bool sent = false;                       // the server may have received it
+  std::chrono::milliseconds written_at{0};
+  uint64_t in_session = 0;  // number of the group's session it was sent in, if that has an id
+  bool repeated = false;    // was sent again after its session was lost
+  // The server's reply, while a ping checks whether the session is lost (lost_calls.h).
+  struct Doubt {
+    core::Failure failure;
+    std::optional<mcp::Message> answer;  // instead of the failure
+    bool accepted = false;               // the server may have executed it
+  };
+  std::optional<Doubt> doubt;
+  // For an `initialize` refused for its revision: the revision of the second attempt.
+  std::string revision;
+  // For an `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: the client's answer if that
+  // fails too.
+  std::optional<core::Failure> refused;
+  std::optional<mcp::Message> refusal;
+  std::optional<StreamPlace> stream_place;  // for a listen at a modern server, from its first sending
+  bool parked = false;                      // does not count as in flight
+  bool health_probe = false;                // shows whether the server is back (http_health.h)
+  uint32_t failures = 0;                    // in a row: of resuming, or of reopening a listen
+  Backoff backoff;                          // before reopening a listen
+  std::string last_event_id;                // of a legacy stream
+  std::chrono::milliseconds retry{1000};
+  net::Timer timer;                         // before resuming, or reopening a listen
+  IntrusiveList<HttpCall>* list = nullptr;  // foundation/base/intrusive_list.h
+  HttpCall* previous = nullptr;
+  HttpCall* next = nullptr;
+  bool counts() const { return !is_listen() && !parked; }
+
+  // The final message, or the failure: the call is over.
+  void answer(mcp::Message&& message);
+  void fail(const core::Failure& failure) override;
+  // The call is parked, and another caller needs its session: the server and the owner are notified.
+  void end_parked(const core::Failure& failure);
+
+ private:
+  void on_messages_sent(HttpMessages&) override;
+  void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+
+  HttpCallHost& host_;
+};
+
+}  // namespace lineward::upstream

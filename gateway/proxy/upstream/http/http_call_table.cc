@@ -1,0 +1,626 @@
+#include "proxy/upstream/http/http_call_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "foundation/base/spare_texts.h"
+#include "foundation/log/printable.h"
+#include "protocol/mcp/errors.h"
+#include "protocol/mcp/rewrite.h"
+#include "proxy/metrics/limits.h"
+#include "proxy/upstream/http/first_revision.h"
+#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/question_slots.h"
+#include "proxy/upstream/http/request_ids.h"
+#include "proxy/upstream/http/session_groups.h"
+#include "proxy/upstream/http/sse_fallback.h"
+#include "proxy/upstream/shared/own_id.h"
+#include "proxy/upstream/shared/server_era.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// Failed attempts in a row: to resume a stream, and to reopen a listen.
+constexpr uint32_t kResumes = 3;
+constexpr uint32_t kListens = 6;
+constexpr int kRefused = 400;
+constexpr size_t kMaxShownMethod = 100;
+
+// An error in answer to a POST without an id, as sent by servers that could not parse it: it can only mean
+// this call.
+bool names_nothing(const mcp::Message& message) {
+  return message.kind() == mcp::MessageKind::error &&
+         (!message.has(Field::id) || message.raw(Field::id) == "null");
+}
+
+// Gives an error an id, which is later replaced by the client's.
+void give_some_id(mcp::Message& message) {
+  if (message.has(Field::id)) return;
+  std::string text = message.bytes();
+  text.insert(text.find('{') + 1, R"("id":0,)");
+  auto parsed = mcp::Message::parse(std::move(text));
+  if (parsed) message = std::move(*parsed);
+}
+
+// These statuses are definite, whatever MCP message is in the body.
+bool speaks_for_itself(int status) {
+  return status == 401 || status == 403 || status == 429;
+}
+
+// Lineward's own messages in a session carry headers that the server has not refused. A request that only
+// names a session, with other credentials, must not determine those of the session's cancels.
+Headers lasting_of(const config::Server& server, const HttpCall& call) {
+  return lasting_headers(forwarded_headers(server, call.request.headers));
+}
+
+// The server has not replied to the request with these headers yet. They are the newest of this client's, or
+// those of another caller, and apply to this call alone.
+std::optional<Headers> not_remembered(const config::Server& server, const HttpCall& call) {
+  if (!call.messages || call.messages->status() != 0) return std::nullopt;
+  return lasting_of(server, call);
+}
+
+core::Failure broken_answer(const config::Server& server, const mcp::MessageFault& fault) {
+  return {EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server.name, fault.text)};
+}
+
+// 2026-07-28 forbids server requests, and HTTP has no way to answer them: the server would wait for ever.
+core::Failure forbidden_request(const config::Server& server, const mcp::Message& request) {
+  return {EndReason::upstream_protocol,
+          fmt::format("{} sent its client the request {} during a call, which servers of {} must not",
+                      server.name, printable(request.method(), kMaxShownMethod), mcp::kNewestModern)};
+}
+
+// Servers can guess ids, which are consecutive: a call that was not sent cannot be answered.
+template <class Calls>
+HttpCall* call_in(const Calls& calls, const HttpSession& session, std::optional<int64_t> id) {
+  auto found = id ? calls.find(*id) : calls.end();
+  const bool is_known =
+      found != calls.end() && found->second->group == session.group() && found->second->sent;
+  return is_known ? found->second : nullptr;
+}
+
+HttpRequest modern_call(const HttpCall& call, const SharedHeaders& ours, ModernLines& lines,
+                        const Headers& forwarded) {
+  HttpRequest request;
+  if (forwarded.empty()) {  // no client header can replace one of Lineward's
+    request.shared_headers = &ours;
+    request.lines = SpareTexts::take(256);
+    lines.append(request.lines, call.request.message, call.request.headers);
+  } else {
+    request.headers = ours.all();
+    add_all(request.headers, forwarded);
+    add_modern_headers(request.headers, call.request.message, call.request.headers);
+  }
+  request.body = mcp::request_for_upstream(call.request.message, call.id);
+  return request;
+}
+
+template <class Calls>
+bool is_one_of(const Calls& calls, const HttpCall& call) {
+  auto entry = calls.find(call.id);
+  return entry != calls.end() && entry->second == &call;
+}
+
+}  // namespace
+
+HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
+    : parts_(parts),
+      loop_(parts.loop),
+      server_(parts.server),
+      groups_(parts.groups),
+      owner_(owner),
+      stats_(metrics::upstream_stats(parts.server.name)),
+      post_headers_(base_headers(parts.server, HttpVerb::post)),
+      cancels_(parts.loop, parts.server, *this),
+      answered_(parts),
+      lost_calls_(parts, *this) {}
+
+SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
+  return groups_.find(call.group);
+}
+
+void HttpCallTable::stop() {
+  stopping_ = true;
+  cancels_.close_kept();
+  answered_.stop();
+}
+
+void HttpCallTable::drop(std::string_view kind, std::string_view id) {
+  if (kind == "unknown_id") stats_.message_error(metrics::MessageError::unknown_id);
+  parts_.pool.log_dropped(kind, id);
+}
+
+// ---- sending ----
+
+bool HttpCallTable::has_room(const HttpCall& call) const {
+  return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
+}
+
+// In a legacy session a listen needs no connection. A listen that its client knows to be open keeps its
+// place.
+std::optional<core::Failure> HttpCallTable::refuses(const SessionGroup& group, const HttpCall& call) const {
+  const bool takes_one = call.is_listen() && group.era == mcp::Era::modern && !call.stream_place;
+  if (!takes_one || parts_.pool.streams().has_room()) return std::nullopt;
+  metrics::limit_reached(metrics::Limit::server_connections);
+  return core::Failure{
+      EndReason::queue_full,
+      fmt::format("listens and streams have half of the {} connections that there may be with {} "
+                  "already (limits.maxConnections)",
+                  server_.limits.max_connections, server_.name)};
+}
+
+void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
+  if (call.is_listen() && group.era == mcp::Era::modern && !call.stream_place) {
+    call.stream_place.emplace(parts_.pool.streams());
+    call.stream_place->take_anyway();
+  }
+  call.id = parts_.ids.next();
+  calls_.emplace_hint(calls_.end(), call.id, &call);
+  group.sent(call);
+  if (call.counts()) ++in_flight_;
+  call.phase(core::CallPhase::starting);
+  if (!call.live()) return;  // cancelled just now
+  const Headers forwarded = forwarded_headers(server_, call.request.headers);
+  HttpRequest request = group.era == mcp::Era::modern
+                            ? modern_call(call, post_headers_, modern_lines_, forwarded)
+                            : session_request(group, call, forwarded);
+  call.messages =
+      std::make_unique<HttpMessages>(parts_.pool, std::move(request), server_.limits.max_message_bytes, call);
+}
+
+HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
+  HttpSession& session = *group.session();
+  const bool is_handshake = call.request.method == Method::initialize;
+  if (is_handshake && session.state() == HttpSession::State::fresh)
+    session.opening(lasting_headers(forwarded));
+  if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
+  call.in_session = session.has_id() ? group.session_number() : 0;
+  if (session.has_id() || !group.sees_status()) group.remember(call);
+  HttpRequest request =
+      session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
+                                             : legacy_request(session, call),
+                      &forwarded);
+  if (group.plain) add_revision(request.headers, call.request.headers);
+  return request;
+}
+
+// ---- messages ----
+
+void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
+  if (from.is_stream() && !call.is_listen()) call.failures = 0;
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session() && info.status < kRefused)
+    group->session()->credentials().remember(lasting_of(server_, call));
+  const bool of_other = group == nullptr || !group->session() ||
+                        (call.in_session != 0 && call.in_session != group->session_number());
+  if (!of_other) group->session()->credentials().take_cookies(info);
+  bool own = group != nullptr && group->session() && !group->own_handshake;
+  if (!own || call.request.method != Method::initialize) return;
+  if (!group->plain) return group->session()->opened(info);
+  if (info.headers.count("Mcp-Session-Id") > 0) groups_.note_id_given();
+}
+
+void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
+  SessionGroup* group = group_of(call);
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session();
+  const bool says_more =
+      message.kind() == mcp::MessageKind::request || message.kind() == mcp::MessageKind::notification;
+  // A half-open probe need not wait for the answer: that of a listen may take hours.
+  if (says_more && std::exchange(call.health_probe, false)) parts_.health.answered();
+  if (message.kind() == mcp::MessageKind::request) {
+    if (!legacy) {
+      drop("server_request");
+      // A ping needs no client, and a listen has no end that its server could delay.
+      const bool waits = !call.is_listen() && message.method() != "ping";
+      return waits ? fail(call, forbidden_request(server_, message)) : void();
+    }
+    return group->session()->hear(std::move(message), &call);
+  }
+  if (message.kind() == mcp::MessageKind::notification)
+    return call_notification(call, group, std::move(message));
+  int status = from.status();
+  // call_ended() handles these. A 404 is about the session in which the call was sent, even if that has
+  // ended.
+  const bool no_such_method =
+      message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
+  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
+  MessagesEnd so_far;
+  so_far.status = status;
+  if (parts_.sse.finds_revision(call, group, &message, so_far)) {
+    from.finish_quietly();
+    loop_.retire(std::move(call.messages));
+    left(call);
+    return parts_.sse.try_revision(call, *group);
+  }
+  if (parts_.sse.may_try(call, group, status)) {
+    give_some_id(message);
+    call.refusal = std::move(message);  // sent if HTTP+SSE fails as well
+    return;
+  }
+  auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
+  if (id != call.id && !names_nothing(message)) {
+    from.distrust();
+    if (legacy) return group->session()->hear(std::move(message), &call);
+    return drop("unknown_id", message.raw(Field::id));
+  }
+  give_some_id(message);
+  if (group != nullptr && lost_calls_.takes(call, *group, message, status)) {
+    from.finish_quietly();
+    return loop_.retire(std::move(call.messages));
+  }
+  const bool may_say_more = legacy && !group->plain && from.is_stream() && !stopping_;
+  if (may_say_more) {
+    answered_.take(std::move(call.messages), *group);
+  } else {
+    from.finish_quietly();
+    loop_.retire(std::move(call.messages));
+  }
+  finish(call, std::move(message));
+}
+
+// An invalid answer must not leave its caller waiting.
+void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
+  if (!fault.names_method() && !call.is_listen() && HttpMessages::is_broken_answer(fault, call.id))
+    return fail(call, broken_answer(server_, fault));
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session()) group->session()->refuse_malformed(fault);
+}
+
+void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
+  Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
+    if (group != nullptr && group->session()) return group->session()->hear(std::move(message), &call);
+    return drop("unknown_token", message.raw(Field::params_progress_token));
+  }
+  // Only this call can be meant.
+  if (group != nullptr && group->plain) return call.message(std::move(message));
+  if (group != nullptr && group->era == mcp::Era::legacy && group->session()) {
+    return group->session()->hear(std::move(message), &call);
+  }
+  if (method == Method::cancelled && call.is_listen()) {
+    // The server ends the listen; it may name it in either form. No cancel is sent.
+    if (own_id(message.raw(Field::params_request_id)) != call.id)
+      return drop("unknown_id", message.raw(Field::params_request_id));
+    if (call.messages) call.messages->finish_quietly();
+    loop_.retire(std::move(call.messages));
+    left(call);
+    return call.answer(std::move(message));
+  }
+  if (method == Method::subscriptions_acknowledged) {
+    call.acknowledged = true;
+    call.failures = 0;
+    call.backoff.stood(loop_.now());
+  }
+  bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
+  if (of_listen && !call.is_listen()) return drop("unknown_subscription");
+  if (method != Method::subscriptions_acknowledged) call.backoff.brought();
+  call.message(std::move(message));
+}
+
+// The final message of a call, as its server wrote it.
+void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
+  SessionGroup* group = group_of(call);
+  left(call);
+  if (group != nullptr) parts_.slots.note_over(*group, call);
+  if (group != nullptr) group->refuse_open(call);
+  if (call.in_session != 0 && group != nullptr && group->session() &&
+      call.in_session == group->session_number() && call.request.method != Method::initialize)
+    group->session()->check().answered();
+  if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
+  if (group != nullptr && group->session()) {
+    if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
+      if (answer.kind() == mcp::MessageKind::result) {
+        if (group->session()->over_sse() || !group->sees_status())
+          group->facade.keep_handshake(handshake_of(*group->session(), call), call.request.account());
+        group->session()->initialized(answer);
+        groups_.note_answer_of(*group->session());
+        parts_.era.note_initialized();
+        answer = legacy_answer(*group->session(), call, std::move(answer));
+      } else {
+        groups_.close_session(*group);  // the client may try again
+      }
+    }
+    if (group->translates(call)) {
+      auto modern = mcp::Message::parse(
+          mcp::legacy_answer_for_modern(answer, call.request.method, group->session()->legacy_server()));
+      if (modern) answer = std::move(*modern);
+    }
+  }
+  call.answer(std::move(answer));
+}
+
+void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
+  SessionGroup* group = group_of(call);
+  left(call);
+  if (group != nullptr && call.sent) parts_.slots.note_over(*group, call);
+  if (group != nullptr && group->session() && call.request.method == Method::initialize &&
+      !group->own_handshake && group->session()->state() == HttpSession::State::opening) {
+    groups_.close_session(*group);
+  }
+  if (call.messages) call.messages->close();
+  loop_.retire(std::move(call.messages));
+  call.fail(failure);
+}
+
+// Open listens wait for a place.
+void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure) {
+  for (HttpCall* call : group.queue().take_all()) {
+    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
+    again ? listen_again(*call, failure) : call->fail(failure);
+  }
+}
+
+// The group, or its session, is over.
+void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure) {
+  for (HttpCall* call : group.under_way()) {
+    fail(*call, failure);
+  }
+}
+
+// Removes a call from the table; its place is free.
+void HttpCallTable::left(HttpCall& call) {
+  auto entry = calls_.find(call.id);
+  if (entry == calls_.end() || entry->second != &call) return;
+  calls_.erase(entry);
+  IntrusiveList<HttpCall>::leave(call);
+  if (call.counts()) --in_flight_;
+  if (SessionGroup* group = group_of(call)) {
+    group->used();
+    groups_.note_served(*group);
+  }
+  parts_.pump.schedule();
+}
+
+// ---- responses without an answer ----
+
+void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
+  SessionGroup* group = group_of(call);
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy;
+  bool over_sse = legacy && group->session() && group->session()->over_sse();
+  if (over_sse && end.kind == MessagesEnd::Kind::complete)
+    return;  // a receipt: the answer comes on the session's stream
+  // Some servers of Streamable HTTP do the same.
+  const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
+  HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
+  if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
+  if (end.flooded) call.backoff.spoiled();
+  bool resuming = legacy && call.failures > 0 && !end.flooded;
+  if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
+  if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
+  core::Failure failure = parts_.failures.of(end);
+  if (end.kind == MessagesEnd::Kind::complete) {
+    failure.reason = EndReason::upstream_protocol;
+    failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
+    if (!end.dropped.empty())
+      failure.text += fmt::format("; the last of what was no message in it: {}", end.dropped);
+  }
+  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  if (end.kind == MessagesEnd::Kind::failed) tell_given_up(call);
+  fail(call, failure);
+}
+
+// A broken stream does not end its call (2025-11-25 transports): the server may continue it and send
+// requests, in the session that the next call uses. So the server gets a cancel, and the next call waits
+// briefly. In a client's own session such requests are for that client anyway.
+void HttpCallTable::tell_given_up(HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  const bool asks = group != nullptr && group->exclusive && mcp::may_ask(call.request.method);
+  if (!asks || group->era != mcp::Era::legacy || !group->is_ready() || !call.sent) return;
+  parts_.slots.keep_apart(*group);
+  if (server_.cancel == config::CancelMode::never) return;
+  LeftCall gone;
+  gone.means = LeftCall::Means::post;
+  gone.id = call.id;
+  gone.group = call.group;
+  gone.why = "its stream broke, and no client waits for it any more";
+  gone.forwarded = not_remembered(server_, call);
+  gone.refusals = call.open_questions.refuse();
+  cancels_.take(std::move(gone));
+}
+
+void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
+  SessionGroup* group = group_of(call);
+  if (parts_.sse.finds_revision(call, group, nullptr, end)) {
+    left(call);
+    return parts_.sse.try_revision(call, *group);
+  }
+  if (parts_.sse.may_try(call, group, end.status)) {
+    left(call);
+    return parts_.sse.try_again(call, *group, parts_.failures.of(end));
+  }
+  if (group != nullptr && lost_calls_.takes(call, *group, end)) return;
+  // A server that rejects the form of a request may have been replaced: probe its era again next time.
+  bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
+  if (changed && server_.protocol_era == config::Era::automatic &&
+      call.request.client_era == mcp::Era::modern) {
+    parts_.era.forget();
+  }
+  if (changed && group != nullptr && group->plain) groups_.forget_id_given();
+  core::Failure failure = parts_.failures.of(end);
+  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  fail(call, failure);
+}
+
+// 2025-11-25: the stream is resumed with GET and Last-Event-ID; the call fails only if that fails.
+void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
+  bool refusal = end.kind == MessagesEnd::Kind::refused;
+  bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
+  if (refusal || lost_again) {
+    if (end.status == 404 && !end.no_such_method) {
+      if (SessionGroup* group = group_of(call);
+          group != nullptr && group->session() && group->session_number() == call.in_session) {
+        group->session()->lost();
+      }
+    }
+    tell_given_up(call);
+    return fail(call, {EndReason::upstream_unreachable,
+                       fmt::format("{} broke off its stream, and it could not be resumed: it {}",
+                                   server_.name, end.fault.text)});
+  }
+  milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
+  ++call.failures;
+  call.timer.start(wait, [this, &call] {
+    SessionGroup* group = group_of(call);
+    const bool its_session = group != nullptr && group->session() && group->is_ready() &&
+                             (call.in_session == 0 || group->session_number() == call.in_session);
+    if (!its_session) {
+      return fail(call, {EndReason::upstream_unreachable,
+                         fmt::format("{} broke off its stream, and the session that it was to be resumed in "
+                                     "is over",
+                                     server_.name)});
+    }
+    HttpRequest request{"GET", group->session()->headers(HttpVerb::get), {}};
+    request.headers.push_back({"Last-Event-ID", call.last_event_id});
+    call.messages = std::make_unique<HttpMessages>(parts_.pool, std::move(request),
+                                                   server_.limits.max_message_bytes, call);
+  });
+}
+
+// behaviour.md 6: a listen that the server lost is reopened while the client keeps it, a limited number of
+// times. Lack of room is not the server's failure, and does not count.
+void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
+  bool no_room = mcp::is_lack_of_room(failure.reason);
+  if (!no_room) ++call.failures;
+  if (call.failures > kListens || stopping_) return fail(call, failure);
+  left(call);
+  call.phase(core::CallPhase::starting);
+  const Backoff::Range pauses{server_.restart.backoff, server_.restart.max_backoff};
+  call.timer.start(call.backoff.pause(loop_.now(), pauses), [this, &call] {
+    if (auto refusal = owner_.enqueue(call)) listen_again(call, *refusal);
+  });
+}
+
+void HttpCallTable::retried(HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session() && group->translates(call))
+    group->session()->waits().want_level(call.request);
+}
+
+std::string HttpCallTable::server_info(const HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  return group != nullptr && group->session() ? group->session()->legacy_server().info : std::string();
+}
+
+bool HttpCallTable::has_session(const HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  return group == nullptr || !group->session() || group->session()->has_id();
+}
+
+// A parked call does not count as in flight.
+void HttpCallTable::park(HttpCall& call) {
+  if (call.is_listen() || std::exchange(call.parked, true)) return;
+  if (!is_one_of(calls_, call)) return;
+  --in_flight_;
+  parts_.pump.schedule();
+}
+
+void HttpCallTable::unpark(HttpCall& call) {
+  if (call.is_listen() || !std::exchange(call.parked, false)) return;
+  if (!is_one_of(calls_, call)) return;
+  ++in_flight_;
+  parts_.pump.schedule();
+}
+
+void HttpCallTable::reply(HttpCall& call, std::string message) {
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session()) group->session()->post(std::move(message));
+}
+
+// ---- cancelling ----
+
+void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
+  parts_.era.withdraw(call);
+  parts_.slots.withdraw(call);
+  SessionGroup* group = group_of(call);
+  if (group != nullptr) {
+    group->queue().withdraw(call);
+    groups_.note_served(*group);  // it may never have been sent
+  }
+  if (call.is_listen()) groups_.close_listen(call);
+  const bool under_way = is_one_of(calls_, call);
+  left(call);
+  if (!under_way) return stats_.cancel_settled(call.request.tag, {});
+  if (group != nullptr && call.sent) {
+    parts_.slots.note_over(*group, call);
+    group->left_unanswered(call);
+    if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
+  }
+  if (!call.sent || call.doubt || call.request.method == Method::initialize) {
+    if (call.messages) call.messages->close();
+    loop_.retire(std::move(call.messages));
+    metrics::CancelReport report;
+    if (call.sent) report.told = metrics::CancelTold::stream_closed;
+    return stats_.cancel_settled(call.request.tag, report);
+  }
+  LeftCall gone;
+  const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
+  // A listen ends only with its stream: otherwise it would stay open for ever.
+  if (server_.cancel == config::CancelMode::never && !call.is_listen()) {
+    gone.means = LeftCall::Means::keep;
+  } else if (told_in_session && server_.cancel != config::CancelMode::never) {
+    gone.means = LeftCall::Means::post;
+  }
+  if (gone.means == LeftCall::Means::post) gone.forwarded = not_remembered(server_, call);
+  gone.messages = std::move(call.messages);
+  gone.id = call.id;
+  gone.group = call.group;
+  gone.why = std::string(why);
+  gone.tag = call.request.tag;
+  gone.may_be_task = told_in_session && call.request.message.has(Field::params_task);
+  gone.at_most = std::max(call.written_at + server_.timeouts.max_duration - loop_.now(), milliseconds(0));
+  gone.refusals = call.open_questions.refuse();
+  cancels_.take(std::move(gone));
+}
+
+bool HttpCallTable::post(const LeftCall& call, std::string message, std::function<void()> sent) {
+  SessionGroup* group = groups_.find(call.group);
+  if (group == nullptr || !group->is_ready()) return false;
+  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent));
+  return true;
+}
+
+void HttpCallTable::cancel_task(const std::string& key, std::string_view params) {
+  SessionGroup* group = groups_.find(key);
+  if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
+}
+
+void HttpCallTable::broken(const HttpSession& session, const mcp::MessageFault& fault) {
+  const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
+  if (!found.is_answer) return;
+  for (const std::string& raw : found.raw_ids) {
+    HttpCall* call = call_in(calls_, session, own_id(raw));
+    if (call != nullptr && !call->is_listen()) fail(*call, broken_answer(server_, fault));
+  }
+}
+
+// Routed by the id, within the session only.
+void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
+  bool progress = message.kind() == mcp::MessageKind::notification;
+  Field field = progress ? Field::params_progress_token : Field::id;
+  auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
+  HttpCall* named = call_in(calls_, session, id);
+  if (named == nullptr) {
+    SessionGroup* group = groups_.find(session.group());
+    if (!progress && id && cancels_.answered(message, *id)) return;
+    // It may belong to a task: the task's call was answered long ago.
+    if (progress && id && group != nullptr && group->scope() != nullptr)
+      return group->scope()->on_scope_message(std::move(message), std::nullopt);
+    return drop(progress ? "unknown_token" : "unknown_id", message.raw(field));
+  }
+  HttpCall& call = *named;
+  session.credentials().remember(lasting_of(server_, call));
+  if (progress) return call.message(std::move(message));
+  if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
+  loop_.retire(std::move(call.messages));
+  finish(call, std::move(message));
+}
+
+}  // namespace lineward::upstream

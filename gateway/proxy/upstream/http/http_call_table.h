@@ -1,0 +1,125 @@
+// The calls in progress at an HTTP server. Sends them, passes on the server's messages, and ends them by an
+// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams and reopens lost
+// listens, within their limits (behaviour.md 6 and 11).
+//
+// Owned by an HttpUpstream, beside its groups; it outlives all live calls. Calls are plain pointers: each
+// leaves the table when it is over. Any callback of a call may end other calls and start new ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "foundation/base/node_slabs.h"
+#include "proxy/metrics/stats.h"
+#include "proxy/upstream/http/answered_streams.h"
+#include "proxy/upstream/http/http_call.h"
+#include "proxy/upstream/http/http_cancels.h"
+#include "proxy/upstream/http/http_parts.h"
+#include "proxy/upstream/http/lost_calls.h"
+#include "proxy/upstream/http/session_group.h"
+#include "proxy/upstream/http_client/http_headers.h"
+
+namespace lineward::upstream {
+
+class HttpCallTableOwner {
+ public:
+  // Adds the call to its group's queue, or returns why it is refused.
+  virtual std::optional<core::Failure> enqueue(HttpCall& call) = 0;
+  // A modern server does not serve a bridged session in the legacy era: the session's calls continue as
+  // modern calls, and its group is closed.
+  virtual void serve_as_modern(SessionGroup& group) = 0;
+
+ protected:
+  ~HttpCallTableOwner() = default;
+};
+
+class HttpCallTable final : public HttpCallHost, public CancelsOwner, public LostCallsOwner {
+ public:
+  HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
+  HttpCallTable(const HttpCallTable&) = delete;
+  HttpCallTable& operator=(const HttpCallTable&) = delete;
+
+  // Whether one more call may be sent.
+  bool has_room(const HttpCall& call) const;
+  // Nullopt, or why one more listen is refused: it would use up the connections for calls.
+  std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
+  size_t in_flight() const { return in_flight_; }
+  void serve_as_modern(SessionGroup& group) { owner_.serve_as_modern(group); }
+  // How many more calls may be sent.
+  size_t places() const {
+    const size_t most = server_.limits.max_in_flight;
+    return most > in_flight_ ? most - in_flight_ : 0;
+  }
+  // Sends a call that has left its group's queue, in the group's session.
+  void send(SessionGroup& group, HttpCall& call);
+  // A response or progress that arrived outside its call's stream: routed to the call by its id.
+  void stray(HttpSession& session, mcp::Message message);
+  // An invalid message of a session: ends the call that it was meant to answer.
+  void broken(const HttpSession& session, const mcp::MessageFault& fault);
+  // Fail the waiting calls of a group, and the sent ones.
+  void fail_queue(SessionGroup& group, const core::Failure& failure);
+  void fail_sent(SessionGroup& group, const core::Failure& failure);
+  // Sends pending cancel notifications now: their session may be about to end.
+  void tell_cancels() { cancels_.tell_now(); }
+  LostCalls& lost_calls() { return lost_calls_; }
+  // Reopens nothing from here on, and closes streams without a waiting caller.
+  void stop();
+
+  // HttpCallHost
+  net::Loop& loop() override { return loop_; }
+  const config::Server& server() const override { return server_; }
+  HttpHealth& health() override { return parts_.health; }
+  void withdraw(HttpCall& call, std::string_view why) override;
+  void reply(HttpCall& call, std::string message) override;
+  void park(HttpCall& call) override;
+  void unpark(HttpCall& call) override;
+  void retried(HttpCall& call) override;
+  std::string server_info(const HttpCall& call) override;
+  bool has_session(const HttpCall& call) override;
+  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
+  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
+  void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;
+  void call_ended(HttpCall& call, const MessagesEnd& end) override;
+
+ private:
+  // CancelsOwner
+  bool post(const LeftCall& call, std::string message, std::function<void()> sent) override;
+  void cancel_task(const std::string& group, std::string_view params) override;
+
+  SessionGroup* group_of(const HttpCall& call) const;
+  HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
+  void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
+  // LostCallsOwner
+  void finish(HttpCall& call, mcp::Message&& answer) override;
+  void fail(HttpCall& call, const core::Failure& failure) override;
+  void left(HttpCall& call) override;
+
+  void tell_given_up(HttpCall& call);
+  void refused(HttpCall& call, const MessagesEnd& end);
+  void resume(HttpCall& call, const MessagesEnd& end);
+  void listen_again(HttpCall& call, const core::Failure& failure);
+  void drop(std::string_view kind, std::string_view id = {});
+
+  const HttpParts parts_;
+  net::Loop& loop_;
+  const config::Server& server_;
+  SessionGroups& groups_;
+  HttpCallTableOwner& owner_;
+  metrics::UpstreamStats& stats_;
+  const SharedHeaders post_headers_;
+  ModernLines modern_lines_;
+  NodeSlabs call_nodes_;
+  using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
+  // Sent calls, by upstream id.
+  std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
+  HttpCancels cancels_;
+  AnsweredStreams answered_;
+  LostCalls lost_calls_;
+  size_t in_flight_ = 0;  // without listens
+  bool stopping_ = false;
+};
+
+}  // namespace lineward::upstream

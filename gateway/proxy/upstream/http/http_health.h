@@ -1,0 +1,45 @@
+// Feeds an HTTP server's circuit breaker with the ends of its calls, and decides whether a call may be made
+// (docs/limits.md). Any message of the server proves that it is there; ends decided by the caller or Lineward
+// prove nothing.
+//
+// Owned by an HttpUpstream. Every call ends in exactly one of answered(), failed() and probe_withdrawn(). No
+// callbacks; changes are logged.
+#pragma once
+
+#include "foundation/net/loop.h"
+#include "proxy/upstream/shared/circuit_breaker.h"
+
+namespace lineward::upstream {
+
+class HttpHealth {
+ public:
+  HttpHealth(net::Loop& loop, const config::Server& server)
+      : loop_(loop), server_(server), breaker_(server.circuit_breaker) {}
+
+  // Whether a call may be made. True makes it the half-open probe, which shows whether the server is back.
+  // The failure means that the circuit is open.
+  Result<bool, core::Failure> admit();
+  void answered();
+  // `probe`: the result of admit().
+  void failed(const core::Failure& failure, bool probe);
+  // The probe ended without a verdict.
+  void probe_withdrawn() { breaker_.withdrawn(); }
+  // Another request has shown that the server is back.
+  void is_back();
+  // Failures from here on are caused by the shutdown, and do not count.
+  void stop() { stopping_ = true; }
+
+  bool circuit_closed() const { return breaker_.closed(); }
+  // How long the circuit stays open; 0: a probe may be made.
+  std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
+  // The last failure, as a text for clients.
+  const std::string& why() const { return breaker_.why(); }
+
+ private:
+  net::Loop& loop_;
+  const config::Server& server_;
+  CircuitBreaker breaker_;
+  bool stopping_ = false;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,198 @@
+#include "proxy/upstream/http/http_sub_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proxy/upstream/shared/own_id.h"
+
+namespace lineward::upstream {
+namespace {
+
+constexpr size_t kMaxSubRequests = 4096;
+// Bytes of their bodies: clients' notifications may be as large as requests, and cost their clients no wait.
+// A small message, such as a cancel, is always sent.
+constexpr size_t kMaxBytes = 16u << 20;
+constexpr size_t kSmall = 16u << 10;
+// How long the last message of a session waits for earlier ones.
+constexpr std::chrono::milliseconds kLastWaits{2000};
+
+}  // namespace
+
+HttpSubRequest::HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan)
+    : owner_(owner), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(owner.pool_.loop()) {
+  if (owner_.is_awaited(plan_)) {
+    limit_.start(kLastWaits, [this] { start(); });
+  } else {
+    start();
+  }
+}
+
+void HttpSubRequest::start() {
+  messages_ = std::make_unique<HttpMessages>(owner_.pool_, std::move(plan_.request),
+                                             owner_.max_message_bytes_, *this);
+  limit_.start(plan_.limit, [this] { ran_out(); });
+}
+
+void HttpSubRequest::ran_out() {
+  MessagesEnd late;
+  late.kind = MessagesEnd::Kind::failed;
+  const bool was_sent = messages_ == nullptr || messages_->sent();
+  late.status = messages_ ? messages_->status() : kAccepted;
+  std::string named = plan_.option.empty() ? std::string() : fmt::format(" (lineward {})", plan_.option);
+  late.fault = {mcp::EndReason::timeout_startup,
+                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !was_sent};
+  auto tell = std::exchange(plan_.late, nullptr);
+  if (!tell || !was_sent) {
+    if (messages_) messages_->close();
+    return finish(std::move(answer_), late);
+  }
+  limit_.start(kCancelThenClose, [this] {
+    if (messages_) messages_->close();
+    finish(std::nullopt, {});
+  });
+  auto done = std::exchange(plan_.done, nullptr);
+  plan_.other = nullptr;
+  tell();
+  if (done) done(std::nullopt, late);
+}
+
+void HttpSubRequest::drop() {
+  limit_.stop();
+  if (messages_) messages_->close();
+  owner_.pool_.loop().retire(std::move(messages_));
+  plan_ = {};
+}
+
+void HttpSubRequest::on_messages_drained(HttpMessages&) {
+  if (auto drained = std::exchange(plan_.drained, nullptr)) drained();
+}
+
+void HttpSubRequest::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
+  if (plan_.opened) plan_.opened(info);
+}
+
+void HttpSubRequest::on_message(HttpMessages& from, mcp::Message&& message) {
+  bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (!response) {
+    if (plan_.other) plan_.other(std::move(message));
+    return;
+  }
+  if (plan_.id == 0) return from.distrust();
+  if (answer_) return;
+  bool named = message.has(mcp::Field::id) && message.raw(mcp::Field::id) != "null";
+  if (named && own_id(message.raw(mcp::Field::id)) != plan_.id) return from.distrust();
+  answer_ = std::move(message);
+  if (!from.is_stream()) return;  // its end follows at once
+  MessagesEnd end;
+  end.status = from.status();
+  end.is_stream = true;
+  from.finish_quietly();
+  finish(std::move(answer_), end);
+}
+
+void HttpSubRequest::on_no_message(HttpMessages& from, const mcp::MessageFault& fault) {
+  if (plan_.id == 0 || answer_ || !HttpMessages::is_broken_answer(fault, plan_.id)) return;
+  MessagesEnd end;
+  end.kind = MessagesEnd::Kind::failed;
+  end.status = from.status();
+  end.fault = {mcp::EndReason::upstream_protocol, "sent a broken answer: " + fault.text, false};
+  from.close();
+  finish(std::nullopt, end);
+}
+
+void HttpSubRequest::on_messages_end(HttpMessages&, const MessagesEnd& end) {
+  const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
+  if (accepted && plan_.answered_elsewhere && plan_.done && !answer_) {
+    owner_.pool_.loop().retire(std::move(messages_));
+    return;  // the limit still applies
+  }
+  finish(std::move(answer_), end);
+}
+
+void HttpSubRequest::finish(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+  limit_.stop();
+  auto drained = std::exchange(plan_.drained, nullptr);
+  auto done = std::exchange(plan_.done, nullptr);
+  owner_.over(*this);  // freed at the end of the turn
+  if (drained) drained();
+  if (done) done(std::move(answer), end);
+}
+
+void HttpSubRequests::run(SubRequestPlan plan) {
+  const size_t bytes = plan.request.body.size();
+  const bool fits = bytes <= kSmall || sub_requests_.empty() || bytes_ + bytes <= kMaxBytes;
+  if (sub_requests_.size() < kMaxSubRequests && fits) {
+    bytes_ += bytes;
+    sub_requests_.push_back(std::make_unique<HttpSubRequest>(*this, std::move(plan)));
+    return;
+  }
+  pool_.loop().defer([plan = std::move(plan)] {
+    MessagesEnd refusal;
+    refusal.kind = MessagesEnd::Kind::failed;
+    refusal.fault = {mcp::EndReason::queue_full, "has too many requests under way", true};
+    if (plan.drained) plan.drained();
+    if (plan.done) plan.done(std::nullopt, refusal);
+  });
+}
+
+bool HttpSubRequests::take_answer(uint64_t session, mcp::Message& message) {
+  const auto id = message.has(mcp::Field::id) ? own_id(message.raw(mcp::Field::id)) : std::nullopt;
+  if (!id) return false;
+  auto found = std::find_if(sub_requests_.begin(), sub_requests_.end(), [&](const auto& one) {
+    return one->plan_.session == session && one->plan_.id == *id && one->plan_.done;
+  });
+  if (found == sub_requests_.end()) return false;
+  HttpSubRequest& one = **found;
+  if (one.messages_) one.messages_->close();
+  MessagesEnd complete;
+  complete.status = 200;
+  complete.is_stream = true;
+  one.finish(std::move(message), complete);
+  return true;
+}
+
+// Whether another message of its session is in progress.
+bool HttpSubRequests::is_awaited(const SubRequestPlan& last) const {
+  return last.is_last && std::any_of(sub_requests_.begin(), sub_requests_.end(), [&](const auto& other) {
+           return other->plan_.session == last.session && !other->plan_.is_last;
+         });
+}
+
+void HttpSubRequests::over(HttpSubRequest& one) {
+  auto found = std::find_if(sub_requests_.begin(), sub_requests_.end(),
+                            [&](const auto& each) { return each.get() == &one; });
+  if (found == sub_requests_.end()) return;
+  bytes_ -= one.bytes_;
+  const uint64_t session = one.plan_.session;
+  pool_.loop().retire(std::move(*found));
+  sub_requests_.erase(found);
+  if (session != 0) {
+    for (auto& other : sub_requests_) {
+      if (other->plan_.session != session || !other->plan_.is_last || other->messages_ ||
+          is_awaited(other->plan_))
+        continue;
+      other->start();
+      break;
+    }
+  }
+  if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+void HttpSubRequests::drop_all() {
+  std::vector<std::unique_ptr<HttpSubRequest>> all;
+  all.swap(sub_requests_);
+  bytes_ = 0;
+  for (auto& one : all) {
+    one->drop();
+    pool_.loop().retire(std::move(one));
+  }
+  if (empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+void HttpSubRequests::when_empty(std::function<void()> empty) {
+  empty_ = std::move(empty);
+  if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+}  // namespace lineward::upstream

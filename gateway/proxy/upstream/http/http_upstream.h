@@ -1,0 +1,140 @@
+// A server over Streamable HTTP as an upstream: owns its parts (its era, the caller groups with their
+// sessions, the calls in progress), and assigns waiting calls to sessions.
+//
+// Groups follow behaviour.md 5 (isolation). A legacy client's session has a server session of its own,
+// initialised by that client's `initialize`. Modern clients share a session on a legacy server by declared
+// capabilities, and need none on a modern one. A modern call is one POST; closing it is its cancel
+// (behaviour.md 3).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "foundation/net/lifetime.h"
+#include "proxy/core/document_source.h"
+#include "proxy/core/upstream.h"
+#include "proxy/metrics/stats.h"
+#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/http_plain_hop.h"
+#include "proxy/upstream/http/portable_sessions.h"
+#include "proxy/upstream/http/session_keeper.h"
+#include "proxy/upstream/http/sse_fallback.h"
+#include "proxy/upstream/http_client/http_documents.h"
+#include "proxy/upstream/http_client/oauth_client.h"
+#include "proxy/upstream/shared/call_places.h"
+
+namespace lineward::upstream {
+
+class QuestionSlots;
+
+class HttpUpstream final : public core::Upstream,
+                           public core::DocumentSource,
+                           public SessionGroupsOwner,
+                           public HttpEraProberOwner,
+                           public ServerEraOwner,
+                           public HttpCallTableOwner {
+ public:
+  // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
+  // every call fails.
+  HttpUpstream(net::Loop& loop, const config::Server& server);
+  ~HttpUpstream() override;
+
+  // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
+  void warm_up(std::function<void(const EraVerdict&)> ready) { era_->warm_up(std::move(ready)); }
+
+  // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
+  // the client (config::plain_sidecar).
+  void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
+  void fetch_document(const std::string& path, core::DocumentDone done) override;
+
+  const std::string& name() const override { return server_.name; }
+  const config::Server& server() const { return server_; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
+      const core::CallRequest& request) override {
+    return places_.wait_in_front(request, calls_here());
+  }
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void close_scope(const core::Scope& scope) override;
+  core::PortableScopes* portable(const core::Scope& scope) override;
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+              const core::HeaderFields& headers) override;
+  std::optional<std::vector<std::string>> versions() const override { return era_->versions(); }
+  std::optional<mcp::Era> era() const override { return era_->known_era(); }
+  core::Tells tells() const override { return era_->verdict().tells; }
+  std::optional<bool> keeps_sessions() const override {
+    return sse_->speaks_sse() ? true : groups_->keeps_sessions();
+  }
+  void pass_notification(const mcp::Message& message, const core::HeaderFields& headers) override;
+  std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
+  core::UpstreamStatus status() const override;
+  void wake() override;
+  void reconfigured() override;
+  void stop(std::function<void()> done) override;
+
+ private:
+  // SessionGroupsOwner
+  void close_group(SessionGroup& group, std::string_view why) override;
+  // HttpEraProberOwner
+  int64_t next_id() override { return ids_.next(); }
+  core::Failure failure_of(const MessagesEnd& end) override { return failures_.of(end); }
+  // ServerEraOwner
+  void on_era_known(TransportCall& call) override;
+  // HttpCallTableOwner
+  std::optional<core::Failure> enqueue(HttpCall& call) override;
+  void serve_as_modern(SessionGroup& group) override;
+
+  // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
+  // era, including bridged ones: each is tried so until one was refused.
+  mcp::Era era_for(const core::CallRequest& request);
+  uint64_t calls_here() const;  // counts for limits.maxInFlight and limits.maxQueue
+  void note_hop();
+  void schedule_pump() { pump_later_.schedule(); }
+  void pump();
+  bool pump(SessionGroup& group, size_t most);
+  void pump_in_turns(const WaitLine<SessionGroup>& wanting);
+  void check_stopped();
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  metrics::UpstreamStats& stats_ = metrics::upstream_stats(server_.name);
+  HttpUrl url_;
+  std::string broken_;                  // why no call is possible at all
+  std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the pool
+  std::unique_ptr<HttpPool> pool_;
+  HttpFailures failures_{server_};
+  std::unique_ptr<HttpSubRequests> sub_requests_;
+  net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
+  std::unique_ptr<SessionGroups> groups_;
+  std::unique_ptr<QuestionSlots> slots_;
+  std::unique_ptr<PortableSessions> portable_;
+  HttpPlainHops plain_hops_;
+  std::unique_ptr<HttpDocuments> documents_;
+  HttpHealth health_{loop_, server_};
+  std::unique_ptr<HttpEraProber> prober_;
+  std::unique_ptr<ServerEra> era_;
+  std::unique_ptr<SseFallback> sse_;
+  std::unique_ptr<HttpCallTable> calls_;
+  std::unique_ptr<SessionKeeper> sessions_;
+  CallPlaces places_{server_};
+  SessionPlanner planner_{server_};
+  // Sessions in front of several servers, by core::Scope::bridged_session.
+  struct Bridged {
+    core::ScopeOwner* owner;
+    bool is_modern = false;  // its server refused the legacy era
+  };
+  std::unordered_map<std::string, Bridged> bridged_;
+  std::chrono::milliseconds modern_only_until_{0};
+  RequestIds ids_;
+  std::function<void()> stopped_;
+  net::Timer stop_limit_;
+  bool stopping_ = false;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

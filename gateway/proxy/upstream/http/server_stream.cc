@@ -1,0 +1,187 @@
+#include "proxy/upstream/http/server_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/upstream/http/session_credentials.h"
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Limit for the response to the GET; after it calls are sent anyway.
+constexpr milliseconds kStreamPatience{500};
+// Time for the replica that had the client's stream to close the server's.
+constexpr milliseconds kFirstSharedBackoff{250};
+constexpr milliseconds kMaxSharedBackoff{5000};
+// Listening clients reload their lists when told that they may have changed. If a server's streams keep
+// ending early, these reloads become rarer.
+constexpr milliseconds kFirstGapPause{1000};
+constexpr milliseconds kMaxGapPause{60000};
+
+}  // namespace
+
+ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerStreamOwner& owner)
+    : loop_(pool.loop()),
+      pool_(pool),
+      server_(server),
+      owner_(owner),
+      place_(pool.streams(), [this] { ask(); }),
+      timer_(pool.loop()),
+      good_timer_(pool.loop()),
+      gap_timer_(pool.loop()) {}
+
+ServerStream::~ServerStream() {
+  if (messages_) messages_->close();
+}
+
+void ServerStream::start() {
+  if (!shared_) return open();
+  wanted_ ? want() : let_go();
+}
+
+void ServerStream::open() {
+  if (place_.take_or_wait()) return ask();
+  pending_ = true;  // is not awaited
+  settle();
+}
+
+void ServerStream::ask() {
+  HttpRequest request{"GET", owner_.headers(HttpVerb::get), {}};
+  if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
+  messages_ =
+      std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
+  pending_ = !was_open_;
+  if (pending_) timer_.start(kStreamPatience, [this] { settle(); });
+}
+
+void ServerStream::reopen(milliseconds after) {
+  timer_.start(after, [this] { open(); });
+}
+
+void ServerStream::settle() {
+  timer_.stop();
+  if (std::exchange(pending_, false)) owner_.on_stream_news(StreamNews::settled);
+}
+
+void ServerStream::close() {
+  timer_.stop();
+  close_messages();
+}
+
+void ServerStream::close_messages() {
+  gap_timer_.stop();
+  good_timer_.stop();
+  stands_ = false;
+  place_.give();
+  if (messages_) messages_->close();
+  loop_.retire(std::move(messages_));
+}
+
+// ---- sessions that other replicas serve too ----
+
+void ServerStream::want() {
+  wanted_ = true;
+  if (owner_.may_stream() && !messages_ && !timer_.running()) open();
+}
+
+void ServerStream::let_go() {
+  wanted_ = false;
+  if (!owner_.may_stream()) return;
+  close();
+  // Another replica may receive the next events: the event id is not valid any more.
+  last_event_id_.clear();
+  backoff_.reset();
+  settle();
+}
+
+// Pauses of a shared stream are short: another replica may just have closed it. The server's `retry` sets the
+// first one.
+Backoff::Range ServerStream::pauses(milliseconds first) const {
+  return {first, shared_ ? kMaxSharedBackoff : Backoff::kLongest};
+}
+
+void ServerStream::shared_ended(const MessagesEnd& end) {
+  if (!wanted_ || owner_.check_lost(end)) return;
+  const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
+  if (!was_stream && end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // offers none
+  reopen(backoff_.pause(loop_.now(), pauses(was_stream ? retry_ : kFirstSharedBackoff)));
+}
+
+// ---- messages ----
+
+void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
+  owner_.credentials().take_cookies(info);
+  if (!from.is_stream()) return;
+  was_open_ = true;
+  stands_ = true;
+  stands_since_ = loop_.now();
+  backoff_.stood(stands_since_);
+  if (missed_more_) good_timer_.start(Backoff::kGoodAfter, [this] { note_good(); });
+  settle();
+  tell_gap();
+}
+
+// With an event id the stream is resumed; a shared stream's notifications are delivered by other replicas.
+void ServerStream::note_gap() {
+  if (!std::exchange(stands_, false) || shared_ || !last_event_id_.empty()) return;
+  // Streams that end as soon as they are open count as one loss.
+  if (same_loss_ && !backoff_.is_good(loop_.now())) {
+    missed_more_ = true;
+    return;
+  }
+  const bool stood = loop_.now() - stands_since_ >= Backoff::kGoodAfter;
+  gap_pause_ = stood ? kFirstGapPause : std::clamp(gap_pause_ * 2, kFirstGapPause, kMaxGapPause);
+  missed_ = same_loss_ = true;
+}
+
+void ServerStream::note_good() {
+  good_timer_.stop();
+  if (!std::exchange(missed_more_, false)) return;
+  missed_ = true;
+  tell_gap();
+}
+
+void ServerStream::tell_gap() {
+  if (!missed_ || !stands_ || gap_timer_.running()) return;
+  const milliseconds now = loop_.now();
+  if (now < next_gap_) return gap_timer_.start(next_gap_ - now, [this] { tell_gap(); });
+  missed_ = false;
+  next_gap_ = now + gap_pause_;
+  owner_.on_stream_news(StreamNews::missed);
+}
+
+void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
+  backoff_.brought();
+  note_good();
+  if (!messages_) return;  // that ended the session
+  owner_.hear(std::move(message), nullptr);
+}
+
+void ServerStream::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
+  owner_.refuse_malformed(fault);
+}
+
+void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
+  if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
+  if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
+  loop_.retire(std::move(messages_));
+  place_.give();
+  if (end.flooded) backoff_.spoiled();
+  note_gap();
+  good_timer_.stop();
+  settle();
+  if (!owner_.is_ready()) return;
+  if (shared_) return shared_ended(end);
+  const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
+  // A server that sends an event id and `retry` is polled as often as it says.
+  const bool polls = was_stream && from.retry() && !from.last_event_id().empty();
+  if (polls) return reopen(retry_);
+  if (!was_stream && was_open_ && owner_.check_lost(end)) return;
+  // 405: it offers none. Any other refusal before the first stream means the same.
+  if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
+  reopen(backoff_.pause(loop_.now(), pauses(retry_)));
+}
+
+}  // namespace lineward::upstream

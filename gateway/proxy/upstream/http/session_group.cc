@@ -1,0 +1,156 @@
+#include "proxy/upstream/http/session_group.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "proxy/upstream/http_client/http_headers.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using std::chrono::milliseconds;
+
+}  // namespace
+
+SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const SessionPlan& plan,
+                           LegacyListens& its_listens)
+    : key(plan.key),
+      family(plan.family.empty() ? plan.key : plan.family),
+      era(plan.era),
+      listens_here(plan.listens_here),
+      own_handshake(!plan.initialize_params.empty()),
+      per_call(plan.per_call),
+      bridged(plan.bridged),
+      plain(plan.plain),
+      exclusive(plan.exclusive),
+      listens(its_listens),
+      facade(server),
+      loop_(loop),
+      server_(server),
+      last_used_(loop.now()),
+      reopening_(loop, server) {
+  facade.keep_handshake(plan.initialize_params);
+  key_bytes_.set(3 * key.size());  // the key is stored in two tables too
+}
+
+bool SessionGroup::translates(const HttpCall& call) const {
+  return call.request.client_era == mcp::Era::modern && era == mcp::Era::legacy;
+}
+
+// ---- its calls ----
+
+void SessionGroup::join(HttpCall& call) {
+  call.group = key;
+  if (call.is_listen()) call.family = family;
+  sees_status_ = call.request.sees_status;
+  if (era == mcp::Era::legacy) lasting_ = lasting_headers(forwarded_headers(server_, call.request.headers));
+  queue_.join(call);
+}
+
+void SessionGroup::sent(HttpCall& call) {
+  calls_.add(call);
+  used();
+  listens.asked();
+}
+
+// ---- its sessions ----
+
+std::unique_ptr<HttpSession> SessionGroup::replace_session(std::unique_ptr<HttpSession> next) {
+  return std::exchange(session_, std::move(next));
+}
+
+void SessionGroup::opened() {
+  ++opened_;
+  revive_ = false;
+  reopening_.opened();
+}
+
+void SessionGroup::remember(const HttpCall& call) {
+  if (!own_handshake) facade.remember(call.request);
+}
+
+void SessionGroup::replay() {
+  facade.replay(*session_);
+  facade.tell_state_is_gone(session_->legacy_server(), scope_);
+}
+
+// A legacy client's session ends with the server's (behaviour.md 11). Lineward's own sessions do not concern
+// clients.
+core::Failure SessionGroup::session_over() const {
+  if (replays()) {
+    return {EndReason::upstream_protocol,
+            fmt::format(
+                "{} does not know the session that it has only just given to Lineward: does another replica "
+                "of it answer? A session needs the replica that opened it",
+                server_.name)};
+  }
+  core::Failure failure{EndReason::upstream_protocol,
+                        fmt::format("{} has ended this session; initialize again", server_.name)};
+  failure.session_over = true;
+  return failure;
+}
+
+// ---- owners of messages ----
+
+// A server may send messages about a call after its answer (behaviour.md 13).
+bool SessionGroup::note_over(const HttpCall& call) {
+  if (call.is_listen() || call.request.of_gateway) return false;
+  const milliseconds now = loop_.now();
+  const CallerId who(call.request);
+  late_.ended(who, now + server_.timeouts.cancel_grace, now);
+  if (!mcp::may_ask(call.request.method)) return false;
+  late_askers_.ended(who, late_.until(), now);
+  if (exclusive) unsettled_ = true;
+  return exclusive;
+}
+
+void SessionGroup::keep_apart() {
+  apart_until_ = loop_.now() + server_.timeouts.cancel_grace;
+}
+
+bool SessionGroup::takes_question() const {
+  if (is_apart()) return false;
+  auto asks = [](const HttpCall& call) { return mcp::may_ask(call.request.method); };
+  return !queue_.any(asks) && !calls_.any(asks);
+}
+
+void SessionGroup::settle_turn() {
+  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse())
+    session_->waits().settle_turn();
+}
+
+// A request beside another client's call has no owner: it must not reach the wrong client.
+HttpCall* SessionGroup::asking_call() const {
+  const bool others = loop_.now() < others_until_ || calls_.any([](const HttpCall& call) {
+    return !call.is_listen() && !call.request.of_gateway && !mcp::may_ask(call.request.method);
+  });
+  if (others) return nullptr;
+  return calls_.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
+}
+
+void SessionGroup::left_unanswered(const HttpCall& call) {
+  if (call.is_listen() || call.request.of_gateway || mcp::may_ask(call.request.method)) return;
+  others_until_ = loop_.now() + server_.timeouts.cancel_grace;
+}
+
+HttpCall* SessionGroup::asked_by(const mcp::Message& notification) const {
+  return calls_.only([&](const HttpCall& call) { return call.asked_what_is_named(notification); });
+}
+
+HttpCall* SessionGroup::owner_of_line() const {
+  LineOwner<HttpCall> lines;
+  calls_.each([&](HttpCall& call) {
+    if (!call.is_listen()) lines.saw(call.request.of_gateway ? nullptr : &call, CallerId(call.request));
+  });
+  return lines.owner(late_, loop_.now());
+}
+
+void SessionGroup::refuse_open(HttpCall& call) {
+  for (std::string& refusal : call.open_questions.refuse()) {
+    if (session_) session_->post(std::move(refusal));
+  }
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,156 @@
+// A group of callers of an HTTP server that share one session with it. Holds the waiting and the sent calls,
+// the state for a replacement session, and finds the call of a message that names none (behaviour.md 5 and
+// 13).
+//
+// An HttpUpstream owns its groups and opens and closes their sessions. It retires a group that ends, because
+// its functions may be on the stack. A group calls only its session and the owner of its scope. Calls are
+// plain pointers: each leaves its group before it is freed.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "foundation/base/intrusive_list.h"
+#include "proxy/upstream/http/call_queue.h"
+#include "proxy/upstream/http/http_call.h"
+#include "proxy/upstream/http/http_session.h"
+#include "proxy/upstream/http/reopen_pause.h"
+#include "proxy/upstream/http/session_plan.h"
+#include "proxy/upstream/shared/attribution.h"
+#include "proxy/upstream/shared/legacy_facade.h"
+#include "proxy/upstream/shared/wait_line.h"
+
+namespace lineward::upstream {
+
+class SessionGroup {
+ public:
+  // `listens`: those of its family, which outlive it.
+  SessionGroup(net::Loop& loop, const config::Server& server, const SessionPlan& plan,
+               LegacyListens& its_listens);
+  SessionGroup(const SessionGroup&) = delete;
+  SessionGroup& operator=(const SessionGroup&) = delete;
+
+  const std::string key;
+  const std::string family;  // the groups of the same callers, which take turns
+  const mcp::Era era;
+  const bool listens_here;   // it serves the family's listens: it has a session while there are any
+  const bool own_handshake;  // Lineward sends `initialize`
+  const bool per_call;       // ends with its single call
+  const bool bridged;        // for one session in front of several servers
+  // The server keeps no sessions: the session object has neither id nor handshake, and each call stands
+  // alone.
+  const bool plain;
+  // Its callers accept server requests: calls that allow them run one at a time, so that every request has an
+  // owner. After a cancelled one there is a pause.
+  const bool exclusive;
+  LegacyListens& listens;  // of its callers, on a legacy server
+  LegacyFacade facade;
+
+  // Null: none yet, or none any more.
+  HttpSession* session() const { return session_.get(); }
+  bool is_ready() const { return session_ && session_->is_ready(); }
+  // Replaces the session and returns the old one. Either may be null.
+  std::unique_ptr<HttpSession> replace_session(std::unique_ptr<HttpSession> next);
+  // For a legacy client's session; null: none, or it has ended.
+  core::ScopeOwner* scope() const { return scope_; }
+  void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
+  // Its callers' headers that are forwarded with everything.
+  const Headers& lasting() const { return lasting_; }
+  // Its client sees the HTTP status; otherwise a 404 cannot make it initialise anew.
+  bool sees_status() const { return sees_status_; }
+
+  // Waiting calls, and sent ones that are not over.
+  CallQueue<HttpCall>& queue() { return queue_; }
+  void join(HttpCall& call);
+  void sent(HttpCall& call);
+  std::vector<HttpCall*> under_way() const { return calls_.all(); }
+
+  // It has calls or listens, or a client session.
+  bool is_busy() const { return has_calls() || is_listened() || scope_ != nullptr; }
+  bool is_listened() const { return listens_here && !listens.empty(); }
+  // A call waits, or a session is needed even without calls.
+  bool wants_pump() const { return !queue_.empty() || (!session_ && (is_listened() || revive_)); }
+  bool has_calls() const { return !calls_.empty() || !queue_.empty(); }
+  // Whether Lineward opens a new session by itself when the server has lost this one.
+  bool replays() const { return own_handshake || !sees_status_; }
+  // A modern client's call on a legacy server.
+  bool translates(const HttpCall& call) const;
+  void used() { last_used_ = loop_.now(); }
+  std::chrono::milliseconds last_used() const { return last_used_; }
+
+  // The group got a session; calls store its number. replaced(): a session that replaces another during its
+  // opening.
+  void opened();
+  void replaced() { ++opened_; }
+  uint64_t session_number() const { return opened_; }
+  // The pause before the next session.
+  ReopenPause& reopening() { return reopening_; }
+  // A new session is opened without a call: it may carry notifications for its client.
+  void revive() { revive_ = facade.has_handshake(); }
+  // State of a client's own session: the next session gets it again, and the client is notified that
+  // subscribed data may have changed meanwhile.
+  void remember(const HttpCall& call);
+  void replay();
+  // The failure of a call that lost its session.
+  core::Failure session_over() const;
+
+  // A call is over: for a while the server may still send messages about it, and requests if it allowed them.
+  // True if it allowed them, and the group is exclusive.
+  bool note_over(const HttpCall& call);
+  bool answered_lately() const { return late_askers_.any(loop_.now()); }
+  // All calls that are over and allowed requests had this call's caller.
+  bool asked_by_none_but(const HttpCall& call) const {
+    return late_askers_.none_but(CallerId(call.request), loop_.now());
+  }
+  // A cancelled call may keep running for a while, and cause requests.
+  void keep_apart();
+  // Until then no call that allows server requests is sent.
+  std::chrono::milliseconds apart_until() const { return apart_until_; }
+  bool is_apart() const { return loop_.now() < apart_until_; }
+  // No call runs, or may still run, that could own a server request.
+  bool takes_question() const;
+  // Before a call that allows server requests follows another. An HTTP+SSE server answers a ping on its
+  // single stream after its earlier messages.
+  void settle_turn();
+  // The owner of a server request outside all calls' streams: the only call that allows requests. Null if
+  // there are several, or if another client's request is pending too.
+  HttpCall* asking_call() const;
+  // A call was cancelled: its server may keep working on it for a while.
+  void left_unanswered(const HttpCall& call);
+  // The call that sent its client the request named by this notification
+  // (TransportCall::asked_what_is_named).
+  HttpCall* asked_by(const mcp::Message& notification) const;
+  // The call that a log message without an id is for: all possible calls must have the same caller. A
+  // cancelled one may still be running.
+  HttpCall* owner_of_line() const;
+  // Refuses the server's open requests of a call that is over.
+  void refuse_open(HttpCall& call);
+
+ private:
+  net::Loop& loop_;
+  const config::Server& server_;
+  HeldBytes key_bytes_{Held::servers};
+  std::chrono::milliseconds last_used_{0};
+  std::chrono::milliseconds apart_until_{0};
+  // The callers of calls that are over, and of those that allowed requests.
+  LateCallers late_;
+  LateCallers late_askers_;
+  // Until then a cancelled call that allows no requests may be running.
+  std::chrono::milliseconds others_until_{0};
+  bool unsettled_ = false;  // a call that allows requests is over, and no ping was answered since
+  uint64_t opened_ = 0;     // number of sessions so far
+  bool revive_ = false;     // its client may get notifications while it makes no calls
+  ReopenPause reopening_;
+  std::unique_ptr<HttpSession> session_;
+  core::ScopeOwner* scope_ = nullptr;
+  Headers lasting_;
+  CallQueue<HttpCall> queue_;
+  IntrusiveList<HttpCall> calls_;
+  bool sees_status_ = true;
+  friend class WaitLine<SessionGroup>;
+  bool in_line = false;
+};
+
+}  // namespace lineward::upstream

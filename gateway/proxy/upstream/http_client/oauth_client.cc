@@ -1,0 +1,202 @@
+#include "proxy/upstream/http_client/oauth_client.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "foundation/log/log.h"
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kShortest{1000};      // a token with a shorter lifetime is used once
+constexpr milliseconds kNoEnd{3600 * 1000};  // renewal time of a token without a lifetime
+constexpr milliseconds kAhead{60 * 1000};
+constexpr milliseconds kFirstPause{1000};
+constexpr milliseconds kMaxPause{30 * 1000};
+constexpr int64_t kMaxLife = 365ll * 24 * 3600;
+
+int64_t unix_time() {
+  return std::chrono::duration_cast<seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+OauthClient::OauthClient(net::Loop& loop, const config::Server& server, std::shared_ptr<net::TlsContext> tls)
+    : loop_(loop), server_(server), credentials_(server.credentials), tls_(std::move(tls)) {
+  if (tls_) return;
+  // The authorization server may use TLS although the MCP server does not.
+  auto context = net::TlsContext::for_client({server.ca_file, {}, {}});
+  if (context) tls_ = *context;
+}
+
+// A server that admits requests without a token gets none: the first refusal triggers the fetch.
+RequestCredentials::State OauthClient::state() {
+  if (authorization_.empty()) return challenged_ ? State::missing : State::not_needed;
+  if (loop_.now() >= expires_at_) return State::missing;
+  if (loop_.now() >= renew_at_ && !busy_ && loop_.now() >= not_before_) discover();
+  return State::there;
+}
+
+void OauthClient::fetch(std::function<void(const std::string&)> done) {
+  waiting_.push_back(std::move(done));
+  if (busy_) return;
+  if (loop_.now() < not_before_) {
+    loop_.defer(lifetime_, [this] {
+      if (!busy_) tell(fault_);
+    });
+    return;
+  }
+  discover();
+}
+
+bool OauthClient::refused(const std::string& used, const http::ResponseInfo& info) {
+  Challenge challenge = read_challenge(info.headers);
+  if (info.status == 403 && challenge.error != "insufficient_scope") return false;
+  // The token was obtained, renewed or dropped meanwhile: the refusal of the earlier one does not affect the
+  // current one. The request may have gone without a token, if it was dropped while connecting.
+  if (used != authorization_) return true;
+  std::string wanted = union_of_scopes(scope_, challenge.scope);
+  // Additional scopes are requested once; a configured set of scopes is never extended.
+  if (info.status == 403 && (wanted == scope_ || !credentials_.scope.empty())) return false;
+  challenge_ = std::move(challenge);
+  challenged_ = true;
+  if (!scope_.empty()) challenge_.scope = wanted;
+  authorization_.clear();
+  return true;
+}
+
+void OauthClient::discover() {
+  busy_ = true;
+  if (!credentials_.token_url.empty()) {
+    authority_.issuer = credentials_.issuer;
+    authority_.token_endpoint = credentials_.token_url;
+  }
+  if (!authority_.token_endpoint.empty()) return ask_token();
+  std::vector<std::string> urls;
+  // A server may name the location of its metadata, but not redirect Lineward to other hosts.
+  if (!challenge_.resource_metadata.empty() && same_origin(challenge_.resource_metadata, server_.url)) {
+    urls.push_back(challenge_.resource_metadata);
+  } else {
+    urls = resource_metadata_urls(server_.url);
+  }
+  ask_resource(std::move(urls));
+}
+
+void OauthClient::ask_resource(std::vector<std::string> urls) {
+  std::string url = urls.front();
+  urls.erase(urls.begin());
+  get(url, [this, url, urls = std::move(urls)](WebAnswer answer) mutable {
+    if (answer.status >= 400 && answer.status < 500 && !urls.empty()) return ask_resource(std::move(urls));
+    if (answer.status != 200) {
+      return failed(fmt::format(
+          "{} {}", url, answer.status == 0 ? answer.fault : fmt::format("answered {}", answer.status)));
+    }
+    auto metadata = read_resource_metadata(answer.body, server_.url);
+    if (!metadata) return failed(fmt::format("{}: {}", url, metadata.error().text));
+    if (challenge_.scope.empty()) challenge_.scope = fmt::format("{}", fmt::join(metadata->scopes, " "));
+    const auto& servers = metadata->authorization_servers;
+    std::string issuer = credentials_.issuer;
+    if (std::find(servers.begin(), servers.end(), issuer) == servers.end())
+      return failed(fmt::format("{} does not name clientCredentials.issuer", url));
+    auto places = server_metadata_urls(issuer);
+    ask_issuer(std::move(issuer), std::move(places));
+  });
+}
+
+void OauthClient::ask_issuer(std::string issuer, std::vector<std::string> urls) {
+  std::string url = urls.front();
+  urls.erase(urls.begin());
+  get(url, [this, url, issuer = std::move(issuer), urls = std::move(urls)](WebAnswer answer) mutable {
+    if (answer.status >= 400 && answer.status < 500 && !urls.empty())
+      return ask_issuer(std::move(issuer), std::move(urls));
+    if (answer.status != 200) {
+      return failed(fmt::format(
+          "{} {}", url, answer.status == 0 ? answer.fault : fmt::format("answered {}", answer.status)));
+    }
+    auto metadata = read_server_metadata(answer.body, issuer);
+    if (!metadata) return failed(fmt::format("{}: {}", url, metadata.error().text));
+    authority_ = std::move(*metadata);
+    ask_token();
+  });
+}
+
+void OauthClient::ask_token() {
+  scope_ = credentials_.scope.empty() ? challenge_.scope : credentials_.scope;
+  auto body = token_request(credentials_, authority_, server_.url, scope_, unix_time());
+  if (!body) {
+    loop_.defer(lifetime_, [this, why = body.error().text] { failed(why); });
+    return;
+  }
+  WebRequest what;
+  what.url = authority_.token_endpoint;
+  // The issuer's token endpoint may be on another host, but not on this machine or network, unless the
+  // configuration itself names it.
+  what.foreign = what.url != credentials_.token_url && !same_origin(what.url, credentials_.issuer) &&
+                 !same_origin(what.url, server_.url);
+  what.method = "POST";
+  what.headers.push_back({"Content-Type", "application/x-www-form-urlencoded"});
+  if (!body->authorization.empty()) what.headers.push_back({"Authorization", body->authorization});
+  what.body = std::move(body->body);
+  request(std::move(what), [this](WebAnswer answer) {
+    const std::string& url = authority_.token_endpoint;
+    if (answer.status == 0) return failed(fmt::format("{} {}", url, answer.fault));
+    auto token = read_token_answer(answer.status, answer.body);
+    if (token) return got(*token);
+    std::string why = fmt::format("{} {}", url, token.error().text);
+    authority_ = {};  // it may have moved
+    failed(std::move(why));
+  });
+}
+
+void OauthClient::got(const AccessToken& token) {
+  milliseconds life = kNoEnd;
+  if (token.expires_in) life = seconds(std::clamp<int64_t>(*token.expires_in, 1, kMaxLife));
+  life = std::max(life, kShortest);
+  authorization_ = "Bearer " + token.value;
+  expires_at_ = loop_.now() + life;
+  renew_at_ = expires_at_ - std::min(kAhead, life / 10);
+  failures_ = 0;
+  not_before_ = milliseconds(0);
+  log::write(log::Level::info, "upstream.token",
+             {{"upstream", server_.name}, {"issuer", authority_.issuer}, {"life_s", life.count() / 1000}});
+  tell({});
+}
+
+void OauthClient::failed(std::string why) {
+  fault_ = fmt::format("gives no access token: {}", why);
+  not_before_ =
+      loop_.now() + std::min<milliseconds>(kMaxPause, kFirstPause * (1 << std::min(failures_++, 5u)));
+  log::write(log::Level::warn, "upstream.token", {{"upstream", server_.name}, {"why", why}});
+  tell(fault_);
+}
+
+void OauthClient::tell(const std::string& fault) {
+  busy_ = false;
+  auto waiting = std::move(waiting_);
+  waiting_.clear();
+  std::string kept = fault;  // copied: a callback may clear it
+  for (const auto& done : waiting)
+    done(kept);
+}
+
+void OauthClient::get(const std::string& url, std::function<void(WebAnswer)> done) {
+  WebRequest what;
+  what.url = url;
+  request(std::move(what), std::move(done));
+}
+
+void OauthClient::request(WebRequest what, std::function<void(WebAnswer)> done) {
+  // The previous one may be on the stack: its callback has led here.
+  loop_.retire(std::move(fetch_));
+  what.headers.push_back({"User-Agent", "lineward"});
+  what.proxy = server_.proxy;
+  fetch_ = std::make_unique<WebFetch>(loop_, tls_, std::move(what), std::move(done));
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,73 @@
+#include "proxy/upstream/layers/guarded_upstream.h"
+
+#include "foundation/log/excerpt.h"
+#include "foundation/log/log.h"
+#include "proxy/audit/audit.h"
+#include "proxy/upstream/layers/guarded_call.h"
+
+namespace lineward::plugin {
+
+bool GuardedUpstream::is_judged() const {
+  auto plugins = plugins_();
+  return plugins && plugins->judges_parts(name());
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::CallRequest&& request,
+                                                                          core::CallOwner& owner) {
+  auto plugins = request.of_gateway ? nullptr : plugins_();
+  if (!plugins || plugins->empty()) return inner_->start(std::move(request), owner);
+  auto call = std::make_unique<GuardedCall>(loop_, *inner_, std::move(plugins), std::move(request));
+  if (!call->attach()) return inner_->start(call->take_request(), owner);
+  call->begin(owner);
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
+                                                    const mcp::Message& message) const {
+  mcp::Message out = message;
+  auto plugins = plugins_();
+  if (!plugins || plugins->empty()) return out;
+  const std::string method = message.method();
+  RequestFacts facts;
+  facts.upstream = facts.endpoint = name();
+  facts.method_name = method;
+  facts.method = mcp::method_of(method);
+  facts.principal = scope.principal;
+  facts.session = scope.session;
+  facts.bytes_in = message.bytes().size();
+  if (scope.by) {
+    facts.endpoint = scope.by->upstream;
+    facts.peer = scope.by->peer;
+    facts.caller = scope.by->caller.get();
+    facts.session = scope.by->session;
+  }
+  auto refusal = plugins->loose(facts, out, Direction::to_server, Place::part);
+  if (!refusal) return out;
+  log::write(log::Level::info, "client.dropped",
+             {{"kind", log::Excerpt(method, 100)},
+              {"upstream", name()},
+              {"reason", mcp::name(refusal->reason)},
+              {"why", refusal->text},
+              {"remote", facts.peer}});
+  audit::record(audit::Kind::refusal,
+                {{"who", facts.caller ? std::string_view(facts.caller->name) : core::kAnonymous},
+                 {"from", facts.peer},
+                 {"server", name()},
+                 {"route", facts.endpoint},
+                 {"method", method},
+                 {"end", mcp::name(refusal->reason)},
+                 {"policy", refusal->by},
+                 {"why", refusal->text}});
+  return std::nullopt;
+}
+
+void GuardedUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                             const core::HeaderFields& headers) {
+  if (auto passes = judged(scope, message)) inner_->notify(scope, client_era, *passes, headers);
+}
+
+void GuardedUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (auto passes = judged(scope, message)) inner_->forward(scope, client_era, *passes);
+}
+
+}  // namespace lineward::plugin

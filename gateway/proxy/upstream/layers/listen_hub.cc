@@ -1,0 +1,222 @@
+#include "proxy/upstream/layers/listen_hub.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/json/json_splice.h"
+#include "foundation/log/log.h"
+#include "proxy/upstream/http_client/http_headers.h"
+
+namespace lineward::upstream {
+namespace {
+
+using core::CallPhase;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// The number of consecutive early ends after which clients are notified of the end.
+constexpr uint32_t kMaxFailures = 8;
+
+}  // namespace
+
+// ---- the listen ----
+
+SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
+    : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
+      hub_(hub),
+      asked_(like.message.raw(Field::params_notifications), like.account()),
+      again_(hub.loop()),
+      good_(hub.loop()) {}
+
+void SharedListen::close(core::CancelCause why) {
+  again_.stop();
+  good_.stop();
+  SharedCall::close(why);
+}
+
+void SharedListen::over() {
+  hub_.over(*this);
+}
+
+// Any phase but `written` means that it is not open: it is being reopened, here or in a lower layer.
+void SharedListen::on_call_phase(CallPhase phase) {
+  if (phase != CallPhase::written) fell();
+  SharedCall::on_call_phase(phase);
+}
+
+void SharedListen::on_call_message(mcp::Message&& message) {
+  using Kind = mcp::MessageKind;
+  const bool final = message.kind() == Kind::result || message.kind() == Kind::error;
+  const Method method = mcp::method_of(message.method());
+  if (final && !acknowledgement_) {
+    // It was never acknowledged: all callers get the server's own error.
+    tell_end(message);
+    return over();
+  }
+  if (final) return open_again(message.kind() == Kind::result ? "result" : "error", false);
+  // The server has ended it, so no cancel is sent.
+  if (method == Method::cancelled) return open_again("cancelled", false);
+  if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
+  if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
+  backoff_.brought();
+  if (stands_) is_good();
+  tell(message);
+}
+
+// A notification, or enough time since the acknowledgement, counts as recovery: the next loss is a new one.
+void SharedListen::is_good() {
+  good_.stop();
+  failures_ = 0;
+  same_loss_ = false;
+  if (std::exchange(untold_, false)) tell_acknowledged(*acknowledgement_);
+}
+
+// The listen is lost, here or in a lower layer.
+void SharedListen::fell() {
+  if (std::exchange(stands_, false)) backoff_.fell(loop_.now());
+  good_.stop();
+}
+
+// Cuts the acknowledgement to the requested filter.
+void SharedListen::stood(mcp::Message acknowledgement) {
+  if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
+    json::Splice splice = acknowledgement.splice();
+    splice.replace(acknowledgement.at(Field::params_notifications), std::move(*cut));
+    if (auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
+      acknowledgement = std::move(*less);
+  }
+  const bool again = acknowledgement_.has_value();
+  acknowledgement_ = std::move(acknowledgement);
+  acknowledgement_bytes_.charge(like().account());
+  acknowledgement_bytes_.set(acknowledgement_->bytes().size());
+  granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications),
+                                                       like().account());
+  stands_ = true;
+  backoff_.stood(loop_.now());
+  good_.start(Backoff::kGoodAfter, [this] { is_good(); });
+  // A second acknowledgement makes clients reread what may have changed. Repeated losses without recovery
+  // count as one.
+  if (again && std::exchange(same_loss_, true)) {
+    untold_ = true;
+    return acknowledge_later_ones(*acknowledgement_);
+  }
+  tell_acknowledged(*acknowledgement_);
+}
+
+// Lower layers fail only when their own tries are used up; a lack of room is not final. With workers there is
+// a hub at the server's worker too: its budget counts, and is not begun anew here.
+void SharedListen::on_call_failed(const core::Failure& failure) {
+  const bool for_good = failure.by_policy || failure.session_over || failure.tries_used_up ||
+                        hub_.stopping() || failure.reason == mcp::EndReason::cancelled_drain;
+  const bool no_room = mcp::is_lack_of_room(failure.reason);
+  if (acknowledgement_ && !for_good && (no_room || !stands_))
+    return open_again(mcp::name(failure.reason), no_room);
+  give_up(failure);
+}
+
+void SharedListen::give_up(const core::Failure& failure) {
+  again_.stop();
+  good_.stop();
+  tell_end(failure);
+  over();
+}
+
+// The server ended the listen while leases exist: it is reopened, with pauses that double. A refused listen
+// may be granted later: only the budget ends the tries.
+void SharedListen::open_again(std::string_view why, bool no_room) {
+  if (!no_room) ++failures_;
+  log::write(log::Level::info, "listen.ended",
+             {{"upstream", hub_.name()},
+              {"by", why},
+              {"clients", uint64_t{living()}},
+              {"times", uint64_t{failures_}}});
+  if (failures_ > kMaxFailures || hub_.stopping()) {
+    core::Failure failure;
+    failure.reason = mcp::EndReason::upstream_protocol;
+    failure.tries_used_up = true;
+    failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
+    return give_up(failure);
+  }
+  fell();
+  // The call is on the stack.
+  loop_.retire(std::move(call_));
+  const config::Restart& restart = hub_.server().restart;
+  again_.start(backoff_.pause(loop_.now(), {restart.backoff, restart.max_backoff}), [this] { again(); });
+  on_call_phase(CallPhase::starting);  // for callers that join meanwhile
+}
+
+void SharedListen::again() {
+  if (auto failure = open()) on_call_failed(*failure);
+}
+
+// ---- the hub ----
+
+ListenHub::~ListenHub() {
+  stopping_ = true;
+  for (auto& [key, shared] : shared_)
+    shared->close("the gateway is stopping");
+}
+
+// The same filter, and the same credentials in the server's view.
+std::string ListenHub::key_of(const core::CallRequest& request, bool apart) const {
+  std::string key = identity_of(forwarded_headers(server_, request.headers));
+  key += '\n';
+  if (apart) {
+    key += request.scope.affinity + '\n' + request.scope.principal + '\n' + request.scope.session + '\n';
+    key += json::compact(request.message.raw(Field::meta_client_capabilities));
+  }
+  key += request.of_gateway ? "\nown\n" : "\n";  // these keep no process
+  key += request.message.raw(Field::meta_protocol_version);
+  key += '\n' + json::compact(request.message.raw(Field::params_notifications));
+  return key;
+}
+
+// Callers do not share while the server's era is unknown, nor on legacy servers, where processes and sessions
+// belong to groups of callers. A listen for a legacy session is not shared either: the server's legacy
+// revisions serve the session even if it supports the modern one.
+SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key) {
+  using config::Isolation;
+  bool apart = inner_->era() != mcp::Era::modern || request.of_session() ||
+               server_.isolation == Isolation::principal || server_.isolation == Isolation::session ||
+               server_.isolation == Isolation::call;
+  key = key_of(request, apart);
+  auto found = shared_.find(key);
+  if (found != shared_.end()) return found->second.get();
+  if (apart) return nullptr;
+  // A listen opened before the era was known may be shared by all callers now.
+  auto early = shared_.extract(key_of(request, true));
+  if (!early) return nullptr;
+  early.key() = key;
+  early.mapped()->rename(key);
+  return shared_.insert(std::move(early)).position->second.get();
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::CallRequest&& request,
+                                                                    core::CallOwner& owner) {
+  bool shares = request.method == Method::subscriptions_listen && request.client_era == mcp::Era::modern &&
+                request.message.is_object(Field::params_notifications) && !stopping_;
+  if (!shares) return inner_->start(std::move(request), owner);
+  std::string key;
+  SharedListen* shared = find(request, key);
+  if (shared == nullptr) {
+    auto made = std::make_unique<SharedListen>(*this, key, request);
+    if (auto failure = made->open()) return Unexpected<core::Failure>{std::move(*failure)};
+    shared = shared_.emplace(key, std::move(made)).first->second.get();
+  }
+  auto lease = std::make_unique<SharedCallHandle>(server_, std::move(request), owner);
+  shared->join(*lease);
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(lease));
+}
+
+void ListenHub::over(SharedListen& shared) {
+  auto found = shared_.find(shared.key());
+  if (found == shared_.end() || found->second.get() != &shared) return;
+  // It may be on the stack.
+  loop_.retire(std::move(found->second));
+  shared_.erase(found);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,101 @@
+// An upstream in front of an upstream that owns its listens. Clients with the same filter and credentials
+// share one `subscriptions/listen` of the server (behaviour.md 6). Each client's call is a lease on it; the
+// last lease cancels it. When the server ends a listen in order, it is reopened while any lease exists. Other
+// requests pass straight through.
+//
+// A listen lost with its connection or process is reopened by a lower layer. Here this shows as a second
+// acknowledgement, from which exchanges generate the changes that may have been missed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+#include "foundation/base/backoff.h"
+#include "foundation/net/loop.h"
+#include "proxy/core/passing_upstream.h"
+#include "proxy/upstream/layers/shared_call.h"
+
+namespace lineward::upstream {
+
+class ListenHub;
+
+// A listen on the server and its leases. Owned by the hub.
+class SharedListen final : public SharedCall {
+ public:
+  SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like);
+
+  void close(core::CancelCause why) override;
+
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message&& message) override;
+  void on_call_failed(const core::Failure& failure) override;
+
+ private:
+  void over() override;
+  // Callers that join while it is down wait for the next one.
+  const mcp::Message* acknowledgement() const override { return stands_ ? &*acknowledgement_ : nullptr; }
+  std::shared_ptr<const mcp::ListenFilter> granted() const override { return granted_; }
+  void stood(mcp::Message acknowledgement);
+  void fell();
+  void is_good();
+  void open_again(std::string_view why, bool no_room);
+  void give_up(const core::Failure& failure);
+  void again();
+
+  ListenHub& hub_;
+  const mcp::ListenFilter asked_;
+  std::optional<mcp::Message> acknowledgement_;  // the last one, cut to the requested filter
+  HeldBytes acknowledgement_bytes_{Held::listens};
+  std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
+  bool stands_ = false;                               // acknowledged, and not lost since
+  uint32_t failures_ = 0;  // in a row: it ended soon after its acknowledgement, or could not be reopened
+  Backoff backoff_;
+  bool same_loss_ = false;  // it was lost, its clients were notified, and it has not recovered since
+  bool untold_ = false;     // acknowledged again during the same loss: reported once it has recovered
+  net::Timer again_;
+  net::Timer good_;
+};
+
+class ListenHub final : public core::PassingUpstream {
+ public:
+  ListenHub(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server)
+      : PassingUpstream(std::move(inner)), loop_(loop), server_(server) {}
+  ~ListenHub() override;
+
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner) override;
+
+  // Called with every notification on a listen of the server, and each acknowledgement after the first.
+  void watch(std::function<void(const mcp::Message&)> watcher) { watcher_ = std::move(watcher); }
+  void seen(const mcp::Message& notification) {
+    if (watcher_) watcher_(notification);
+  }
+  // Open listens on the server.
+  size_t size() const { return shared_.size(); }
+
+  // For SharedListen.
+  net::Loop& loop() { return loop_; }
+  core::Upstream& inner() { return *inner_; }
+  const config::Server& server() const { return server_; }
+  bool stopping() const { return stopping_; }
+  void over(SharedListen& shared);
+
+ private:
+  // The sharing key; `apart`: shared with the same caller only.
+  std::string key_of(const core::CallRequest& request, bool apart) const;
+  SharedListen* find(const core::CallRequest& request, std::string& key);
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  std::map<std::string, std::unique_ptr<SharedListen>> shared_;
+  std::function<void(const mcp::Message&)> watcher_;
+};
+
+}  // namespace lineward::upstream

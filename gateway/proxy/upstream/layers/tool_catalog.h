@@ -1,0 +1,87 @@
+// The properties of one upstream's tools that Lineward uses: the parameters mirrored in headers, and whether
+// a call may be repeated (2026-07-28 server/tools). Filled from every tools/list result that passes; bounded;
+// tools without such properties are not stored. No I/O.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "foundation/base/held_bytes.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/param_headers.h"
+
+namespace lineward::upstream {
+
+struct ToolFacts {
+  mcp::ParamHeaders params;
+  bool repeatable = false;  // readOnlyHint or idempotentHint
+  std::string fault;        // why its definition is invalid
+};
+
+// After a list timed out or failed: the earliest next fetch, and the number of consecutive failures.
+struct ListPause {
+  std::chrono::milliseconds not_before{0};
+  uint32_t waits = 0;
+};
+
+// The tools that callers with the same credentials see.
+struct ToolView {
+  // Ordered: names come from the server, which could choose colliding hash keys.
+  std::map<std::string, ToolFacts, std::less<>> tools;
+  bool known = false;  // listed completely since the last change
+  std::chrono::milliseconds listed_at{0};
+  ListPause pause;      // for these callers' lists
+  uint64_t number = 0;  // differs from that of a dropped view with the same key
+  std::string key;
+  HeldBytes held{Held::servers};  // the tools
+
+  const ToolFacts* find(const std::string& name) const {
+    auto found = tools.find(name);
+    return found == tools.end() ? nullptr : &found->second;
+  }
+};
+
+class ToolCatalog {
+ public:
+  explicit ToolCatalog(std::string upstream) : upstream_(std::move(upstream)) {}
+
+  // Views are dropped when there are too many or their total is too large: least recently used first, those
+  // with a pause last. Keep the key, not the view.
+  ToolView& view(const std::string& key);
+  // The pause for all callers' lists, for a process that all callers share.
+  ListPause& pause() { return pause_; }
+  // Reads a page of a list. True when it contains tools with an invalid definition.
+  bool read(ToolView& view, const mcp::Message& page);
+  // The page without these tools.
+  static std::string without_invalid(const ToolView& view, const mcp::Message& page);
+  // The server notified a change of its list.
+  void changed();
+  // The number of changes.
+  uint64_t changes() const { return changes_; }
+
+ private:
+  using Views = std::list<ToolView>;
+  void keep(ToolView& view, const std::string& name, ToolFacts facts);
+  void count(ToolView& view, size_t bytes);
+  void make_room(const ToolView& current);
+
+  std::string upstream_;  // for the log
+  Views views_;           // most recently used first
+  std::unordered_map<std::string_view, Views::iterator> by_key_;
+  size_t bytes_ = 0;  // of all views, with their keys and tools
+  ListPause pause_;
+  uint64_t numbers_ = 0;
+  uint64_t changes_ = 0;
+};
+
+// Lineward's own tools/list in the name of the client that sent `like`, from `cursor` (raw JSON) on.
+std::string tools_list_request(const mcp::Message& like, bool modern, std::string_view cursor);
+
+}  // namespace lineward::upstream

@@ -1,0 +1,166 @@
+#include "proxy/upstream/stdio/instance_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/upstream/shared/own_id.h"
+
+namespace lineward::upstream {
+
+int64_t InstanceCalls::add(PendingCall entry) {
+  const int64_t id = next_id_++;
+  entry.id = id;
+  const bool counts = entry.counts;
+  pending_.emplace_hint(pending_.end(), id, std::move(entry));
+  if (counts) count(1);
+  return id;
+}
+
+PendingCall* InstanceCalls::find(int64_t id) {
+  auto found = pending_.find(id);
+  return found == pending_.end() ? nullptr : &found->second;
+}
+
+PendingCall* InstanceCalls::named(std::string_view raw_id) {
+  auto id = own_id(raw_id);
+  return id ? find(*id) : nullptr;
+}
+
+PendingCall InstanceCalls::take(PendingCall& entry) {
+  PendingCall taken = std::move(entry);
+  pending_.erase(taken.id);
+  if (taken.counts) count(-1);
+  return taken;
+}
+
+InstanceCalls::Table InstanceCalls::take_all() {
+  Table all(pending_.get_allocator());
+  all.swap(pending_);
+  count(-static_cast<int64_t>(in_flight_));
+  return all;
+}
+
+void InstanceCalls::free_place(PendingCall& entry) {
+  if (std::exchange(entry.counts, false)) count(-1);
+}
+
+void InstanceCalls::handed_over(StdioCall& call, core::Handover how) {
+  const bool counts = how == core::Handover::in_flight;
+  call.parked_since = counts ? std::nullopt : std::optional(loop_.now());
+  PendingCall* entry = find(call.id);
+  if (entry == nullptr || entry->counts == counts) return;
+  entry->counts = counts;
+  count(counts ? 1 : -1);
+}
+
+void InstanceCalls::count(int64_t change) {
+  in_flight_ += static_cast<size_t>(change);
+  owner_->on_in_flight(change);
+}
+
+bool InstanceCalls::is_idle() const {
+  return std::all_of(pending_.begin(), pending_.end(), [](const auto& one) {
+    return one.second.listen && one.second.call != nullptr && one.second.call->request.of_gateway;
+  });
+}
+
+bool InstanceCalls::has_listens() const {
+  return std::any_of(pending_.begin(), pending_.end(), [](const auto& one) {
+    return one.second.listen && one.second.call != nullptr && !one.second.call->request.of_gateway;
+  });
+}
+
+bool InstanceCalls::has_calls() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto& one) { return !one.second.listen && !one.second.own; });
+}
+
+size_t InstanceCalls::asking() const {
+  size_t count = 0;
+  for (const auto& [id, entry] : pending_)
+    count += entry.asks ? 1 : 0;
+  return count;
+}
+
+// A server may send requests during any call, and does not name the call. A request beside another client's
+// call has no owner, whatever that call is: it must not reach the wrong client.
+StdioCall* InstanceCalls::asking_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen || entry.own || (entry.of_gateway && !entry.asks)) continue;
+    if (!entry.asks || only != nullptr || entry.call == nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::exclusive_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (!entry.asks || entry.call == nullptr) continue;
+    if (only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::only_parked() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.call == nullptr) continue;
+    if (only != nullptr || !entry.call->parked_since) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.call == nullptr || !entry.call->asked_what_is_named(notification)) continue;
+    if (only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::only_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen || entry.own) continue;
+    if (entry.call == nullptr || only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::owner_of_unnamed() const {
+  return late_.any(loop_.now()) ? nullptr : only_call();
+}
+
+StdioCall* InstanceCalls::owner_of_line() const {
+  LineOwner<StdioCall> lines;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen || entry.own) continue;
+    StdioCall* call = entry.of_gateway ? nullptr : entry.call;
+    lines.saw(call, caller_of(entry));
+  }
+  return lines.owner(late_, loop_.now());
+}
+
+CallerId InstanceCalls::caller_of(const PendingCall& entry) {
+  if (entry.call != nullptr) return CallerId(entry.call->request);
+  return entry.caller ? entry.caller->id() : CallerId();
+}
+
+void InstanceCalls::note_over(const PendingCall& entry) {
+  if (entry.own || entry.listen || entry.of_gateway) return;
+  const std::chrono::milliseconds now = loop_.now();
+  const CallerId who = caller_of(entry);
+  late_.ended(who, now + server_.timeouts.cancel_grace, now);
+  if (!entry.asks) return;
+  late_askers_.ended(who, late_.until(), now);
+  unsettled_ = true;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,144 @@
+// The pending requests of one process of a stdio server, by their upstream ids: clients' calls, Lineward's
+// own requests, and cancelled calls that may still be answered. Finds the possible owner of a message that
+// names no call (behaviour.md 13). Upstream ids are its own integers, never the clients' ids.
+//
+// Belongs to a StdioInstance. Calls are plain pointers: each is removed before it is freed. The only callback
+// is InFlightOwner.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "config/config.h"
+#include "foundation/base/node_slabs.h"
+#include "foundation/net/loop.h"
+#include "proxy/metrics/stats.h"
+#include "proxy/upstream/shared/attribution.h"
+#include "proxy/upstream/stdio/stdio_call.h"
+
+namespace lineward::upstream {
+
+struct PendingCall {
+  int64_t id = 0;
+  StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
+  bool counts = false;        // counts as in flight
+  bool listen = false;
+  bool acknowledged = false;  // a listen
+  bool asks = false;
+  bool own = false;         // Lineward's own request
+  bool of_gateway = false;  // a call of Lineward's, not of a client
+  bool own_initialize = false;
+  bool own_discover = false;  // the probe that shows that a modern process runs
+  ListenServer::OwnAnswer own_answer;
+  std::chrono::milliseconds due{0};  // of Lineward's own requests; 0: another limit runs, or it is over
+  // For a cancelled call.
+  uint64_t tag = 0;
+  std::chrono::milliseconds cancelled_at{0};
+  metrics::CancelTold told = metrics::CancelTold::nothing;
+  bool cancelled = false;
+  std::unique_ptr<KeptCallerId> caller;
+};
+
+class InFlightOwner {
+ public:
+  // The number of calls in flight changed by `change`. Must not call back.
+  virtual void on_in_flight(int64_t change) = 0;
+
+ protected:
+  ~InFlightOwner() = default;
+};
+
+class InstanceCalls {
+ public:
+  using Table =
+      std::map<int64_t, PendingCall, std::less<>, SlabAllocator<std::pair<const int64_t, PendingCall>>>;
+
+  InstanceCalls(net::Loop& loop, const config::Server& server, InFlightOwner& owner)
+      : loop_(loop), server_(server), owner_(&owner) {}
+  InstanceCalls(const InstanceCalls&) = delete;
+  InstanceCalls& operator=(const InstanceCalls&) = delete;
+
+  // For a spare that gets its group.
+  void set_owner(InFlightOwner& owner) { owner_ = &owner; }
+
+  // Adds a request that is written next; returns its new id.
+  int64_t add(PendingCall entry);
+  // Null: not found.
+  PendingCall* find(int64_t id);
+  // The same by the raw id of a server's message.
+  PendingCall* named(std::string_view raw_id);
+  // Removes an entry and frees its place.
+  PendingCall take(PendingCall& entry);
+  void forget(PendingCall& entry) { take(entry); }
+  // Removes all: the process is down.
+  Table take_all();
+  const Table& all() const { return pending_; }
+  // For a cancelled call: only its id is remembered.
+  void free_place(PendingCall& entry);
+  // A parked call does not count as in flight.
+  void handed_over(StdioCall& call, core::Handover how);
+
+  // Lines of the server that were useless to all clients, since the last take_useless().
+  void note_useless() { ++useless_; }
+  uint64_t take_useless() { return std::exchange(useless_, 0); }
+
+  size_t in_flight() const { return in_flight_; }
+  // No caller waits for anything; Lineward's own listens do not keep a process.
+  bool is_idle() const;
+  bool has_listens() const;
+  bool has_calls() const;  // parked and cancelled ones too
+  // The number of calls during which the server may send requests. Cancelled ones count until they are
+  // answered or their grace is over, so that a late request gets no wrong owner.
+  size_t asking() const;
+  // The call that a server request belongs to: the only call that allows requests. Null if there are several,
+  // if it was cancelled, or if another client's request is pending too.
+  StdioCall* asking_call() const;
+  // The call that has this process for itself, ignoring cancelled ones; null: none, or several.
+  StdioCall* exclusive_call() const;
+  // That call, if it is parked and no other request is pending.
+  StdioCall* only_parked() const;
+  // The call that sent its client the request named by this notification
+  // (TransportCall::asked_what_is_named).
+  StdioCall* asked_by(const mcp::Message& notification) const;
+  // The only pending call; null if a cancelled one may still be running.
+  StdioCall* only_call() const;
+  // The call that a message without an id belongs to; null if more than one is possible.
+  StdioCall* owner_of_unnamed() const;
+  // The call that a log message without an id is for: all possible calls must have the same caller.
+  StdioCall* owner_of_line() const;
+
+  // The call was answered; the server may still send messages about it for a while.
+  void note_over(const PendingCall& entry);
+  // Until then a request of the server may belong to an answered call that allowed requests.
+  std::chrono::milliseconds asked_until() const { return late_askers_.until(); }
+  // All such calls had the same caller as this one.
+  bool asked_by_none_but(const StdioCall& call) const {
+    return late_askers_.none_but(CallerId(call.request), loop_.now());
+  }
+  // Such a call was answered, and no ping has confirmed yet that the server is done with it.
+  bool is_unsettled() const { return unsettled_ && late_askers_.any(loop_.now()); }
+  void settled() { unsettled_ = false; }
+
+ private:
+  void count(int64_t change);
+  static CallerId caller_of(const PendingCall& entry);
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  InFlightOwner* owner_;
+  NodeSlabs nodes_;
+  Table pending_{Table::allocator_type(nodes_)};
+  int64_t next_id_ = 1;
+  size_t in_flight_ = 0;
+  // The callers of answered calls, and of those that allowed requests.
+  LateCallers late_;
+  LateCallers late_askers_;
+  uint64_t useless_ = 0;
+  bool unsettled_ = false;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,542 @@
+#include "proxy/upstream/stdio/instance_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "foundation/log/excerpt.h"
+#include "foundation/log/log.h"
+#include "protocol/mcp/errors.h"
+#include "protocol/mcp/rewrite.h"
+#include "proxy/core/gate.h"
+#include "proxy/upstream/shared/process_end.h"
+#include "proxy/upstream/stdio/spawn_budget.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// Failed starts in a row before open listens are ended.
+constexpr uint32_t kListenRestarts = 6;
+
+// The number of calls from which on a group holds a client's state. A state name must be used twice: a name
+// that the client does not send back holds no state.
+uint32_t kept_from(const config::Server& server) {
+  switch (server.isolation) {
+    case config::Isolation::principal: return 1;
+    case config::Isolation::session: return 2;
+    default: return 0;
+  }
+}
+
+using Instances = std::vector<std::unique_ptr<StdioInstance>>;
+
+StdioInstance* newest_ready(const Instances& instances) {
+  for (auto instance = instances.rbegin(); instance != instances.rend(); ++instance) {
+    if ((*instance)->state() == StdioInstance::State::ready) return instance->get();
+  }
+  return nullptr;
+}
+
+// Processes that take calls now or after their start.
+size_t active_of(const Instances& instances) {
+  size_t sum = 0;
+  for (const auto& instance : instances)
+    sum += instance->expiry().retires ? 0 : 1;
+  return sum;
+}
+
+// For a client's own session: stores what the next process must be told.
+void remember_own(LegacyFacade& facade, const StdioCall& call) {
+  if (call.request.method != Method::initialize) return facade.remember(call.request);
+  facade.keep_handshake(std::string(call.request.message.raw(Field::params)), call.request.account());
+}
+
+}  // namespace
+
+InstanceGroup::InstanceGroup(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
+                             GroupOwner& owner, CallerGroup plan)
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      owner_(owner),
+      plan_(std::move(plan)),
+      session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
+      kept_from_(session_ ? 0 : kept_from(server)),
+      backoff_(loop) {
+  facade_.keep_handshake(std::exchange(plan_.initialize_params, {}));
+  key_bytes_.set(2 * plan_.key.size());  // the key is stored in the upstream's table too
+}
+
+InstanceGroup::~InstanceGroup() = default;
+
+// ---- calls ----
+
+void InstanceGroup::enqueue(StdioCall& call) {
+  call.group = plan_.key;
+  // Lineward's own requests do not bind state to a client.
+  if (call.request.from && calls_ < kept_from_) ++calls_;
+  const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
+                      (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
+  if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
+  join_by_turn(queue_, call);
+  owner_.schedule_pump(*this);
+}
+
+void InstanceGroup::withdraw(StdioCall& call) {
+  std::erase(queue_, &call);
+  listens_.close(call);
+  // A listen with a process of its own frees it, after any message that is still owed to the server.
+  if (!plan_.per_call || !call.is_listen()) return;
+  loop_.defer(lifetime_, [this] {
+    if (!instances_.empty()) on_instance_free(*instances_.front());
+  });
+}
+
+bool InstanceGroup::wants_pump() const {
+  return !queue_.empty() || replacing_ || ((revive_ || listens_.need_server()) && instances_.empty());
+}
+
+bool InstanceGroup::pump(size_t most) {
+  const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
+  if (replacing_) replace_expired();
+  // Listens or subscriptions need a process even without calls.
+  if (queue_.empty() && instances_.empty() && (revive_ || listens_.need_server())) {
+    if (start_instance(caller_.get()) != nullptr) revive_ = false;
+  }
+  bool full = false, wants_more = false;
+  size_t claimed = 0;
+  struct Without {
+    const StdioCall* call;
+    bool share_met;
+  };
+  std::vector<Without> without_place;
+  for (size_t at = 0; at < queue_.size();) {
+    StdioCall& call = *queue_[at];
+    wants_more = !call.is_listen() && most == 0;
+    if (wants_more || (!call.is_listen() && !owner_.room_in_flight())) {
+      full = true;
+      break;
+    }
+    bool waits_for_place = false;
+    share_met_ = false;
+    StdioInstance* instance = pick(call, waits_for_place, claimed);
+    if (instance == nullptr) {
+      full = full || (waits_for_place && !plan_.exclusive);
+      if (waits_for_place) without_place.push_back({&call, share_met_});
+      // Calls behind one that waits for a process of its own may still be sent; behind one that waits for the
+      // only process they may not.
+      if (!plan_.exclusive || queue_.empty()) break;
+      ++at;
+      continue;
+    }
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (handled_here(*instance, call)) {
+      if (plan_.per_call) loop_.defer(lifetime_, [this, instance] { on_instance_free(*instance); });
+      continue;
+    }
+    if (session_) remember_own(facade_, call);
+    listens_.asked();
+    call.turn.served();
+    if (!call.is_listen()) --most;
+    instance->send(call);
+  }
+  const bool no_room = without_room_since_ != milliseconds::max();
+  if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
+  if (queue_.empty()) return false;  // avoids the copy below
+  std::sort(without_place.begin(), without_place.end(),
+            [](const Without& a, const Without& b) { return a.call < b.call; });
+  const bool of_share = !without_place.empty() && without_place.front().share_met;
+  for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
+    auto found = std::lower_bound(without_place.begin(), without_place.end(), call,
+                                  [](const Without& a, const StdioCall* b) { return a.call < b; });
+    const bool its = found != without_place.end() && found->call == call;
+    if (!its && !full) {
+      call->phase(core::CallPhase::starting);
+    } else if (!no_room) {
+      call->phase(core::CallPhase::queued);
+    } else {
+      call->phase((its ? found->share_met : of_share) ? core::CallPhase::no_share : core::CallPhase::no_room);
+    }
+  }
+  return wants_more;
+}
+
+// The newest one: an older one may be about to be replaced.
+bool InstanceGroup::has_ready() const {
+  return newest_ready(instances_) != nullptr;
+}
+
+StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
+  StdioInstance* shared = nullptr;
+  StdioInstance* anothers = nullptr;
+  size_t coming_up = 0;
+  for (const auto& instance : instances_) {
+    if (instance->expiry().retires) continue;
+    if (asks(call) && (instance->calls().asking() > 0 || questions_.keeps_apart(instance->calls()))) {
+      full = true;
+      continue;
+    }
+    // Requests on this process may be meant for another recent caller: prefer one without such a caller.
+    if (asks(call) && instance->takes(call) && !instance->calls().asked_by_none_but(call)) {
+      if (anothers == nullptr) anothers = instance.get();
+      continue;
+    }
+    if (asks(call) && !instance->settle_turn()) {
+      ++coming_up;  // briefly
+      continue;
+    }
+    if (instance->takes(call)) {
+      // Beside another call a server request has no owner: prefer a ready process without other calls.
+      const InstanceCalls& there = instance->calls();
+      const bool may_meet = plan_.exclusive && !call.is_listen();
+      if (!may_meet || !(asks(call) ? there.has_calls() : there.asking() > 0)) return instance.get();
+      if (shared == nullptr) shared = instance.get();
+      continue;
+    }
+    if (instance->state() == StdioInstance::State::ready) {
+      full = true;  // its pipe is full
+    } else {
+      ++coming_up;
+    }
+  }
+  if (shared != nullptr) return shared;
+  // A call that needs a process for itself gets a new one, even while others are starting.
+  bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
+  if (more) {
+    // A shared process has no owner, except during a call that needs it for itself.
+    const Account* whose = caller_ || !asks(call) ? caller_.get() : call.caller();
+    // For calls that take turns the limit is ProcessRoom's, which may have to end another caller's process.
+    more = (plan_.most > 1 || active_of(instances_) < plan_.most) && start_instance(whose) != nullptr;
+    full = full || (!more && without_room_since_ != milliseconds::max());
+  }
+  if (more) ++coming_up;
+  if (asks(call) && coming_up > claimed) {
+    ++claimed;
+    full = false;
+  } else if (anothers != nullptr) {
+    without_room_since_ = milliseconds::max();
+    full = false;
+    return anothers->settle_turn() ? anothers : nullptr;
+  }
+  if (more) full = false;
+  return nullptr;  // wait until it is up
+}
+
+// Requests that Lineward answers for a ready legacy process: server information, and listens that it does not
+// know.
+bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
+  if (!own_handshake()) return false;
+  if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
+    listens_.open(call, instance);
+    return true;
+  }
+  auto answer =
+      facade_.answer(call.request, instance.legacy_server(), instance.initialize_result(), instance.level());
+  if (!answer) return false;
+  *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
+  return true;
+}
+
+void InstanceGroup::forward(const mcp::Message& message) {
+  StdioInstance* instance = newest_ready(instances_);
+  if (instance == nullptr) return;
+  // A shared process gets no client notifications. A legacy client's would change the state of all, and a
+  // modern client's are unknown to a legacy server.
+  if (own_handshake() && !plan_.bridged) {
+    log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
+    return;
+  }
+  if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true))
+    return;
+  if (!instance->write_small(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes())) {
+    log::write(log::Level::warn, "client.dropped", {{"upstream", server_.name}, {"kind", "backlog"}});
+  }
+}
+
+// ---- processes ----
+
+StdioInstance* InstanceGroup::start_instance(const Account* whose) {
+  if (owner_.stopping()) return nullptr;
+  bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
+  if (session_ && !clients_own && !facade_.has_handshake()) {
+    fail_queue({mcp::EndReason::upstream_protocol,
+                fmt::format("this session was never initialised by {}", server_.name)});
+    return nullptr;
+  }
+  InstancePlan plan;
+  plan.era = plan_.era;
+  // A new session's own `initialize` is the handshake; Lineward repeats it for later processes of the
+  // session.
+  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
+  plan.settles = plan_.exclusive;
+  plan.takes_turns = plan_.exclusive && !plan_.per_call;
+  if (auto spare = owner_.take_spare(*this, whose)) {
+    instances_.push_back(std::move(spare));
+    instances_.back()->adopt(*this, plan_.key, std::move(plan));
+    return instances_.back().get();
+  }
+  milliseconds pause = owner_.health().start_pause(not_before_);
+  if (pause.count() > 0) {
+    if (!backoff_.running()) backoff_.start(pause, [this] { owner_.schedule_pump(*this); });
+    return nullptr;
+  }
+  if (const Room room = owner_.room_for_instance(*this, whose); room != Room::there) {
+    without_room_since_ = loop_.now();
+    share_met_ = room == Room::no_share;
+    return nullptr;
+  }
+  instances_.push_back(
+      std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  owner_.health().start_begun();
+  instances_.back()->start();
+  return instances_.back().get();
+}
+
+void InstanceGroup::end_idle(milliseconds longer_than) {
+  std::vector<StdioInstance*> idle;
+  bool keep_one = listens_.need_server();
+  for (const auto& instance : instances_) {
+    if (!instance->calls().is_idle() || loop_.now() - instance->record().last_used <= longer_than) continue;
+    if (keep_one && instance->state() == StdioInstance::State::ready) {
+      keep_one = false;
+      continue;
+    }
+    idle.push_back(instance.get());
+  }
+  for (StdioInstance* instance : idle)
+    instance->stop({mcp::EndReason::cancelled_drain, "was idle", {}});
+}
+
+void InstanceGroup::on_instance_ready(StdioInstance& instance) {
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(instance.pid())},
+              {"era", mcp::name(instance.era())},
+              {"group", log::Excerpt(plan_.key, 64)}});
+  restore(instance);
+  owner_.schedule_pump(*this);
+}
+
+void InstanceGroup::on_instance_free(StdioInstance& instance) {
+  if (plan_.per_call && instance.calls().is_idle() && queue_.empty() && listens_.empty())
+    return owner_.group_served(*this);
+  owner_.schedule_pump(*this);
+}
+
+void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
+  if (answer.kind() != mcp::MessageKind::error) return;
+  facade_.forget_handshake();
+  std::deque<StdioCall*> nobody;
+  ProcessEnd end{mcp::EndReason::upstream_protocol, "refused initialize", {}};
+  end.knows_no_initialize = mcp::error_code(answer) == mcp::kMethodNotFound;
+  owner_.start_failed(end, nobody);
+}
+
+void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
+                                     std::vector<StdioCall*> listens) {
+  auto found =
+      std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
+  if (found == instances_.end()) return;
+  bool lost = false;
+  bool was_ready = instance.record().was_ready;
+  milliseconds lived = loop_.now() - instance.record().started_at;
+  bool may_revive = instance.expiry().is_expired() || end.reason != mcp::EndReason::cancelled_drain;
+  owner_.take_leaving(std::move(*found));
+  instances_.erase(found);
+  listens_.lost(&instance);
+  if (scope_ != nullptr) scope_->on_scope_reset();
+  const bool refused_it = plan_.bridged && !has_served_ && end.reason != mcp::EndReason::cancelled_drain;
+  if (refused_it && owner_.serves_as_modern(*this, end)) return;
+  if (end.reason != mcp::EndReason::cancelled_drain) {
+    last_end_ = end.text;
+    // Several failures within one pause count as one.
+    bool well = was_ready && (lived > SpawnBudget::kStable || instance.record().has_served);
+    if (loop_.now() >= not_before_) failures_ = well ? 1 : failures_ + 1;
+    not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
+    log::write(log::Level::warn, "upstream.down",
+               {{"upstream", server_.name},
+                {"pid", static_cast<int64_t>(instance.pid())},
+                {"why", end.text},
+                {"stderr", end.last_stderr},
+                {"detail", end.detail},
+                {"next_start_ms", (not_before_ - loop_.now()).count()}});
+    // A failed start fails all calls that waited for it; the next call tries again. Listens stay: they are
+    // reopened until kListenRestarts is reached.
+    std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
+    if (!was_ready) {
+      const bool refused = own_handshake() && instance.record().has_answered && !has_ready() &&
+                           end.reason == mcp::EndReason::upstream_protocol;
+      std::deque<StdioCall*> nobody;
+      owner_.start_failed(end, refused ? queue_ : nobody);
+    }
+    if ((!was_ready || !instance.record().has_answered) && instances_.empty()) refuse_waiting(failure);
+    if (failures_ > kListenRestarts) {
+      listens_.fail_all(failure);
+      for (StdioCall* call : listens)
+        call->fail(failure);
+      listens.clear();
+    }
+    lost = true;
+    owner_.health().died(instance.record(), end);
+  }
+  revive_ = session_ && may_revive && facade_.has_subscriptions() && failures_ <= kListenRestarts;
+  for (StdioCall* call : listens) {
+    if (!call->live()) continue;
+    if (owner_.stopping()) {
+      call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+    } else if (call->request.of_gateway) {  // it is no reason to start another process
+      call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
+    } else {
+      join_by_turn(queue_, *call);
+    }
+  }
+  owner_.schedule_pump(*this);
+  // Deferred and last: it may stop the whole gateway.
+  if (lost) loop_.defer(lifetime_, [this] { owner_.instance_lost(); });
+}
+
+// ---- replacing a process ----
+
+void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_view why) {
+  if (instance.expiry().is_expired()) return;
+  log::write(log::Level::info, "upstream.replace",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(instance.pid())},
+              {"group", log::Excerpt(plan_.key, 64)},
+              {"why", why}});
+  // A session's answers to server requests name no process, so it has only one at a time. That one is ended
+  // as soon as it is idle.
+  instance.expiry() = {std::string(why), !of_one_session()};
+  replacing_ = true;
+  owner_.schedule_pump(*this);
+}
+
+// If there are listens, the new process starts first; the old one ends when its calls are answered.
+void InstanceGroup::replace_expired() {
+  std::vector<StdioInstance*> expired;
+  for (const auto& instance : instances_) {
+    if (instance->expiry().is_expired()) expired.push_back(instance.get());
+  }
+  replacing_ = !expired.empty();
+  for (StdioInstance* old : expired) {
+    StdioInstance* next = newest_ready(instances_);
+    if (next != nullptr && next->expiry().is_expired()) next = nullptr;
+    bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
+    if (listened && next == nullptr && !of_one_session()) {
+      // If no second process may run, the old one makes room.
+      if (active_of(instances_) > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
+      if (start_instance(caller_.get()) != nullptr) {
+        moves_.moved();
+        continue;
+      }
+      if (owner_.room_soon()) continue;
+    }
+    if (next != nullptr && listens_.served_by(old)) {
+      listens_.lost(old);
+      listens_.tell_changes();
+    }
+    if (old->calls().has_calls()) continue;
+    old->stop({mcp::EndReason::cancelled_drain, old->expiry().why, {}});
+  }
+}
+
+// Restores clients' state in a new process: the listens on a shared one, the state of its predecessor for a
+// session.
+void InstanceGroup::restore(StdioInstance& instance) {
+  if (own_handshake()) listens_.join(instance);
+  if (plan_.bridged && std::exchange(has_served_, true)) facade_.tell_restarted(scope_);
+  if (!session_ || instance.initialize_result().empty()) return;
+  initialized_sent_ = true;
+  facade_.replay(instance);
+  facade_.tell_state_is_gone(instance.legacy_server(), scope_);
+}
+
+// ---- server messages that name no single call ----
+
+void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  if (plan_.bridged) return to_bridged(instance, std::move(message), only);
+  if (scope_ != nullptr) {
+    return scope_->on_scope_message(std::move(message),
+                                    only ? std::optional(only->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request)
+    return questions_.take(std::move(message), instance.calls(), instance);
+  Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
+    return instance.calls().note_useless();
+  }
+  if (method == Method::cancelled || method == Method::elicitation_complete) {
+    if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
+  }
+  if (listens_.notify(instance, message, loop_.now())) return;
+  if (only != nullptr && method == Method::message) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  instance.calls().note_useless();
+}
+
+// List changes and URI updates go to listens; the rest goes to the session.
+void InstanceGroup::to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  const Method method = mcp::method_of(message.method());
+  const bool asks = message.kind() == mcp::MessageKind::request;
+  if (!asks && listens_.notify(instance, message, loop_.now())) return;
+  if (method == Method::message && only != nullptr) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+  } else if (scope_ != nullptr && method != Method::progress) {
+    const bool is_clients = only != nullptr && only->request.tag != 0;
+    scope_->on_scope_message(std::move(message),
+                             is_clients ? std::optional(only->request.tag) : std::nullopt);
+  } else if (asks) {
+    instance.answer_server(LegacyFacade::nobody_to_ask(message, "process"));
+  } else {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  }
+}
+
+// ---- the end ----
+
+void InstanceGroup::fail_queue(const core::Failure& failure) {
+  std::deque<StdioCall*> queue;
+  queue.swap(queue_);
+  for (StdioCall* call : queue)
+    call->fail(failure);
+}
+
+void InstanceGroup::refuse_waiting(const core::Failure& failure) {
+  if (has_ready()) return;
+  auto ends = [](const StdioCall* call) { return !call->is_listen() || !call->acknowledged; };
+  std::vector<StdioCall*> calls;
+  std::copy_if(queue_.begin(), queue_.end(), std::back_inserter(calls), ends);
+  std::erase_if(queue_, ends);
+  for (StdioCall* call : calls)
+    call->fail(failure);
+}
+
+void InstanceGroup::close(std::string_view why) {
+  facade_.forget_subscriptions();  // it lives until its processes are gone
+  facade_.forget_handshake();
+  scope_ = nullptr;
+  core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
+  fail_queue(failure);
+  listens_.fail_all(failure);
+  std::vector<StdioInstance*> all;
+  for (const auto& instance : instances_)
+    all.push_back(instance.get());
+  for (StdioInstance* instance : all)
+    instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+}
+
+void InstanceGroup::list(std::vector<core::UpstreamStatus::Process>& out) const {
+  for (const auto& instance : instances_)
+    instance->list(out);
+}
+
+}  // namespace lineward::upstream

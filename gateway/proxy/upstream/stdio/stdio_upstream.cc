@@ -1,0 +1,313 @@
+#include "proxy/upstream/stdio/stdio_upstream.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "foundation/log/log.h"
+#include "proxy/metrics/limits.h"
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+using State = core::UpstreamStatus::State;
+
+// While a group waits for room: a session may have lost its client meanwhile.
+constexpr milliseconds kLookForRoom{250};
+// A server that crashed on an `initialize` may have had another reason: it is tried again after this time.
+constexpr milliseconds kDoubt{10ll * 60 * 1000};
+
+core::Failure stopping_now() {
+  return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
+}
+
+// `stopped` is called once no process is left.
+void end_if_gone(const InstanceGroups& groups, const StdioEraProber& prober, std::function<void()>& stopped) {
+  if (stopped && groups.leaving() == 0 && !prober.is_busy()) std::exchange(stopped, nullptr)();
+}
+
+bool has_process_for(const core::CallRequest& request, mcp::Era era, CallerGrouping& grouping,
+                     const InstanceGroups& groups) {
+  auto plan = grouping.of(request, era);
+  const InstanceGroup* group = plan ? groups.find(plan->key) : nullptr;
+  return group != nullptr && group->has_ready();
+}
+
+}  // namespace
+
+StdioUpstream::StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server)
+    : loop_(loop),
+      server_(server),
+      prober_(loop, spawner, server, health_, *this),
+      groups_(loop, spawner, server, *this),
+      spares_(loop, spawner, server, *this),
+      room_timer_(loop),
+      pump_later_(
+          loop,
+          [](void* it) {
+            auto& self = *static_cast<StdioUpstream*>(it);
+            self.room_.count_anew();
+            bool without_room = false;
+            // A failed call may start others and so add groups: they are not in this round. A group closed
+            // meanwhile lives until the end of the turn, and has nothing left to pump.
+            auto places = [&self]() -> size_t {
+              const size_t most = self.server_.limits.max_in_flight;
+              return most > self.in_flight_ ? most - self.in_flight_ : 0;
+            };
+            self.groups_.pump_wanting(
+                [&](const InstanceGroup& group) { return self.room_.is_beyond_share(group); }, places,
+                [&](InstanceGroup& group, size_t most) {
+                  const bool wants_more = group.pump(most);
+                  without_room = without_room || group.without_room_since() != milliseconds::max();
+                  return wants_more;
+                });
+            if (without_room && !self.room_timer_.running())
+              self.room_timer_.start(kLookForRoom, [&self] { self.schedule_pump(); });
+            if (self.spares_.size() < self.server_.pool.prewarm) self.spares_.fill(self.room_.for_spares());
+          },
+          this) {}
+
+StdioUpstream::~StdioUpstream() {
+  lifetime_.end();
+}
+
+// ---- the era ----
+
+void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
+  schedule_pump();  // starts the spares
+  era_.warm_up(std::move(ready));
+}
+
+// If no call waits, the era probe is the half-open probe of an open circuit.
+void StdioUpstream::wake() {
+  const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
+  if (!era_.is_known() || back || health_.doubts(era_.verdict())) era_.ask();
+}
+
+// Two failures contradict the era verdict, so that the next call probes again. A process that never got ready
+// contradicts a verdict based on an exit alone. A process that does not know `initialize` contradicts any
+// legacy verdict, such as one from a modern server's temporary error.
+//
+// A refused legacy client is served in the other era (ModernBridge). A modern client's call was not sent, and
+// waits; but only once, for a server may refuse both.
+void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) {
+  const bool no_legacy_one = end.knows_no_initialize && !era_.is_modern() &&
+                             !era_.verdict().knows_no_discover &&
+                             server_.protocol_era == config::Era::automatic;
+  if ((era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) || no_legacy_one)
+    era_.forget();
+  // Another group's process may have contradicted it before.
+  const bool certain = era_.is_known() && !era_.is_modern();
+  if (stopping_ || certain) return;
+  std::deque<StdioCall*> others;  // those for a legacy server only
+  core::Failure of_other_era;
+  std::erase_if(refused, [&](StdioCall* call) {
+    if (call->request.of_session() || std::exchange(call->era_doubted, true)) return false;
+    if (!era_.is_modern()) {
+      era_.wait(*call);
+    } else if (auto other = era_.refusal(call->request)) {
+      of_other_era = std::move(*other);
+      others.push_back(call);
+    } else {
+      return !enqueue(*call);
+    }
+    return true;
+  });
+  for (StdioCall* call : others)
+    call->fail(of_other_era);
+}
+
+void StdioUpstream::on_prober_free() {
+  end_if_gone(groups_, prober_, stopped_);
+  era_.prober_free();
+  schedule_pump();
+}
+
+// An answer proves that the server runs; a silent exit, which may mean legacy, does not.
+void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
+  if (stopping_) return;
+  // After an exit the next process decides: a call waits for one.
+  if (verdict.is_weak()) return;
+  verdict.known ? health_.answered(Heard::handshake) : health_.probe_died(verdict.failure);
+}
+
+void StdioUpstream::on_era_known(TransportCall& call) {
+  auto& waited = static_cast<StdioCall&>(call);
+  if (auto refused = enqueue(waited)) waited.fail(*refused);
+}
+
+// ---- calls ----
+
+Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
+                                                                        core::CallOwner& owner) {
+  using Refused = Unexpected<core::Failure>;
+  if (stopping_) return Refused{stopping_now()};
+  if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
+  // A running process is used even if the circuit is open: only starts are held back.
+  const bool is_led = request.of_session() || era_.is_known();  // assigned to a group
+  const bool needs_start = !health_.circuit_closed() &&
+                           !(is_led && has_process_for(request, era_for(request), grouping_, groups_));
+  if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
+  auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
+  if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
+  call->turn.take(places_.shares(), call->request.account());
+  call->half_open_probe = needs_start;
+  const bool needs_verdict = !call->request.of_session();
+  if (needs_verdict && !era_.is_current()) {
+    era_.wait(*call);
+  } else if (auto refused = enqueue(*call)) {
+    call->cancel("");
+    return Refused{std::move(*refused)};
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+mcp::Era StdioUpstream::era_for(const core::CallRequest& request) {
+  const bool may_be_both = era_.is_modern() && server_.protocol_era == config::Era::automatic;
+  if (!may_be_both || !grouping_.is_bridged(request)) return era_.era();
+  auto open = bridged_.find(request.scope.bridged_session);
+  if (open == bridged_.end()) return era_.era();
+  const bool begins = groups_.of_session(request.scope) == nullptr;
+  if (begins && loop_.now() < modern_only_until_) open->second.is_modern = true;
+  return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
+}
+
+// As for a client's own `initialize` that was refused (ModernBridge).
+bool StdioUpstream::serves_as_modern(InstanceGroup& group, const ProcessEnd& end) {
+  if (stopping_ || !era_.is_modern()) return false;
+  modern_only_until_ = end.knows_no_initialize ? milliseconds::max() : loop_.now() + kDoubt;
+  std::deque<StdioCall*> waiting = group.take_queue();
+  for (auto& [session, open] : bridged_) {
+    if (groups_.find(CallerGrouping::key_of_session({{}, {}, {}, {}, session})) == &group)
+      open.is_modern = true;
+  }
+  log::write(log::Level::debug, "session.bridged", {{"upstream", server_.name}});
+  groups_.close(group, "its server refused the old revisions");
+  for (StdioCall* call : waiting) {
+    if (auto refused = enqueue(*call)) call->fail(*refused);
+  }
+  return true;
+}
+
+std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
+  if (auto other = era_.refusal(call.request)) return other;
+  auto plan = grouping_.of(call.request, era_for(call.request));
+  if (!plan) return plan.error();
+  core::ScopeOwner* scope = nullptr;
+  if (plan->bridged) {
+    auto open = bridged_.find(call.request.scope.bridged_session);
+    if (open == bridged_.end()) return core::Failure{mcp::EndReason::cancelled_drain, "its session ended"};
+    scope = open->second.owner;
+  }
+  InstanceGroup& group = groups_.get(std::move(*plan));
+  if (scope != nullptr) group.set_scope(scope);
+  group.enqueue(call);
+  return std::nullopt;
+}
+
+void StdioUpstream::withdraw(StdioCall& call) {
+  era_.withdraw(call);
+  if (InstanceGroup* group = groups_.find(call.group)) group->withdraw(call);
+}
+
+void StdioUpstream::schedule_pump(InstanceGroup& group) {
+  groups_.want(group);
+  schedule_pump();
+}
+
+// ---- processes ----
+
+void StdioUpstream::instance_gone(StdioInstance& instance) {
+  if (!groups_.free_gone(instance)) return;
+  schedule_pump();  // it made room
+  end_if_gone(groups_, prober_, stopped_);
+}
+
+void StdioUpstream::instance_lost() {
+  if (lost_ && !stopping_) lost_();
+}
+
+// ---- scopes, ends ----
+
+// A bridged session gets its group with its first request, which carries the client's capabilities. A modern
+// server's session has no group, since the server keeps no state for it.
+void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
+  if (scope.session.empty()) return;
+  CallerGroup plan = grouping_.of_legacy(scope);
+  if (plan.key == "session:" + scope.session) groups_.get(std::move(plan)).set_scope(&owner);
+}
+
+void StdioUpstream::close_scope(const core::Scope& scope) {
+  bridged_.erase(scope.bridged_session);
+  if (InstanceGroup* group = groups_.of_session(scope)) groups_.close(*group, "its session ended");
+}
+
+void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (server_.isolation == config::Isolation::call) return;
+  // A legacy server does not know any notification of modern clients.
+  const bool modern = client_era == mcp::Era::modern;
+  if (modern && !era_.is_modern()) return;
+  InstanceGroup* group = modern                          ? groups_.find(grouping_.key_of_modern(scope))
+                         : scope.bridged_session.empty() ? groups_.find(grouping_.of_legacy(scope).key)
+                                                         : groups_.of_session(scope);
+  if (group != nullptr) group->forward(message);
+}
+
+void StdioUpstream::stop(std::function<void()> done) {
+  stopping_ = true;
+  stopped_ = std::move(done);
+  groups_.stop();
+  spares_.retire();
+  for (TransportCall* call : era_.stop())
+    call->fail(stopping_now());
+  groups_.close_all("the gateway is stopping");
+  prober_.stop();
+  loop_.defer(lifetime_, [this] { end_if_gone(groups_, prober_, stopped_); });
+}
+
+// ---- status ----
+
+core::UpstreamStatus StdioUpstream::status() const {
+  core::UpstreamStatus status;
+  status.server = era_.verdict().server;
+  bool ready = false;
+  milliseconds pause{0};
+  for (const auto& [key, group] : groups_.all()) {
+    group->list(status.processes);
+    ready = ready || group->has_ready();
+    if (group->pause() <= pause) continue;
+    pause = group->pause();
+    status.why = group->last_end();
+  }
+  spares_.list(status.processes);
+  groups_.list_leaving(status.processes);
+  if (stopping_) {
+    status.state = State::draining;
+  } else if (!health_.circuit_closed() && !ready) {
+    status.state = State::open;
+    status.limit = health_.open_for();
+    status.why = health_.why();
+    return status;
+  } else if (ready) {
+    status.state = State::ready;
+  } else if (pause.count() > 0) {
+    status.state = State::backoff;
+    status.limit = pause;
+  } else if (era_.is_known() && !health_.doubts(era_.verdict())) {
+    status.state = State::ready;  // a call starts a process
+  } else if (prober_.has_ended()) {
+    status.limit = prober_.pause();
+    status.state = status.limit.count() > 0 ? State::backoff : State::failed;
+  } else {
+    status.state = State::starting;
+    status.limit = server_.timeouts.startup;
+  }
+  if (!era_.is_known() || health_.doubts(era_.verdict()))
+    status.why = start_failure_text(era_.verdict().failure, server_);
+  if (status.state == State::ready) status.why.clear();
+  return status;
+}
+
+}  // namespace lineward::upstream

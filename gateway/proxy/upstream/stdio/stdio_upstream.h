@@ -1,0 +1,128 @@
+// A stdio server as an upstream: its era, and its callers in groups that may share processes.
+//
+// Groups follow behaviour.md 5 (isolation). A legacy session has a process of its own, initialised with that
+// client's own parameters. Modern clients share one on a modern server. On a legacy server they are grouped
+// by principal and by declared capabilities. The options `principal`, `shared` and `call` make coarser or
+// finer groups.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "foundation/net/lifetime.h"
+#include "proxy/core/upstream.h"
+#include "proxy/upstream/shared/call_places.h"
+#include "proxy/upstream/stdio/process_room.h"
+#include "proxy/upstream/stdio/stdio_era_prober.h"
+#include "proxy/upstream/stdio/stdio_health.h"
+
+namespace lineward::upstream {
+
+class StdioUpstream final : public core::Upstream,
+                            public GroupOwner,
+                            public StdioHealthOwner,
+                            public StdioEraProberOwner,
+                            public ServerEraOwner {
+ public:
+  StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server);
+  ~StdioUpstream() override;
+
+  // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
+  void warm_up(std::function<void(const EraVerdict&)> ready);
+  // `lost` is called when an instance has exited that was not stopped.
+  void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
+
+  const std::string& name() const override { return server_.name; }
+  const config::Server& server() const { return server_; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
+      const core::CallRequest& request) override {
+    return places_.wait_in_front(request, live_calls_);
+  }
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void close_scope(const core::Scope& scope) override;
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  std::optional<std::vector<std::string>> versions() const override { return era_.versions(); }
+  std::optional<mcp::Era> era() const override { return era_.known_era(); }
+  core::Tells tells() const override { return era_.verdict().tells; }
+  core::UpstreamStatus status() const override;
+  void wake() override;
+  void reconfigured() override { schedule_pump(); }
+  void retire() override { spares_.retire(); }
+  void stop(std::function<void()> done) override;
+
+  // For StdioCall: the number of calls (without listens), and removing an unwritten call from its queue.
+  void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
+  void withdraw(StdioCall& call);
+
+  // GroupOwner
+  StdioHealth& health() override { return health_; }
+  Room room_for_instance(const InstanceGroup& asking, const Account* whose) override {
+    return room_.take(asking, whose);
+  }
+  bool room_soon() const override { return groups_.leaving() > 0; }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) override {
+    return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
+  }
+  void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
+  bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
+  bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
+  void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
+  bool stopping() const override { return stopping_; }
+  void schedule_pump() override { pump_later_.schedule(); }
+  void schedule_pump(InstanceGroup& group) override;
+  void take_leaving(std::unique_ptr<StdioInstance> instance) override {
+    groups_.take_leaving(std::move(instance));
+  }
+  void instance_gone(StdioInstance& instance) override;
+  void instance_lost() override;
+  void group_served(InstanceGroup& group) override { groups_.close(group, "served its one call"); }
+
+ private:
+  // StdioHealthOwner
+  void on_circuit_open(const core::Failure& refusal) override { groups_.refuse_waiting(refusal); }
+  // StdioEraProberOwner
+  void on_prober_free() override;
+  // ServerEraOwner
+  void on_era_verdict(const EraVerdict& verdict) override;
+  void on_era_known(TransportCall& call) override;
+
+  // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
+  // era, including bridged ones: each is tried so until one was refused.
+  mcp::Era era_for(const core::CallRequest& request);
+  // Adds it to its group's queue, or returns why it is refused.
+  std::optional<core::Failure> enqueue(StdioCall& call);
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  StdioHealth health_{loop_, server_, *this};
+  StdioEraProber prober_;
+  ServerEra era_{loop_, server_, prober_, *this};
+  CallerGrouping grouping_{server_};
+  // Sessions in front of several servers, by core::Scope::bridged_session.
+  struct Bridged {
+    core::ScopeOwner* owner;
+    bool is_modern = false;  // its server refused `initialize`
+  };
+  std::unordered_map<std::string, Bridged> bridged_;
+  std::chrono::milliseconds modern_only_until_{0};
+  InstanceGroups groups_;
+  SparePool spares_;
+  ProcessRoom room_{loop_, server_, groups_, spares_, prober_};
+  net::Timer room_timer_;
+  size_t live_calls_ = 0;
+  CallPlaces places_{server_};
+  size_t in_flight_ = 0;  // of all groups
+  net::Deferred pump_later_;
+  std::function<void()> lost_;
+  std::function<void()> stopped_;
+  bool stopping_ = false;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

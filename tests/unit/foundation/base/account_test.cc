@@ -1,0 +1,143 @@
+#include "foundation/base/account.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+
+#include "foundation/base/held_bytes.h"
+#include "foundation/base/kept_refs.h"
+#include "foundation/base/kept_text.h"
+
+using lineward::Account;
+using lineward::AccountPtr;
+using lineward::HeldBytes;
+using lineward::KeptMap;
+using lineward::KeptRefs;
+using lineward::KeptText;
+using lineward::KeptTexts;
+
+namespace {
+
+struct Limits {
+  explicit Limits(uint64_t bytes, uint32_t percent = 100) {
+    Account::limit_callers(bytes);
+    Account::limit_shares(percent);
+  }
+  ~Limits() {
+    Account::limit_callers(0);
+    Account::limit_shares(100);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a caller has one account, as long as anybody has it") {
+  const size_t before = Account::known();
+  AccountPtr a = Account::of("principal a");
+  CHECK(Account::of("principal a") == a);
+  CHECK(Account::of("principal b") != a);
+  CHECK(Account::known() == before + 1);
+  a.reset();
+  CHECK(Account::known() == before);
+}
+
+TEST_CASE("what is held counts for the session, for its caller and in the sum, and moves with the account") {
+  AccountPtr caller = Account::of("principal a");
+  AccountPtr other = Account::of("principal b");
+  AccountPtr session = Account::within(caller);
+  const uint64_t before = HeldBytes::total();
+  {
+    HeldBytes held;
+    held.set(10);
+    held.charge(session);
+    held.add(90);
+    CHECK(session->held() == 100);
+    CHECK(caller->held() == 100);
+    CHECK(session->held_by_caller() == 100);
+    CHECK(HeldBytes::total() == before + 100);
+    held.charge(other);
+    CHECK(caller->held() == 0);
+    CHECK(other->held() == 100);
+  }
+  CHECK(other->held() == 0);
+  CHECK(HeldBytes::total() == before);
+  CHECK(Account::caller_of(session) == caller);
+  CHECK(Account::caller_of(caller) == caller);
+  CHECK(Account::caller_of(nullptr) == nullptr);
+}
+
+TEST_CASE("a caller has room for its share, a session for half of that") {
+  Limits limits(1000);
+  AccountPtr caller = Account::of("principal a");
+  AccountPtr one = Account::within(caller), two = Account::within(caller);
+  HeldBytes a, b;
+  a.charge(one);
+  b.charge(two);
+  CHECK(one->has_room(500));
+  CHECK_FALSE(one->has_room(501));
+  CHECK(caller->has_room(1000));
+  a.set(500);
+  b.set(400);
+  CHECK(two->has_room(100));
+  CHECK_FALSE(two->has_room(101));
+  CHECK_FALSE(caller->has_room(101));
+  Account::limit_callers(0);
+  CHECK(one->has_room(1 << 20));
+}
+
+TEST_CASE("of a few places a caller may have all, of many its percentage") {
+  Limits limits(0, 75);
+  CHECK(Account::share_of(1) == 1);
+  CHECK(Account::share_of(3) == 3);
+  CHECK(Account::share_of(4) == 3);
+  CHECK(Account::share_of(64) == 48);
+  CHECK(Account::share_of(10000) == 7500);
+  Account::limit_shares(100);
+  CHECK(Account::share_of(64) == 64);
+}
+
+TEST_CASE("kept texts count themselves in and out") {
+  AccountPtr caller = Account::of("principal a");
+  {
+    KeptText text(lineward::Held::sessions);
+    text.keep("12345", caller);
+    CHECK(caller->held() == 5);
+    text.keep("123", caller);
+    CHECK(caller->held() == 3);
+    text.clear();
+    CHECK(text.empty());
+    KeptTexts texts;
+    CHECK(texts.insert("abc", caller));
+    CHECK_FALSE(texts.insert("abc", caller));
+    CHECK(texts.insert("de", caller));
+    CHECK(caller->held() == 5 + 2 * KeptTexts::kNode);
+    CHECK(texts.erase("abc"));
+    CHECK_FALSE(texts.erase("abc"));
+    CHECK(texts.contains("de"));
+    CHECK(caller->held() == 2 + KeptTexts::kNode);
+  }
+  CHECK(caller->held() == 0);
+}
+
+TEST_CASE("a text that several have is counted once, their nodes each") {
+  const uint64_t before = HeldBytes::total();
+  {
+    KeptRefs a;
+    a.insert(lineward::shared_text(std::string(1000, 'u')));
+    KeptRefs b = a;
+    CHECK(b == a);
+    CHECK(HeldBytes::total() == before + 1000 + 2 * lineward::kRefNode);
+    KeptRefs c = std::move(a);
+    CHECK(HeldBytes::total() == before + 1000 + 2 * lineward::kRefNode);
+    KeptMap<int> map;
+    ++map[*c.begin()];
+    CHECK(map.find(std::string(1000, 'u'))->second == 1);
+    CHECK(c.find(std::string(1000, 'u')) == *b.begin());
+    b.erase(std::string(1000, 'u'));
+    c.clear();
+    CHECK(HeldBytes::total() == before + 1000 + lineward::kRefNode + sizeof(int));
+    CHECK(map.contains(std::string(1000, 'u')));
+    map.erase(std::string(1000, 'u'));
+    CHECK(map.empty());
+  }
+  CHECK(HeldBytes::total() == before);
+}

@@ -1,0 +1,32 @@
+// How tests that have a loop let it run.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "foundation/net/loop.h"
+
+namespace lineward::net {
+
+// What has been put off to the end of this turn is done.
+inline void turn(Loop& loop) {
+  loop.defer([&loop] { loop.stop(); });
+  loop.run();
+}
+
+// Until it is so; the limit is for tests that fail.
+inline bool wait_for(Loop& loop, const std::function<bool()>& done) {
+  Timer look(loop), guard(loop);
+  bool met = false;
+  std::function<void()> again = [&] {
+    met = done();
+    if (met) return loop.stop();
+    look.start(std::chrono::milliseconds(1), again);
+  };
+  look.start(std::chrono::milliseconds(0), again);
+  guard.start(std::chrono::milliseconds(5000), [&] { loop.stop(); });
+  loop.run();
+  return met;
+}
+
+}  // namespace lineward::net

@@ -1,0 +1,99 @@
+// Servers come, are found, and leave when nobody is with them any more.
+#include "proxy/exchange/server_directory.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward;
+using exchange::ServerDirectory;
+using exchange::UpstreamLease;
+
+namespace {
+
+class QuietUpstream final : public core::Upstream {
+ public:
+  const std::string& name() const override { return name_; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&&, core::CallOwner&) override {
+    return Unexpected<core::Failure>{{}};
+  }
+  void open_scope(const core::Scope&, core::ScopeOwner&) override {}
+  void close_scope(const core::Scope&) override {}
+  void forward(const core::Scope&, mcp::Era, const mcp::Message&) override {}
+  std::optional<std::vector<std::string>> versions() const override { return {{"2025-11-25"}}; }
+  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  void stop(std::function<void()> done) override { done(); }
+
+ private:
+  const std::string name_ = "s";
+};
+
+struct Watcher final : metrics::CancelWatcher {
+  void on_cancel_settled(uint64_t, const metrics::CancelReport&) override {}
+};
+
+struct World {
+  void turn() {
+    loop.defer([this] { loop.stop(); });
+    loop.run();
+  }
+  net::Loop loop;
+  Watcher watcher;
+  config::Server server;
+  QuietUpstream first, second;
+  std::optional<ServerDirectory> directory{std::in_place, loop, watcher};
+};
+
+}  // namespace
+
+TEST_CASE("a server is found by its name until it is retired") {
+  World world;
+  CHECK_FALSE(world.directory->lease("s"));
+  CHECK_FALSE(world.directory->versions("s"));
+  world.directory->add(world.first, world.server);
+  CHECK(metrics::upstream_stats("s").cancel_watcher == &world.watcher);
+  CHECK(&world.directory->lease("s").upstream() == &world.first);
+  CHECK(world.directory->versions("s")->size() == 1);
+
+  int left = 0;
+  CHECK_FALSE(world.directory->retire(world.second, [&] { ++left; }));  // it is not here
+  CHECK(world.directory->retire(world.first, [&] { ++left; }));
+  CHECK_FALSE(world.directory->lease("s"));
+  CHECK(left == 0);  // not from inside
+  world.turn();
+  CHECK(left == 1);
+}
+
+TEST_CASE("who has a lease keeps the form that it is with, and new calls go to the next one") {
+  World world;
+  world.directory->add(world.first, world.server);
+  UpstreamLease call = world.directory->lease("s");
+  auto other_road = world.directory->leases(world.first)();
+  int left = 0;
+  world.directory->retire(world.first, [&] { ++left; });
+  world.directory->add(world.second, world.server);
+  CHECK(call->retiring);
+  CHECK(&world.directory->lease("s").upstream() == &world.second);
+  call = UpstreamLease();
+  world.turn();
+  CHECK(left == 0);
+  other_road.reset();
+  world.turn();
+  CHECK(left == 1);
+}
+
+TEST_CASE("a lease that outlives the directory tells nobody") {
+  World world;
+  world.directory->add(world.first, world.server);
+  int left = 0;
+  UpstreamLease call = world.directory->retire(world.first, [&] { ++left; });
+  SECTION("it goes after the directory") {
+    world.directory.reset();
+    call = UpstreamLease();
+  }
+  SECTION("the directory goes in the same turn, after it") {
+    call = UpstreamLease();
+    world.directory.reset();
+  }
+  CHECK(metrics::upstream_stats("s").cancel_watcher == nullptr);
+  world.turn();
+  CHECK(left == 0);
+}

@@ -1,0 +1,95 @@
+// What layers are tested between: callers who remember what they were told, and a server below whose calls do
+// what the test says.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "foundation/net/loop.h"
+#include "proxy/core/passing_upstream.h"
+#include "unit/protocol/mcp/parse.h"
+#include "unit/proxy/core/asker.h"
+
+namespace lineward::upstream {
+
+using mcp::parse;
+
+using Caller = core::Asker;
+
+// One call as the server below sees it. It may outlive the Call.
+struct BelowCall {
+  core::CallOwner* owner = nullptr;
+  core::CallRequest request;
+  std::optional<std::string> cancelled;
+  void says(std::string text) const { owner->on_call_message(parse(std::move(text))); }
+  void answers(std::string text) { std::exchange(owner, nullptr)->on_call_message(parse(std::move(text))); }
+  void fails(const core::Failure& failure) { std::exchange(owner, nullptr)->on_call_failed(failure); }
+};
+
+class CallBelow final : public core::Call {
+ public:
+  explicit CallBelow(std::shared_ptr<BelowCall> seen) : seen_(std::move(seen)) {}
+  ~CallBelow() override { CHECK_FALSE(live()); }
+  void cancel(core::CancelCause why) override {
+    if (!live()) return;
+    seen_->owner = nullptr;
+    seen_->cancelled = std::string(why.text);
+  }
+  bool live() const override { return seen_->owner != nullptr; }
+  void reply(std::string) override {}
+  void hand_over(core::CallOwner&, core::Handover) override {}
+  const mcp::Message& request_message() const override { return seen_->request.message; }
+  void retried(mcp::Message) override {}
+
+ private:
+  const std::shared_ptr<BelowCall> seen_;
+};
+
+// What the server below is, and was asked.
+struct Below {
+  std::optional<mcp::Era> era = mcp::Era::modern;
+  core::Tells tells;
+  std::vector<core::UpstreamStatus::Process> processes;
+  std::optional<core::Failure> refuses;
+  std::vector<std::shared_ptr<BelowCall>> calls;
+  BelowCall& last() {
+    REQUIRE_FALSE(calls.empty());
+    return *calls.back();
+  }
+};
+
+struct UpstreamBelow final : core::PassingUpstream {
+  explicit UpstreamBelow(Below& its_below) : PassingUpstream(nullptr), below(its_below) {}
+  const std::string& name() const override { return id; }
+  std::optional<mcp::Era> era() const override { return below.era; }
+  core::Tells tells() const override { return below.tells; }
+  core::UpstreamStatus status() const override {
+    core::UpstreamStatus status;
+    status.processes = below.processes;
+    return status;
+  }
+  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
+      const core::CallRequest&) override {
+    return std::unique_ptr<core::WaitingPlace>();
+  }
+  void reconfigured() override {}
+  void stop(std::function<void()> done) override { done(); }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner) override {
+    if (below.refuses) return Unexpected<core::Failure>{core::Failure(*below.refuses)};
+    auto seen = std::make_shared<BelowCall>();
+    seen->owner = &owner;
+    seen->request = std::move(request);
+    below.calls.push_back(seen);
+    return Result<std::unique_ptr<core::Call>, core::Failure>(std::make_unique<CallBelow>(std::move(seen)));
+  }
+  Below& below;
+  std::string id = "s";
+};
+
+}  // namespace lineward::upstream

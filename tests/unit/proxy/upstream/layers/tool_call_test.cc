@@ -1,0 +1,535 @@
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "foundation/base/held_bytes.h"
+#include "proxy/core/passing_upstream.h"
+#include "proxy/upstream/layers/tool_upstream.h"
+#include "unit/proxy/upstream/layers/layers_world.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+using core::HeaderFields;
+
+namespace {
+
+struct Told {
+  std::vector<bool> pauses;
+  bool cancelled = false;
+};
+
+struct ServersCall final : core::Call {
+  ServersCall(Told& what, core::CallRequest its_request) : told(what), asked(std::move(its_request)) {}
+  void cancel(core::CancelCause) override { told.cancelled = true; }
+  bool live() const override { return !told.cancelled; }
+  void reply(std::string) override {}
+  bool pause() override {
+    told.pauses.push_back(true);
+    return true;
+  }
+  bool resume() override {
+    told.pauses.push_back(false);
+    return true;
+  }
+  void hand_over(core::CallOwner&, core::Handover) override {}
+  const mcp::Message& request_message() const override { return asked.message; }
+  void retried(mcp::Message) override {}
+  std::string server_info() const override { return R"({"name":"its server"})"; }
+  bool of_legacy_server() const override { return true; }
+  bool has_session() const override { return false; }
+  bool is_servers_word() const override { return false; }
+  Told& told;
+  core::CallRequest asked;
+};
+
+struct Transport final : core::PassingUpstream {
+  explicit Transport(Told& what) : PassingUpstream(nullptr), told(what) {}
+  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner&) override {
+    return Result<std::unique_ptr<core::Call>, core::Failure>(
+        std::make_unique<ServersCall>(told, std::move(request)));
+  }
+  Told& told;
+};
+
+struct Client final : core::CallOwner {
+  void on_call_phase(core::CallPhase) override {}
+  void on_call_message(mcp::Message&&) override {}
+  void on_call_failed(const core::Failure&) override {}
+};
+
+}  // namespace
+
+TEST_CASE("a call that may be repeated slows its server down, and tells of it, as any other does") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "repeats";
+  server.url = "http://127.0.0.1:1/mcp";
+  server.retry.attempts = 2;
+  Told told;
+  Client client;
+  ToolUpstream upstream(loop, std::make_unique<Transport>(told), server);
+  core::CallRequest request;
+  auto message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"prompts/list"})");
+  REQUIRE(message);
+  request.message = std::move(*message);
+  request.method = mcp::Method::prompts_list;
+  request.client_era = mcp::Era::legacy;
+  auto call = upstream.start(std::move(request), client);
+  REQUIRE(call);
+  REQUIRE(dynamic_cast<ToolCall*>(call->get()) != nullptr);
+  CHECK((*call)->pause());
+  CHECK((*call)->resume());
+  CHECK(told.pauses == std::vector{true, false});
+  CHECK((*call)->server_info() == R"({"name":"its server"})");
+  CHECK((*call)->of_legacy_server());
+  CHECK_FALSE((*call)->has_session());
+  CHECK_FALSE((*call)->is_servers_word());
+  (*call)->cancel("its client left");
+  CHECK(told.cancelled);
+  CHECK_FALSE((*call)->pause());
+}
+
+TEST_CASE(
+    "a call that is cancelled in the pause before it is made again is not made again, however long it is "
+    "kept") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "repeats";
+  server.url = "http://127.0.0.1:1/mcp";
+  server.retry.attempts = 3;
+  server.retry.backoff = std::chrono::milliseconds(5);
+  Below below;
+  below.era = mcp::Era::legacy;
+  {
+    Caller caller;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"prompts/list"})");
+    request.method = mcp::Method::prompts_list;
+    request.client_era = mcp::Era::legacy;
+    auto call = upstream.start(std::move(request), caller);
+    REQUIRE(call);
+    auto run_for = [&](std::chrono::milliseconds time) {
+      net::Timer timer(loop);
+      timer.start(time, [&] { loop.stop(); });
+      loop.run();
+    };
+    below.last().fails({mcp::EndReason::upstream_unreachable, "nobody listens"});
+    CHECK(caller.heard_nothing());
+    SECTION("it is made again") {
+      run_for(std::chrono::milliseconds(50));
+      CHECK(below.calls.size() == 2);
+      CHECK(caller.repeated == 1);
+      (*call)->cancel("its client left");
+      CHECK(below.last().cancelled == "its client left");
+    }
+    SECTION("not after a cancel") {
+      (*call)->cancel("its client left");
+      CHECK_FALSE((*call)->live());
+      run_for(std::chrono::milliseconds(50));
+      CHECK(below.calls.size() == 1);
+      CHECK(caller.repeated == 0);
+      CHECK(caller.heard_nothing());
+    }
+  }
+  loop.close_deferred();
+}
+
+TEST_CASE("a call whose headers are to be checked waits until its server's era is known") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "stdio";
+  server.retry.backoff = std::chrono::milliseconds(1);
+  Below below;
+  below.era = std::nullopt;
+  auto run_for = [&](int64_t ms) {
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(ms), [&] { loop.stop(); });
+    loop.run();
+  };
+  {
+    Caller first, second;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    auto start = [&](Caller& caller) {
+      core::CallRequest request;
+      request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+                              R"("params":{"name":"t","arguments":{"region":"eu"}}})");
+      request.method = mcp::Method::tools_call;
+      request.mirrors_itself = true;
+      auto call = upstream.start(std::move(request), caller);
+      REQUIRE(call);
+      return std::move(*call);
+    };
+    SECTION("a modern one is asked for its tools, once for all that wait") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      REQUIRE(below.calls.size() == 1);
+      CHECK(below.last().request.method == mcp::Method::tools_list);
+      CHECK(below.last().request.only_era == mcp::Era::modern);
+      below.era = mcp::Era::modern;
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":)"
+                           R"({"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}})");
+      run_for(1);
+      CHECK(below.calls.size() == 1);
+      for (Caller* caller : {&first, &second}) {
+        REQUIRE(caller->heard.size() == 1);
+        CHECK(caller->heard[0].find("-32020") != std::string::npos);
+      }
+    }
+    SECTION("one of the old era is sent the calls") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      below.era = mcp::Era::legacy;
+      core::Failure of_other_era{mcp::EndReason::internal, "it is of the other era"};
+      of_other_era.of_other_era = true;
+      below.last().fails(of_other_era);
+      REQUIRE(below.calls.size() == 3);
+      CHECK(below.calls[1]->request.method == mcp::Method::tools_call);
+      CHECK(below.calls[1]->request.only_era == mcp::Era::legacy);
+      CHECK(below.calls[2]->request.method == mcp::Method::tools_call);
+      other->cancel("its client left");
+      SECTION("and waits once more where it was modern after all") {
+        below.era = mcp::Era::modern;
+        below.calls[1]->fails(of_other_era);
+        run_for(1);
+        REQUIRE(below.calls.size() == 4);
+        CHECK(below.last().request.method == mcp::Method::tools_list);
+        CHECK(first.heard_nothing());
+        below.last().answers(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"not yet"}})");
+        REQUIRE(below.calls.size() == 5);
+        CHECK(below.last().request.message.text(mcp::Field::params_name) == "t");
+        CHECK_FALSE(below.last().request.only_era);
+        CHECK(first.repeated == 0);
+      }
+      one->cancel("its client left");
+    }
+    SECTION("one that cannot be asked fails them all, and is asked no more") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      below.last().fails({mcp::EndReason::upstream_exited, "it exited"});
+      run_for(5);
+      CHECK(below.calls.size() == 1);
+      for (Caller* caller : {&first, &second}) {
+        REQUIRE(caller->failed);
+        CHECK(caller->failed->text == "it exited");
+      }
+    }
+    SECTION("one that is gone before it has the second page, and does not come back, fails them, too") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      below.era = mcp::Era::modern;
+      below.last().owner->on_call_phase(core::CallPhase::written);
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+      REQUIRE(below.calls.size() == 2);
+      below.last().fails({mcp::EndReason::upstream_exited, "it exited"});
+      CHECK(below.calls.size() == 2);
+      for (Caller* caller : {&first, &second}) {
+        REQUIRE(caller->failed);
+        CHECK(caller->failed->text == "it exited");
+      }
+    }
+    SECTION("where calls are made again, that one's headers are checked, too") {
+      server.retry.attempts = 2;
+      auto one = start(first);
+      run_for(1);
+      below.last().fails({mcp::EndReason::upstream_unreachable, "it did not start"});
+      run_for(20);
+      REQUIRE(below.calls.size() == 2);
+      CHECK(below.last().request.method == mcp::Method::tools_list);
+      CHECK(first.heard_nothing());
+      SECTION("in vain") {
+        below.last().fails({mcp::EndReason::upstream_unreachable, "it did not start again"});
+        run_for(20);
+        CHECK(below.calls.size() == 2);
+        REQUIRE(first.failed);
+        CHECK(first.failed->text == "it did not start again");
+      }
+      SECTION("with success") {
+        below.era = mcp::Era::modern;
+        below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+        REQUIRE(below.calls.size() == 3);
+        CHECK(first.repeated == 1);
+        below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+        CHECK(first.heard.size() == 1);
+      }
+    }
+    SECTION("nothing is asked any more when all that wait have left") {
+      auto one = start(first), other = start(second);
+      run_for(1);
+      one->cancel("its client left");
+      CHECK_FALSE(below.last().cancelled);
+      other->cancel("its client left");
+      CHECK(below.last().cancelled);
+    }
+  }
+  loop.close_deferred();
+}
+
+namespace {
+
+// A tool of which one argument is repeated in a header, as an answer to a tools/list.
+const std::string kRegionTool = R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":)"
+                                R"({"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}})";
+
+core::Failure other_era() {
+  core::Failure failure{mcp::EndReason::internal, "it is of the other era"};
+  failure.of_other_era = true;
+  return failure;
+}
+
+// A ToolUpstream with its server below.
+struct ToolWorld {
+  net::Loop loop;
+  config::Server server;
+  Below below;
+  std::unique_ptr<ToolUpstream> upstream;
+
+  void begin() {
+    upstream = std::make_unique<ToolUpstream>(loop, std::make_unique<UpstreamBelow>(below), server);
+  }
+  ~ToolWorld() {
+    upstream.reset();
+    loop.close_deferred();
+  }
+
+  static core::CallRequest request(const std::string& arguments = R"({"region":"eu"})") {
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+                            R"("params":{"name":"t","arguments":)" +
+                            arguments + "}}");
+    request.method = mcp::Method::tools_call;
+    request.mirrors_itself = true;
+    return request;
+  }
+  std::unique_ptr<core::Call> start(Caller& caller, core::CallRequest request) {
+    auto call = upstream->start(std::move(request), caller);
+    REQUIRE(call);
+    turn();
+    return std::move(*call);
+  }
+  // What is deferred happens.
+  void turn() {
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    loop.run();
+  }
+  // The server below was asked that often, at last with `method`.
+  bool asked(size_t often, mcp::Method method) {
+    return below.calls.size() == often && below.last().request.method == method;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a call that comes while a modern server is taken for a legacy one is checked when that shows") {
+  below.era = mcp::Era::legacy;
+  begin();
+  Caller caller;
+  auto call = start(caller, request());
+  REQUIRE(asked(1, mcp::Method::tools_call));
+  CHECK(below.last().request.only_era == mcp::Era::legacy);
+  SECTION("it is a legacy one") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+    CHECK(below.calls.size() == 1);
+    CHECK(caller.heard.size() == 1);
+  }
+  SECTION("it is not") {
+    below.era = mcp::Era::modern;
+    below.last().fails(other_era());
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_list));
+    below.last().answers(kRegionTool);
+    turn();
+    CHECK(below.calls.size() == 2);
+    REQUIRE(caller.heard.size() == 1);
+    CHECK(caller.heard[0].find("-32020") != std::string::npos);
+  }
+}
+
+TEST_CASE_METHOD(ToolWorld,
+                 "an HTTP server is asked for the list that headers are made of where it is modern") {
+  server.url = "http://127.0.0.1:1/mcp";
+  below.era = std::nullopt;
+  begin();
+  Caller caller;
+  core::CallRequest made = request();
+  made.mirrors_itself = false;
+  auto call = start(caller, std::move(made));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  CHECK(below.last().request.only_era == mcp::Era::modern);
+  SECTION("it is") {
+    below.era = mcp::Era::modern;
+    below.last().answers(kRegionTool);
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_call));
+    CHECK_FALSE(below.last().request.only_era);
+    CHECK(HeaderFields(below.last().request.headers) == HeaderFields{{"Mcp-Param-Region", "eu"}});
+  }
+  SECTION("it is not") {
+    below.era = mcp::Era::legacy;
+    below.last().fails(other_era());
+    turn();
+    REQUIRE(asked(2, mcp::Method::tools_call));
+    CHECK(below.last().request.only_era == mcp::Era::legacy);
+    SECTION("and so it is") {
+      below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+      CHECK(caller.heard.size() == 1);
+    }
+    SECTION("and then it is after all") {
+      below.era = mcp::Era::modern;
+      below.last().fails(other_era());
+      turn();
+      REQUIRE(asked(3, mcp::Method::tools_list));
+      below.last().answers(kRegionTool);
+      turn();
+      REQUIRE(asked(4, mcp::Method::tools_call));
+      CHECK(HeaderFields(below.last().request.headers) == HeaderFields{{"Mcp-Param-Region", "eu"}});
+    }
+  }
+  if (call->live()) call->cancel("its client left");
+}
+
+TEST_CASE_METHOD(
+    ToolWorld, "a call whose argument stands there twice is refused by whoever checks or makes its headers") {
+  core::CallRequest twice = request(R"({"region":"us","region":"eu"})");
+  SECTION("the client makes them") {
+    twice.headers = HeaderFields{{"Mcp-Param-Region", "us"}};
+  }
+  SECTION("Lineward does") {
+    server.url = "http://127.0.0.1:1/mcp";
+    twice.mirrors_itself = false;
+  }
+  begin();
+  Caller caller;
+  auto call = start(caller, std::move(twice));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  below.last().answers(kRegionTool);
+  turn();
+  CHECK(below.calls.size() == 1);
+  REQUIRE(caller.heard.size() == 1);
+  CHECK(caller.heard[0].find("-32020") != std::string::npos);
+  CHECK(caller.heard[0].find("stands there twice") != std::string::npos);
+}
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a list that changes while it is read, or is not kept to the end, is asked for again by the next call") {
+  begin();
+  Caller first, next;
+  auto one = start(first, request("{}"));
+  REQUIRE(asked(1, mcp::Method::tools_list));
+  bool again = true;
+  SECTION("it changes before its answer") {
+    upstream->book().changed();
+  }
+  SECTION("it changes between two pages") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    upstream->book().changed();
+  }
+  SECTION("it is dropped between two pages for those of others") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    for (int i = 0; i < 5000; ++i)
+      upstream->book().view("other" + std::to_string(i));
+  }
+  SECTION("it is as it was") {
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    again = false;
+  }
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+  turn();
+  CHECK(below.last().request.method == mcp::Method::tools_call);
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+  CHECK(first.heard.size() == 1);
+  auto other = start(next, request("{}"));
+  CHECK(below.last().request.method == (again ? mcp::Method::tools_list : mcp::Method::tools_call));
+  other->cancel("its client left");
+}
+
+TEST_CASE_METHOD(
+    ToolWorld,
+    "a change of the list counts whoever listens, a client that has no headers to be checked, too") {
+  begin();
+  Caller listener, first, next;
+  core::CallRequest listen;
+  listen.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen",)"
+                         R"("params":{"notifications":{"toolsListChanged":true}}})");
+  listen.method = mcp::Method::subscriptions_listen;
+  auto heard = start(listener, std::move(listen));
+  const std::shared_ptr<BelowCall> told = below.calls.back();
+  auto one = start(first, request("{}"));
+  REQUIRE(asked(2, mcp::Method::tools_list));
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[]}})");
+  turn();
+  below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"content":[]}})");
+  told->says(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  CHECK(listener.heard.size() == 1);
+  auto other = start(next, request());
+  REQUIRE(asked(4, mcp::Method::tools_list));
+  below.last().answers(kRegionTool);
+  turn();
+  REQUIRE(next.heard.size() == 1);
+  CHECK(next.heard[0].find("-32020") != std::string::npos);
+  heard->cancel("its client left");
+}
+
+TEST_CASE_METHOD(ToolWorld, "with a process for each session its tools are those of that session alone") {
+  auto of = [](const std::string& name) {
+    core::CallRequest made = request();
+    made.scope.affinity = name;
+    return made;
+  };
+  SECTION("isolation: session") {
+    server.isolation = config::Isolation::session;
+  }
+  SECTION("shared") {
+    server.isolation = config::Isolation::shared;
+  }
+  begin();
+  CHECK((upstream->view_key(of("a")) == upstream->view_key(of("b"))) ==
+        (server.isolation == config::Isolation::shared));
+  CHECK(upstream->view_key(of("a")) == upstream->view_key(of("a")));
+}
+
+TEST_CASE(
+    "the request for a list keeps nothing of the call that it is for but what its client is, and that is "
+    "counted") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "stdio";
+  Below below;
+  {
+    Caller caller;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{)"
+                            R"("io.modelcontextprotocol/clientInfo":{"name":"asks","version":"1"}},)"
+                            R"("arguments":{"long":")" +
+                            std::string(100000, 'x') + R"("}}})");
+    request.method = mcp::Method::tools_call;
+    request.mirrors_itself = true;
+    const uint64_t before = HeldBytes::total(Held::calls);
+    auto call = upstream.start(std::move(request), caller);
+    REQUIRE(call);
+    const uint64_t held = HeldBytes::total(Held::calls) - before;
+    CHECK(held > 100);
+    CHECK(held < 1000);
+    net::Timer timer(loop);
+    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    loop.run();
+    const std::string asked = below.last().request.message.bytes();
+    CHECK(asked.find(R"("name":"asks")") != std::string::npos);
+    CHECK(asked.size() < 1000);
+    below.last().answers(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"two"}})");
+    CHECK(below.last().request.message.bytes().find(R"("cursor":"two")") != std::string::npos);
+    CHECK(below.last().request.message.bytes().find(R"("name":"asks")") != std::string::npos);
+    (*call)->cancel("its client left");
+    CHECK(below.last().cancelled);
+  }
+  loop.close_deferred();
+}

@@ -1,0 +1,104 @@
+#include "proxy/upstream/stdio/group_questions.h"
+
+#include <list>
+
+#include "unit/proxy/upstream/stdio/stdio_world.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A legacy process with calls of modern clients. What its questions become is seen by the calls' owners and
+// on the wire.
+struct World {
+  explicit World(bool exclusive) {
+    stdio.server.timeouts.cancel_grace = milliseconds(60000);
+    group.era = mcp::Era::legacy;
+    group.exclusive = exclusive;
+  }
+  ~World() {
+    for (auto& one : made)
+      one.call.cancel("the test is over");
+  }
+  struct Sent {
+    Asker asker;
+    StdioCall call;
+    explicit Sent(World& world)
+        : call(world.stdio.call(
+              request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":"tools/call"})"), asker)) {}
+  };
+  Sent& sent() {
+    Sent& one = made.emplace_back(*this);
+    PendingCall entry;
+    entry.call = &one.call;
+    entry.counts = entry.asks = true;
+    one.call.id = calls.add(std::move(entry));
+    return one;
+  }
+  void answered(const Sent& one) { calls.note_over(calls.take(*calls.find(one.call.id))); }
+  void asks(const char* method) {
+    questions.take(
+        parse(std::string(R"({"jsonrpc":"2.0","id":"q","method":")") + method + R"(","params":{}})"), calls,
+        wire);
+  }
+
+  StdioWorld stdio;
+  Counter counter;
+  CallerGroup group;
+  InstanceCalls calls{stdio.loop, stdio.server, counter};
+  LegacyFacade facade{stdio.server};
+  int apart_over = 0;
+  GroupQuestions questions{stdio.loop, stdio.server, group, facade, [this] { ++apart_over; }};
+  FakeWire wire;
+  std::list<Sent> made;
+};
+
+}  // namespace
+
+TEST_CASE("a question is the one call's that may ask") {
+  World world(false);
+  auto& only = world.sent();
+  world.asks("elicitation/create");
+  CHECK(only.asker.heard.size() == 1);
+  CHECK(world.wire.answers.empty());
+}
+
+TEST_CASE("a question within the grace of another caller's call is nobody's") {
+  World world(false);
+  auto& first = world.sent();
+  world.answered(first);
+  auto& second = world.sent();
+  world.asks("elicitation/create");
+  CHECK(second.asker.heard.empty());
+  REQUIRE(world.wire.answers.size() == 1);
+  CHECK(world.wire.answers[0].find("no single client stands behind this process") != std::string::npos);
+}
+
+TEST_CASE("without a grace the next call's questions are its own") {
+  World world(false);
+  world.stdio.server.timeouts.cancel_grace = milliseconds(0);
+  world.answered(world.sent());
+  auto& second = world.sent();
+  world.asks("elicitation/create");
+  CHECK(second.asker.heard.size() == 1);
+}
+
+TEST_CASE("where processes are exclusive a server that asks after its answers has them kept apart") {
+  World world(true);
+  world.answered(world.sent());
+  CHECK_FALSE(world.questions.keeps_apart(world.calls));
+  world.asks("elicitation/create");
+  CHECK(world.wire.answers.size() == 1);
+  CHECK(world.questions.keeps_apart(world.calls));
+}
+
+TEST_CASE("roots that no call can have asked for are the configuration's") {
+  World world(true);
+  world.stdio.server.roots = {"file:///tmp"};
+  world.asks("roots/list");
+  REQUIRE(world.wire.answers.size() == 1);
+  CHECK(world.wire.answers[0].find(R"("uri":"file:///tmp")") != std::string::npos);
+  CHECK_FALSE(world.questions.keeps_apart(world.calls));
+}

@@ -1,0 +1,342 @@
+#include "proxy/upstream/stdio/instance_group.h"
+
+#include <fcntl.h>
+
+#include <functional>
+#include <map>
+
+#include "foundation/process/spawn_wire.h"
+#include "unit/proxy/upstream/stdio/stdio_world.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+using core::CallPhase;
+using mcp::EndReason;
+namespace spawning = process::spawning;
+
+namespace {
+
+// A command as its own side sees it: what it is written, and the pipes that it answers through.
+struct FakeProcess {
+  std::vector<spawning::OwnedFd> fds;
+  std::string unread;
+  std::vector<std::string> heard;  // requests but for the handshake's
+  bool running = true;
+};
+
+CallerGroup of_modern(uint32_t most) {
+  CallerGroup plan;
+  plan.key = "all";
+  plan.most = most;
+  return plan;
+}
+
+// Modern clients on a server that is taken for a legacy one.
+CallerGroup of_legacy() {
+  CallerGroup plan;
+  plan.key = "old";
+  plan.era = mcp::Era::legacy;
+  plan.initialize_params = "{}";
+  return plan;
+}
+
+// The group with what it needs, and a spawner whose commands are the test's.
+struct GroupWorld final : GroupOwner, StdioHealthOwner {
+  StdioWorld stdio;
+  StdioHealth its_health{stdio.loop, stdio.server, *this};
+  std::map<uint64_t, FakeProcess> processes;
+  std::vector<std::unique_ptr<StdioInstance>> leaving;
+  int64_t in_flight = 0;
+  int64_t most_in_flight = 100;
+  bool room = true;
+  int lost = 0;
+  bool answers_handshake = true;
+  bool doubts_era = false;
+  std::vector<StdioCall*> doubted;
+  std::unique_ptr<InstanceGroup> group;
+  net::Lifetime lifetime;
+
+  explicit GroupWorld(uint32_t most = 1) : GroupWorld(of_modern(most)) {}
+  explicit GroupWorld(CallerGroup plan) {
+    stdio.server.restart.backoff = stdio.server.restart.max_backoff = std::chrono::milliseconds(50);
+    group = std::make_unique<InstanceGroup>(stdio.loop, *stdio.spawner, stdio.server, *this, std::move(plan));
+  }
+  ~GroupWorld() {
+    group->close("the test is over");
+    for (auto& [id, process] : processes) {
+      if (process.running) die(id);
+    }
+    CHECK(wait_for([&] { return leaving.empty(); }));
+    group.reset();
+  }
+
+  // GroupOwner
+  StdioHealth& health() override { return its_health; }
+  Room room_for_instance(const InstanceGroup&, const Account*) override {
+    return room ? Room::there : Room::none;
+  }
+  bool room_soon() const override { return false; }
+  bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
+  std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
+  void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {
+    doubted.insert(doubted.end(), refused.begin(), refused.end());
+    if (doubts_era) refused.clear();
+  }
+  bool room_in_flight() const override { return in_flight < most_in_flight; }
+  bool stopping() const override { return false; }
+  void schedule_pump() override {
+    stdio.loop.defer(lifetime, [this] { group->pump(); });
+  }
+  void schedule_pump(InstanceGroup&) override { schedule_pump(); }
+  void take_leaving(std::unique_ptr<StdioInstance> instance) override {
+    leaving.push_back(std::move(instance));
+  }
+  void instance_gone(StdioInstance& instance) override {
+    for (auto& one : leaving) {
+      if (one.get() == &instance) stdio.loop.retire(std::move(one));
+    }
+    std::erase(leaving, nullptr);
+  }
+  void instance_lost() override { ++lost; }
+  void group_served(InstanceGroup&) override {}
+  void count_in_flight(int64_t change) override { in_flight += change; }
+  void on_circuit_open(const core::Failure&) override {}
+
+  // The spawner's side.
+  void reply(spawning::Reply reply) {
+    REQUIRE(spawning::send_message(stdio.other_end, spawning::encode(reply)) > 0);
+  }
+  void die(uint64_t id) {
+    processes.at(id).running = false;
+    processes.at(id).fds.clear();
+    spawning::Reply said;
+    said.id = id;
+    said.kind = spawning::Reply::Kind::exited;
+    said.status.code = 3;
+    reply(said);
+    said.kind = spawning::Reply::Kind::gone;
+    reply(said);
+  }
+  void serve() {
+    std::string bytes;
+    std::vector<spawning::OwnedFd> fds;
+    while (spawning::receive_message(stdio.other_end, &bytes, &fds) > 0) {
+      spawning::Request request;
+      REQUIRE(spawning::decode(bytes, &request));
+      if (request.kind == spawning::Request::Kind::spawn) {
+        processes[request.id].fds = std::move(fds);
+        REQUIRE(fcntl(processes[request.id].fds.at(0).get(), F_SETFL, O_NONBLOCK) == 0);
+        spawning::Reply started;
+        started.kind = spawning::Reply::Kind::started;
+        started.id = request.id;
+        started.pid = static_cast<pid_t>(1000000000 + request.id);
+        reply(started);
+      } else if (processes.at(request.id).running) {
+        die(request.id);
+      }
+      fds.clear();
+    }
+    for (auto& [id, process] : processes) {
+      if (process.running) listen(id, process);
+    }
+  }
+  void listen(uint64_t id, FakeProcess& process) {
+    char block[4096];
+    ssize_t n = 0;
+    while ((n = read(process.fds[0].get(), block, sizeof block)) > 0)
+      process.unread.append(block, static_cast<size_t>(n));
+    for (size_t end = 0; (end = process.unread.find('\n')) != std::string::npos;) {
+      std::string line = process.unread.substr(0, end);
+      process.unread.erase(0, end + 1);
+      if (line.find("server/discover") == std::string::npos) {
+        process.heard.push_back(std::move(line));
+      } else if (answers_handshake) {
+        answer(id, line);
+      }
+    }
+    if (n == 0) die(id);  // its input has ended
+  }
+  void answer(uint64_t id, const std::string& request) {
+    const std::string text = R"({"jsonrpc":"2.0","id":)" + std::string(parse(request).raw(mcp::Field::id)) +
+                             R"(,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}})" + "\n";
+    REQUIRE(write(processes.at(id).fds.at(1).get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+  }
+  // Until it is so; the limit is for tests that fail.
+  template <class Done>
+  bool wait_for(Done done) {
+    for (int i = 0; i < 3000; ++i) {
+      run_for(stdio.loop);
+      serve();
+      if (done()) return true;
+    }
+    return false;
+  }
+  // Its first process hears `initialize`, and knows no such method.
+  void refuse_initialize() {
+    REQUIRE(wait_for([&] { return heard(1) == 1; }));
+    const std::string text = R"({"jsonrpc":"2.0","id":)" +
+                             std::string(parse(processes[1].heard[0]).raw(mcp::Field::id)) +
+                             R"(,"error":{"code":-32601,"message":"none"}})" + "\n";
+    REQUIRE(write(processes[1].fds.at(1).get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+  }
+  size_t heard(uint64_t id) { return processes.count(id) == 0 ? 0 : processes.at(id).heard.size(); }
+  bool says(uint64_t id, size_t at, const std::string& tool) {
+    return processes.at(id).heard.at(at).find('"' + tool + '"') != std::string::npos;
+  }
+};
+
+struct Called {
+  Asker asker;
+  StdioCall call;
+  Called(GroupWorld& world, const std::string& tool)
+      : call(world.stdio.call(
+            request_of(
+                mcp::Era::modern,
+                R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool + R"("}})"),
+            asker)) {
+    world.group->enqueue(call);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("calls wait for their process, and are written in the order in which they came") {
+  GroupWorld world;
+  world.answers_handshake = false;
+  Called a(world, "a"), b(world, "b"), c(world, "c");
+  REQUIRE(world.wait_for([&] { return world.processes.size() == 1; }));
+  CHECK(a.asker.phases.back() == CallPhase::starting);
+  CHECK(c.asker.phases.back() == CallPhase::starting);
+  world.group->withdraw(b.call);
+  world.answers_handshake = true;
+  world.die(1);
+  REQUIRE(world.wait_for([&] { return a.asker.failed.has_value(); }));
+  CHECK(c.asker.failed);  // all who waited for a start that came to nothing
+  CHECK_FALSE(b.asker.failed);
+  world.group->enqueue(b.call);
+  Called d(world, "d");
+  REQUIRE(world.wait_for([&] { return world.heard(2) == 2; }));
+  CHECK(world.says(2, 0, "b"));
+  CHECK(world.says(2, 1, "d"));
+  CHECK(d.asker.phases.back() == CallPhase::written);
+  world.answer(2, world.processes[2].heard[1]);
+  REQUIRE(world.wait_for([&] { return d.asker.heard.size() == 1; }));
+  CHECK(b.asker.heard.empty());
+  world.answer(2, world.processes[2].heard[0]);
+  REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("no more calls are in flight than may be, and the next goes when one is answered") {
+  GroupWorld world;
+  world.most_in_flight = 1;
+  Called a(world, "a"), b(world, "b");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
+  CHECK(world.says(1, 0, "a"));
+  CHECK(b.asker.phases.back() == CallPhase::queued);
+  CHECK(world.in_flight == 1);
+  world.answer(1, world.processes[1].heard[0]);
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
+  CHECK(world.says(1, 1, "b"));
+  CHECK(a.asker.heard.size() == 1);
+  world.answer(1, world.processes[1].heard[1]);
+  REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
+  CHECK(world.in_flight == 0);
+}
+
+TEST_CASE("a process that dies takes its calls with it, and the queued go on with the next") {
+  GroupWorld world;
+  world.most_in_flight = 1;
+  Called first(world, "first");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
+  world.answer(1, world.processes[1].heard[0]);
+  REQUIRE(world.wait_for([&] { return first.asker.heard.size() == 1; }));
+  Called a(world, "a"), b(world, "b");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
+  world.die(1);
+  REQUIRE(world.wait_for([&] { return world.heard(2) == 1; }));
+  REQUIRE(a.asker.failed);
+  CHECK(a.asker.failed->reason == EndReason::upstream_exited);
+  CHECK(a.asker.failed->text.find("exited with code 3") != std::string::npos);
+  CHECK_FALSE(b.asker.failed);
+  CHECK(world.says(2, 0, "b"));
+  CHECK(world.lost == 1);
+  world.answer(2, world.processes[2].heard[0]);
+  REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("after a start that came to nothing the next has to wait") {
+  GroupWorld world;
+  world.answers_handshake = false;
+  Called a(world, "a");
+  REQUIRE(world.wait_for([&] { return world.processes.size() == 1; }));
+  const auto since = world.stdio.loop.now();
+  world.die(1);
+  REQUIRE(world.wait_for([&] { return a.asker.failed.has_value(); }));
+  world.answers_handshake = true;
+  Called b(world, "b");
+  REQUIRE(world.wait_for([&] { return world.heard(2) == 1; }));
+  // What is left of the pause by now is a matter of the machine; it began after its process had died.
+  CHECK(world.stdio.loop.now() - since >= world.stdio.server.restart.backoff * 8 / 10);
+  world.answer(2, world.processes[2].heard[0]);
+  REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("an expired process finishes its calls, gets no more, and goes") {
+  GroupWorld world(2);
+  Called a(world, "a");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
+  world.answer(1, world.processes[1].heard[0]);
+  REQUIRE(world.wait_for([&] { return a.asker.heard.size() == 1; }));
+  REQUIRE(world.group->view().processes.size() == 1);
+  StdioInstance* old = world.group->view().processes.front().get();
+  Called b(world, "b");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
+  world.group->on_instance_expired(*old, "is old");
+  Called c(world, "c");
+  REQUIRE(world.wait_for([&] { return world.heard(2) == 1; }));
+  CHECK(world.says(2, 0, "c"));
+  CHECK(world.processes[1].running);
+  CHECK(world.group->instances() == 2);
+  world.answer(1, world.processes[1].heard[1]);
+  REQUIRE(world.wait_for([&] { return !world.processes[1].running; }));
+  CHECK(b.asker.heard.size() == 1);
+  CHECK(world.group->instances() == 1);
+  CHECK(world.lost == 0);  // it was told to go
+  world.answer(2, world.processes[2].heard[0]);
+  REQUIRE(world.wait_for([&] { return c.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("without room for a process its callers are told so, and the group's end ends them") {
+  GroupWorld world;
+  world.room = false;
+  Called a(world, "a");
+  REQUIRE(world.wait_for([&] { return !a.asker.phases.empty(); }));
+  CHECK(a.asker.phases.back() == CallPhase::no_room);
+  CHECK(world.processes.empty());
+  world.group->close("its upstream ends");
+  REQUIRE(a.asker.failed);
+  CHECK(a.asker.failed->reason == EndReason::cancelled_drain);
+}
+
+TEST_CASE("calls that waited for a process that refused initialize wait for their server's true era") {
+  GroupWorld world(of_legacy());
+  world.doubts_era = true;
+  Called a(world, "a"), b(world, "b");
+  world.refuse_initialize();
+  REQUIRE(world.wait_for([&] { return world.lost == 1; }));
+  CHECK(world.doubted == std::vector<StdioCall*>{&a.call, &b.call});
+  CHECK_FALSE(a.asker.failed);
+  CHECK_FALSE(b.asker.failed);
+  CHECK_FALSE(world.group->wants_pump());  // it has forgotten them
+}
+
+TEST_CASE("calls that waited for a process that refused initialize fail where the era is certain") {
+  GroupWorld world(of_legacy());
+  Called a(world, "a");
+  world.refuse_initialize();
+  REQUIRE(world.wait_for([&] { return a.asker.failed.has_value(); }));
+  CHECK(a.asker.failed->reason == EndReason::upstream_protocol);
+  CHECK(world.doubted.size() == 1);
+}

@@ -1,0 +1,25 @@
+#include "proxy/upstream/stdio/move_pause.h"
+
+#include <catch2/catch.hpp>
+
+#include "unit/foundation/net/turns.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+
+TEST_CASE(
+    "after a worn process was replaced for those who listen the next one waits, and who asked is told once") {
+  net::Loop loop;
+  MovePause pause(loop);
+  int told = 0;
+  auto over = [&] { ++told; };
+  CHECK_FALSE(pause.must_wait(over));
+  const auto began = loop.now();
+  pause.moved();
+  CHECK(pause.must_wait(over));
+  CHECK(pause.must_wait(over));
+  CHECK(net::wait_for(loop, [&] { return told > 0; }));
+  CHECK(loop.now() - began >= MovePause::kAtMostEvery);
+  CHECK(told == 1);
+  CHECK_FALSE(pause.must_wait(over));
+}

@@ -1,0 +1,97 @@
+// What the parts of a stdio server's upstream are tested with: a spawner that never starts anything, calls
+// with an owner that remembers what it was told, and a process that remembers what was written to it.
+#pragma once
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proxy/upstream/stdio/stdio_upstream.h"
+#include "unit/protocol/mcp/parse.h"
+#include "unit/proxy/core/asker.h"
+
+namespace lineward::upstream {
+
+using core::Asker;
+using mcp::parse;
+
+inline core::CallRequest request_of(mcp::Era era, std::string text) {
+  core::CallRequest made;
+  made.message = parse(std::move(text));
+  made.method = mcp::method_of(made.message.method());
+  made.client_era = era;
+  return made;
+}
+
+// Runs the loop for the turn that has begun, and those that follow within this time.
+inline void run_for(net::Loop& loop, std::chrono::milliseconds time = std::chrono::milliseconds(1)) {
+  net::Timer timer(loop);
+  timer.start(time, [&] { loop.stop(); });
+  loop.run();
+}
+
+// A server whose processes are asked for and never begin to run.
+struct StdioWorld {
+  net::Loop loop;
+  config::Server server;
+  int other_end = -1;
+  std::unique_ptr<process::Spawner> spawner;
+  std::unique_ptr<StdioUpstream> upstream;
+
+  StdioWorld() {
+    server.name = "files";
+    server.command = "files";
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    other_end = ends[1];
+    auto made = process::Spawner::create(loop, ends[0], [] {});
+    REQUIRE(made);
+    spawner = std::move(*made);
+  }
+  ~StdioWorld() {
+    upstream.reset();
+    run_for(loop);
+    spawner.reset();
+    close(other_end);
+  }
+  // For calls, where a test has no other use for it.
+  StdioUpstream& made() {
+    if (!upstream) upstream = std::make_unique<StdioUpstream>(loop, *spawner, server);
+    return *upstream;
+  }
+  StdioCall call(core::CallRequest request, Asker& asker) { return {made(), std::move(request), asker}; }
+};
+
+struct FakeWire final : InstanceWire {
+  std::vector<std::string> written;
+  std::vector<std::string> answers;
+  size_t owed = 0;
+  uint64_t has_taken = 0;
+  int freed = 0;
+  std::optional<ProcessEnd> stopped;
+  mcp::Era spoken = mcp::Era::legacy;
+  mcp::Era era() const override { return spoken; }
+  void write(std::string message) override { written.push_back(std::move(message)); }
+  bool write_small(std::string message) override {
+    written.push_back(std::move(message));
+    return true;
+  }
+  void answer_server(std::string message) override { answers.push_back(std::move(message)); }
+  StdinState stdin_state() const override { return {owed, has_taken}; }
+  void tell_free() override { ++freed; }
+  void stop(const ProcessEnd& why) override { stopped = why; }
+};
+
+struct Counter final : InFlightOwner {
+  int64_t sum = 0;
+  void on_in_flight(int64_t change) override { sum += change; }
+};
+
+}  // namespace lineward::upstream
