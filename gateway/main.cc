@@ -18,9 +18,9 @@
 
 #include "foundation/log/log.h"
 #include "foundation/net/activation_sockets.h"
-#include "foundation/net/self_contained.h"
 #include "foundation/net/service_variables.h"
 #include "foundation/net/signals.h"
+#include "foundation/net/static_init.h"
 #include "foundation/process/first_process.h"
 #include "foundation/process/launcher.h"
 #include "foundation/process/spawner.h"

@@ -27,10 +27,10 @@ struct Timeouts {
   milliseconds startup = 60s;
   milliseconds request = 60s;
   milliseconds max_duration = 10min;
-  milliseconds acknowledge = 5s;  // of a listen
-  milliseconds park = 10min;      // wait for the client's answer to a server's question
-  milliseconds settle = 5ms;      // questions of one call within this interval are sent to the client
-                                  // together
+  milliseconds acknowledge = 5s;      // of a listen
+  milliseconds park = 10min;          // wait for the client's answer to a server's question
+  milliseconds question_batch = 5ms;  // questions of one call within this interval are sent to the client
+                                      // together
   milliseconds cancel_grace =
       5s;  // a cancelled call that ends later than this counts as having ignored the cancel
   bool progress_resets = true;
@@ -60,8 +60,8 @@ struct Limits {
   uint32_t idle_connections = 64;    // kept open for the next request
   milliseconds idle_timeout = 4s;    // of an idle connection, unless the server states it (Keep-Alive)
   uint32_t max_head_bytes = 64 * 1024;
-  uint32_t max_sessions = 10000;     // with the server, of clients and of Lineward
-  uint32_t max_own_sessions = 1000;  // opened by Lineward for clients without sessions
+  uint32_t max_sessions = 10000;         // with the server, of clients and of Lineward
+  uint32_t max_gateway_sessions = 1000;  // opened by Lineward for clients without sessions
 };
 
 struct Restart {
@@ -220,7 +220,7 @@ struct Listen {
   // Limits of the whole process (docs/limits.md); 0: no limit.
   uint64_t max_buffered_bytes = 512ull << 20;
   uint64_t max_buffered_bytes_per_principal = 0;  // 0: a quarter (config/shares.h)
-  uint32_t principal_share = 75;                  // percent of sessions, processes and queue places
+  uint32_t max_principal_percent = 75;            // percent of sessions, processes and queue places
   uint32_t max_in_flight = 10000;                 // calls of all clients to all servers; listens do not count
   uint32_t max_in_flight_per_principal = 0;
   uint32_t max_connections_per_address = 0;

@@ -21,7 +21,7 @@ inline uint64_t connections_of_address(const Listen& listen) {
 
 inline void use_shares(const Listen& listen) {
   Account::limit_callers(bytes_of_caller(listen));
-  Account::limit_shares(listen.principal_share);
+  Account::limit_shares(listen.max_principal_percent);
 }
 
 }  // namespace lineward::config

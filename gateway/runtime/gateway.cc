@@ -20,7 +20,7 @@
 #include "foundation/net/activation_sockets.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/local_address.h"
-#include "proxy/audit/trail.h"
+#include "proxy/audit/audit_log.h"
 #include "runtime/remote_members.h"
 
 namespace lineward::runtime {
@@ -73,7 +73,7 @@ Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spa
       }) {
   redaction::use_secrets(config::secrets_of(config));
   config::note_files(config);
-  place_servers(placement_, config, pool_.size());
+  cluster::place_servers(placement_, config, pool_.size());
   first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
   net::Loop& loop = first_->loop();
   delay_ = std::make_unique<net::Timer>(loop);
@@ -99,7 +99,7 @@ Gateway::~Gateway() {
 int Gateway::start_audit() {
   const config::Audit& config = first_->config().audit;
   if (config.path.empty()) return code(cli::ExitCode::ok);
-  auto opened = audit::Trail::open(config, options_.version);
+  auto opened = audit::AuditLog::open(config, options_.version);
   if (!opened) {
     log::tell(fmt::format("lineward: {}\n", opened.error().text));
     return code(cli::ExitCode::bad_config);

@@ -22,7 +22,7 @@
 #include "runtime/worker_threads.h"
 
 namespace lineward::audit {
-class Trail;
+class AuditLog;
 }
 
 namespace lineward::runtime {
@@ -56,13 +56,13 @@ class Gateway final : public WorkerDirectory {
   const admin::WorkerView& view(size_t index) const override {
     return index == 0 ? *first_view_ : threads_.view(index);
   }
-  size_t host(const std::string& server) const override { return worker_of(placement_, server); }
+  size_t host(const std::string& server) const override { return cluster::worker_of(placement_, server); }
   bool run(size_t index, const std::function<void()>& work) override { return pool_.run(index, work); }
   bool paused(const std::function<void()>& work) override;
   void tell_first(std::function<void()> work) override { pool_.post(0, std::move(work)); }
   uint64_t slowest_beat() const override { return threads_.slowest_beat(first_->beat_at()); }
-  const ServerPlacement& placement() const override { return placement_; }
-  void use_placement(ServerPlacement placement) override { placement_ = std::move(placement); }
+  const cluster::ServerPlacement& placement() const override { return placement_; }
+  void use_placement(cluster::ServerPlacement placement) override { placement_ = std::move(placement); }
 
   int start();
   int start_audit();
@@ -92,7 +92,7 @@ class Gateway final : public WorkerDirectory {
   void watch_parent();
 
   RunOptions options_;
-  std::shared_ptr<audit::Trail> audit_;  // outlives every worker
+  std::shared_ptr<audit::AuditLog> audit_;  // outlives every worker
   int exit_code_ = 0;
   bool draining_ = false;
   bool signalled_ = false;
@@ -101,8 +101,8 @@ class Gateway final : public WorkerDirectory {
   bool stopping_ = false;
   size_t not_stopped_ = 0;
   std::vector<int> spawner_sockets_;
-  WorkerPool pool_;
-  ServerPlacement placement_;
+  cluster::WorkerPool pool_;
+  cluster::ServerPlacement placement_;
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
   std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight_ =
       std::make_shared<exchange::ExchangeTable::InFlight>(0);

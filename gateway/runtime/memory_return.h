@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 
 namespace lineward::runtime {
@@ -37,9 +37,9 @@ class MemoryReturn {
     timer_.start(kEvery, [this] {
       watch();
       const Connections connections = connections_();
-      const uint64_t bytes = HeldBytes::total();
+      const uint64_t bytes = MemoryCharge::total();
       most_connections_ = std::max(most_connections_, connections.most);
-      most_bytes_ = std::max(most_bytes_, HeldBytes::take_most());
+      most_bytes_ = std::max(most_bytes_, MemoryCharge::take_most());
       bool fell = most_connections_ >= connections.now + kConnections || most_bytes_ >= bytes + kBytes;
       if (fell) {
         most_connections_ = connections.now;

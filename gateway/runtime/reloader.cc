@@ -170,8 +170,8 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
   if (!dry_run) {
     config::keep_fixed_settings(config(), next);
-    ServerPlacement placement = workers_.placement();
-    place_servers(placement, next, workers_.workers());
+    cluster::ServerPlacement placement = workers_.placement();
+    cluster::place_servers(placement, next, workers_.workers());
     if (std::string fault = prepare(next, placement); !fault.empty()) return rejected(dry_run, by, fault, {});
     report.error = apply(changes, next, placement);
   }
@@ -273,7 +273,7 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   return rows;
 }
 
-std::string Reloader::prepare(const config::Config& next, const ServerPlacement& placement) {
+std::string Reloader::prepare(const config::Config& next, const cluster::ServerPlacement& placement) {
   std::vector<size_t> moving;
   std::string fault;
   plugins_.assign(workers_.workers(), nullptr);
@@ -324,7 +324,7 @@ Changes Reloader::without_held(Changes changes) const {
 }
 
 std::string Reloader::apply(const Changes& changes, const config::Config& next,
-                            const ServerPlacement& placement) {
+                            const cluster::ServerPlacement& placement) {
   redaction::use_secrets(config::secrets_of(next));
   workers_.use_placement(placement);
   std::vector<size_t> missing;

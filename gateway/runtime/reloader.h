@@ -56,10 +56,10 @@ class Reloader final : public admin::ReloadApi {
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
   // The steps that may fail, on each worker, before anything changes; an error, or empty.
-  std::string prepare(const config::Config& next, const ServerPlacement& placement);
+  std::string prepare(const config::Config& next, const cluster::ServerPlacement& placement);
   // The workers that did not apply it, or empty.
   std::string apply(const config::Changes& changes, const config::Config& next,
-                    const ServerPlacement& placement);
+                    const cluster::ServerPlacement& placement);
   config::Changes without_held(config::Changes changes) const;
   static admin::ServerActed unanswered(admin::ServerActed acted);
   // The sum over all workers; nullopt if a worker does not answer.

@@ -19,19 +19,19 @@ RemoteMembers::Member& RemoteMembers::add(RemoteServer shown, std::shared_ptr<ne
   auto made = std::make_unique<Member>();
   Member& one = *made;
   one.server = std::move(shown.server);
-  auto remote = std::make_unique<upstream::RemoteUpstream>(
+  auto remote = std::make_unique<cluster::RemoteUpstream>(
       loop_, std::move(here), one.server.name, std::move(shown.call_server), std::move(shown.state));
   one.remote = remote.get();
   // Many identical listens here share one listen at the other worker.
   one.upstream = std::make_unique<upstream::ListenHub>(loop_, std::move(remote), one.server);
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, plugins_);
-  one.served = std::make_shared<exchange::Served>(*one.upstream, one.server);
+  one.served = std::make_shared<exchange::ServerVersion>(*one.upstream, one.server);
   members_.push_back(std::move(made));
   return one;
 }
 
 std::function<std::shared_ptr<void>()> RemoteMembers::leases(const Member& member) {
-  return [served = member.served] { return std::make_shared<exchange::UpstreamLease>(served); };
+  return [served = member.served] { return std::make_shared<exchange::ServerRef>(served); };
 }
 
 RemoteMembers::Member* RemoteMembers::find(const std::string& name) const {
@@ -63,10 +63,10 @@ void RemoteMembers::retire(const std::string& name) {
       leaving_.erase(gone);
     });
   });
-  exchange::UpstreamLease last(one->served);
+  exchange::ServerRef last(one->served);
 }
 
-void RemoteMembers::refresh(const std::string& name, upstream::RemoteState state) {
+void RemoteMembers::refresh(const std::string& name, cluster::RemoteState state) {
   if (Member* one = find(name)) one->remote->use(std::move(state));
 }
 
@@ -83,7 +83,7 @@ void refresh_remote_members(WorkerDirectory& workers) {
   for (const auto& [name, worker] : workers.placement()) {
     if (worker == 0) continue;
     const core::Upstream* server = workers.worker(worker).upstreams().find(name);
-    if (server != nullptr) workers.worker(0).upstreams().refresh_remote(name, upstream::state_of(*server));
+    if (server != nullptr) workers.worker(0).upstreams().refresh_remote(name, cluster::state_of(*server));
   }
 }
 

@@ -16,10 +16,10 @@
 #include "foundation/net/mailbox.h"
 #include "proxy/cluster/remote_call_server.h"
 #include "proxy/cluster/remote_handle.h"
-#include "proxy/exchange/served.h"
+#include "proxy/exchange/server_ref.h"
 #include "proxy/upstream/layers/guarded_upstream.h"
 
-namespace lineward::upstream {
+namespace lineward::cluster {
 class RemoteUpstream;
 }
 
@@ -28,8 +28,8 @@ namespace lineward::runtime {
 // A server that lives on another worker, as that worker shows it.
 struct RemoteServer {
   config::Server server;
-  upstream::RemoteHandle<upstream::RemoteCallServer> call_server;
-  upstream::RemoteState state;
+  cluster::RemoteHandle<cluster::RemoteCallServer> call_server;
+  cluster::RemoteState state;
 };
 
 class RemoteMembers {
@@ -38,8 +38,8 @@ class RemoteMembers {
     config::Server server;
     std::unique_ptr<core::Upstream> upstream;  // destroyed before `server`
     std::unique_ptr<plugin::GuardedUpstream> guarded;
-    std::shared_ptr<exchange::Served> served;
-    upstream::RemoteUpstream* remote = nullptr;  // within `upstream`
+    std::shared_ptr<exchange::ServerVersion> served;
+    cluster::RemoteUpstream* remote = nullptr;  // within `upstream`
   };
 
   RemoteMembers(net::Loop& loop, plugin::GuardedUpstream::Plugins plugins)
@@ -52,7 +52,7 @@ class RemoteMembers {
   void adjust(const config::Server& server);
   void retire(const std::string& name);
   // Updates a server's state, as read on its own worker.
-  void refresh(const std::string& name, upstream::RemoteState state);
+  void refresh(const std::string& name, cluster::RemoteState state);
 
  private:
   Member* find(const std::string& name) const;

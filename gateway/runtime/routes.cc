@@ -10,7 +10,7 @@
 
 namespace lineward::runtime {
 
-client::PathTable routes(const config::Config& config, const ServerPlacement& placement) {
+client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement) {
   client::PathTable table;
   table.placement = placement;
   std::vector<const config::Server*> served;
@@ -67,7 +67,7 @@ client::PathTable routes(const config::Config& config, const ServerPlacement& pl
   return table;
 }
 
-client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
+client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving) {
   client::PathTable table = routes(config, placement);
   // The aggregate has no process that could be leaving: its requests under way continue.

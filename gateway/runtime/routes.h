@@ -10,9 +10,9 @@
 
 namespace lineward::runtime {
 
-client::PathTable routes(const config::Config& config, const ServerPlacement& placement);
+client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement);
 // After a reload: keeps the paths in `before` of servers that are leaving.
-client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
+client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving);
 
 }  // namespace lineward::runtime

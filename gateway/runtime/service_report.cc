@@ -35,7 +35,7 @@ ServiceReport::ServiceReport(net::Loop& loop, const net::ServiceVariables& varia
   if (opened) {
     notifier_ = std::move(*opened);
   } else {
-    log::write(log::Level::warn, "service.unheard", {{"why", opened.error().text}});
+    log::write(log::Level::warn, "notify.failed", {{"why", opened.error().text}});
   }
 }
 

@@ -70,7 +70,7 @@ void UpstreamSet::add(const config::Server& server) {
   running_.push_back(std::move(made));
   auto leases = exchanges_.servers().leases(*one.upstream);
   if (!place_.first) {
-    one.call_server = std::make_shared<upstream::RemoteCallServer>(loop_, *one.upstream, leases());
+    one.call_server = std::make_shared<cluster::RemoteCallServer>(loop_, *one.upstream, leases());
     return;
   }
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
@@ -97,7 +97,7 @@ std::vector<RemoteServer> UpstreamSet::show_new() {
   std::vector<RemoteServer> out;
   for (auto& one : running_) {
     if (!one->call_server || std::exchange(one->shown, true)) continue;
-    out.push_back({one->server, {place_.mailbox, one->call_server}, upstream::state_of(*one->upstream)});
+    out.push_back({one->server, {place_.mailbox, one->call_server}, cluster::state_of(*one->upstream)});
   }
   return out;
 }

@@ -63,7 +63,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   std::vector<RemoteServer> show_new();
   // On the first worker: makes a server of another worker a member of the aggregate.
   void join_remote(RemoteServer shown);
-  void refresh_remote(const std::string& name, upstream::RemoteState state) {
+  void refresh_remote(const std::string& name, cluster::RemoteState state) {
     remote_.refresh(name, std::move(state));
   }
   // On the first worker: sorts the aggregate's members as in the configuration.
@@ -89,7 +89,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
     upstream::HttpUpstream* http = nullptr;
     std::unique_ptr<core::Upstream> upstream;          // destroyed before `server`
     std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here uses it
-    std::shared_ptr<upstream::RemoteCallServer>
+    std::shared_ptr<cluster::RemoteCallServer>
         call_server;  // the same, for the aggregate on the first worker
     bool shown = false;
     std::function<void()> warm_up;

@@ -144,7 +144,7 @@ Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Co
 }
 
 // Plugins are needed only where calls are answered.
-bool Worker::wants_plugins(const ServerPlacement& placement) const {
+bool Worker::wants_plugins(const cluster::ServerPlacement& placement) const {
   return place_.index == 0 || std::any_of(placement.begin(), placement.end(),
                                           [&](const auto& one) { return one.second == place_.index; });
 }
@@ -176,7 +176,7 @@ void Worker::serve() {
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }
 
-void Worker::apply(const config::Changes& changes, config::Config next, ServerPlacement placement,
+void Worker::apply(const config::Changes& changes, config::Config next, cluster::ServerPlacement placement,
                    std::shared_ptr<plugin::PluginSet> plugins) {
   using config::Change;
   config_ = std::move(next);

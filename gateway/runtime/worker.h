@@ -35,9 +35,12 @@ namespace lineward::process {
 class Spawner;
 }
 
+namespace lineward::cluster {
+class WorkerPool;
+}
+
 namespace lineward::runtime {
 
-class WorkerPool;
 class MemoryReturn;
 
 // Called on the worker's own thread.
@@ -53,8 +56,8 @@ class Worker {
  public:
   struct Place {
     size_t index = 0;
-    WorkerPool* pool = nullptr;
-    ServerPlacement placement;
+    cluster::WorkerPool* pool = nullptr;
+    cluster::ServerPlacement placement;
     std::shared_ptr<client::ConnectionCaps> caps;
     std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight;
     exchange::RequestStates states;  // the same on all workers
@@ -78,10 +81,10 @@ class Worker {
 
   // Reload: requests that begin afterwards use `next`. `plugins` was made by make_plugins().
   Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
-  bool wants_plugins(const ServerPlacement& placement) const;
+  bool wants_plugins(const cluster::ServerPlacement& placement) const;
   // Reads the replicas' shared keys again, even if the file's path is unchanged; apply() uses them.
   Status<> prepare_replication(const config::Config& next);
-  void apply(const config::Changes& changes, config::Config next, ServerPlacement placement,
+  void apply(const config::Changes& changes, config::Config next, cluster::ServerPlacement placement,
              std::shared_ptr<plugin::PluginSet> plugins);
   // An operator's request to stop a server, start it, or restart it as a new version.
   struct ServerStep {
@@ -106,7 +109,9 @@ class Worker {
 
   const config::Config& config() const { return config_; }
   size_t index() const { return place_.index; }
-  bool hosts(const std::string& server) const { return worker_of(place_.placement, server) == place_.index; }
+  bool hosts(const std::string& server) const {
+    return cluster::worker_of(place_.placement, server) == place_.index;
+  }
   net::Loop& loop() { return loop_; }
   PluginHost& plugin_host() { return *plugin_host_; }
   UpstreamSet& upstreams() { return *upstreams_; }

@@ -12,8 +12,8 @@ class WorkerDirectory : public admin::WorkerDirectory {
  public:
   // Used only on its own thread: from within run().
   virtual Worker& worker(size_t index) = 0;
-  virtual const ServerPlacement& placement() const = 0;
-  virtual void use_placement(ServerPlacement placement) = 0;
+  virtual const cluster::ServerPlacement& placement() const = 0;
+  virtual void use_placement(cluster::ServerPlacement placement) = 0;
 
  protected:
   ~WorkerDirectory() = default;

@@ -23,7 +23,7 @@ class WorkerThreads {
  public:
   // Called on the thread of the worker that it makes.
   using Make = std::function<std::unique_ptr<Worker>(size_t index, config::Config config)>;
-  WorkerThreads(WorkerPool& pool, Make make) : pool_(pool), make_(std::move(make)) {}
+  WorkerThreads(cluster::WorkerPool& pool, Make make) : pool_(pool), make_(std::move(make)) {}
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
@@ -60,7 +60,7 @@ class WorkerThreads {
   void run(size_t index, config::Config config, Socket socket, std::promise<Begun> begun,
            const std::shared_future<bool>& go) const;
 
-  WorkerPool& pool_;
+  cluster::WorkerPool& pool_;
   const Make make_;
   std::vector<WorkerThread> threads_;
 };

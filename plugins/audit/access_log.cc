@@ -64,7 +64,7 @@ class AccessLog final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   std::vector<std::string> headers() const override { return {"user-agent"}; }
   void on_refused(const core::RefusedRequest& request) override;
-  void on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) override;
+  void on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) override;
   void count(plugin::CounterSink& sink) const override {
     sink.add("lineward_access_log_lines_total", {}, static_cast<double>(writer_->lines()));
     sink.add("lineward_access_log_dropped_total", {}, static_cast<double>(writer_->dropped()));
@@ -132,7 +132,7 @@ class Logging final : public plugin::Hook {
 
 void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending& ending) noexcept {
   if (!log_.wanted(ending.reason)) return;
-  plugin::RequestFacts facts = exchange.facts();
+  plugin::RequestInfo facts = exchange.facts();
   LineValues values;
   values.set(F::remote, facts.peer);
   values.set(F::principal, facts.principal, 256);
@@ -167,7 +167,7 @@ std::unique_ptr<plugin::Hook> AccessLog::attach(plugin::ExchangeView&) {
 }
 
 // A notification or an answer: it has no outcome to record, and no tool.
-void AccessLog::on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) {
+void AccessLog::on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) {
   const EndReason reason = refusal == nullptr ? EndReason::ok : refusal->reason;
   if (!wanted(reason)) return;
   LineValues values;

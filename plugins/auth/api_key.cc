@@ -56,7 +56,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
   // plugin::Plugin
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override {
     if (!rules_.has_rules()) return nullptr;
-    plugin::RequestFacts facts = exchange.facts();
+    plugin::RequestInfo facts = exchange.facts();
     bool mine = facts.caller == nullptr || facts.caller->by == name_;
     if (facts.on_stdio || !mine) return nullptr;
     return std::make_unique<ScopeCheck>(rules_, resource_, failures_, false);

@@ -144,8 +144,8 @@ std::string Challenge::text() const {
   return out;
 }
 
-core::Denial denial(mcp::EndReason reason, int status, std::string text, std::string challenge) {
-  core::Denial out;
+core::AuthError denial(mcp::EndReason reason, int status, std::string text, std::string challenge) {
+  core::AuthError out;
   out.reason = reason;
   out.status = status;
   out.text = std::move(text);
@@ -204,14 +204,14 @@ void AuthScopes::add_tool(Needs& needs, const std::string* name) const {
   }
 }
 
-void AuthScopes::add_task(Needs& needs, const plugin::RequestFacts& facts, const std::string& id) const {
+void AuthScopes::add_task(Needs& needs, const plugin::RequestInfo& facts, const std::string& id) const {
   const std::vector<std::string> behind = tasks::tools_of(facts.upstream, id);
   if (behind.empty()) add_tool(needs, nullptr);
   for (const std::string& one : behind)
     add_tool(needs, &one);
 }
 
-AuthScopes::Needs AuthScopes::without_tasks(const plugin::RequestFacts& facts) const {
+AuthScopes::Needs AuthScopes::without_tasks(const plugin::RequestInfo& facts) const {
   Needs needs{required_};
   for (const auto& [glob, scopes] : methods_) {
     if (!glob_match(glob, facts.method_name)) continue;
@@ -225,7 +225,7 @@ AuthScopes::Needs AuthScopes::without_tasks(const plugin::RequestFacts& facts) c
   return needs;
 }
 
-std::vector<std::string> AuthScopes::needed(const plugin::RequestFacts& facts,
+std::vector<std::string> AuthScopes::needed(const plugin::RequestInfo& facts,
                                             const mcp::Message& request) const {
   Needs needs = without_tasks(facts);
   if (!tools_.empty()) {
@@ -236,7 +236,7 @@ std::vector<std::string> AuthScopes::needed(const plugin::RequestFacts& facts,
   return std::move(needs.scopes);
 }
 
-std::vector<std::string> AuthScopes::refused_tasks(const plugin::RequestFacts& facts,
+std::vector<std::string> AuthScopes::refused_tasks(const plugin::RequestInfo& facts,
                                                    const mcp::Message& request) const {
   std::vector<std::string> out;
   const bool is_judged = facts.method == mcp::Method::subscriptions_listen && !tools_.empty();
@@ -278,7 +278,7 @@ plugin::Verdict ScopeCheck::on_upstream_message(plugin::ExchangeView& exchange, 
 }
 
 plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) {
-  plugin::RequestFacts facts = exchange.facts();
+  plugin::RequestInfo facts = exchange.facts();
   std::vector<std::string> needed = rules_.needed(facts, message);
   if (facts.caller != nullptr ? has_all(*facts.caller, needed) : needed.empty())
     return plugin::Verdict::proceed;

@@ -33,7 +33,7 @@ class Resource {
   // For a request's path: the configured resource, plus the part of the path after listen.path.
   std::string of(std::string_view path) const;
   std::string metadata_url(std::string_view path) const;
-  // The path that the client addressed (plugin::RequestFacts::endpoint).
+  // The path that the client addressed (plugin::RequestInfo::endpoint).
   std::string path_of(std::string_view endpoint) const;
 
  private:
@@ -46,7 +46,7 @@ struct Challenge {
   std::string text() const;
 };
 
-core::Denial denial(mcp::EndReason reason, int status, std::string text, std::string challenge);
+core::AuthError denial(mcp::EndReason reason, int status, std::string text, std::string challenge);
 
 // Failures by reason, for `lineward_auth_failures_total`. Reasons are Lineward's own names.
 class Failures {
@@ -74,10 +74,9 @@ class AuthScopes {
   // The scopes for this request, including those for every request. nullopt if no rule matches and the caller
   // is anonymous: anonymous callers cannot have the scopes required of every credential. A request about a
   // task needs its tool's scopes; if the tool is unknown, those of every tool in the rules.
-  std::vector<std::string> needed(const plugin::RequestFacts& facts, const mcp::Message& request) const;
+  std::vector<std::string> needed(const plugin::RequestInfo& facts, const mcp::Message& request) const;
   // The tasks because of which this listen is refused; empty: there are other reasons too.
-  std::vector<std::string> refused_tasks(const plugin::RequestFacts& facts,
-                                         const mcp::Message& request) const;
+  std::vector<std::string> refused_tasks(const plugin::RequestInfo& facts, const mcp::Message& request) const;
 
  private:
   struct Needs {
@@ -86,8 +85,8 @@ class AuthScopes {
     bool met_by(const core::Caller* caller) const;
   };
   void add_tool(Needs& needs, const std::string* name) const;  // null: every tool of the rules
-  void add_task(Needs& needs, const plugin::RequestFacts& facts, const std::string& id) const;
-  Needs without_tasks(const plugin::RequestFacts& facts) const;
+  void add_task(Needs& needs, const plugin::RequestInfo& facts, const std::string& id) const;
+  Needs without_tasks(const plugin::RequestInfo& facts) const;
   using Rules = std::vector<std::pair<std::string, std::vector<std::string>>>;  // glob → scopes
   std::vector<std::string> required_;
   Rules methods_, tools_;

@@ -87,7 +87,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   // plugin::Plugin
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override {
     if (!rules_.has_rules()) return nullptr;
-    plugin::RequestFacts facts = exchange.facts();
+    plugin::RequestInfo facts = exchange.facts();
     bool mine = facts.caller == nullptr || facts.caller->by == name_;
     if (facts.on_stdio || !mine) return nullptr;
     return std::make_unique<ScopeCheck>(rules_, resource_, failures_, true);
@@ -239,7 +239,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     failures_.add(label(fault));
     std::string why(sentence(fault));
     if (fault == JwtFault::keys_unavailable) {
-      core::Denial out = denial(EndReason::upstream_unreachable, 503, std::move(why), {});
+      core::AuthError out = denial(EndReason::upstream_unreachable, 503, std::move(why), {});
       out.headers.emplace_back("Retry-After", "10");
       return out;
     }

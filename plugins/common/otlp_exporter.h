@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "plugins/common/otlp_json.h"
 #include "proxy/core/headers.h"
 #include "proxy/plugin/host.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "foundation/base/glob.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/json/json_member.h"
 #include "plugins/common/rate_limit_table.h"
 #include "plugins/common/tool_filter_rules.h"
@@ -34,7 +34,7 @@ struct Book {
   std::unordered_map<RateKey, std::vector<std::string>, Hash> tools;
   std::deque<RateKey> order;  // oldest first
   size_t bytes = 0;
-  HeldBytes held{Held::plugins};
+  MemoryCharge held{Held::plugins};
 };
 
 Book& book() {
@@ -85,7 +85,7 @@ void put(std::string_view server, std::string_view task_id, std::string_view too
 
 }  // namespace
 
-void note(const plugin::RequestFacts& facts, const mcp::Message& answer) {
+void note(const plugin::RequestInfo& facts, const mcp::Message& answer) {
   if (facts.method != Method::tools_call || answer.kind() != mcp::MessageKind::result) return;
   // Most results have no task, and some are large: a search is cheaper than a walk.
   const std::string& bytes = answer.bytes();

@@ -18,7 +18,7 @@ namespace lineward::plugins::tasks {
 inline constexpr size_t kMaxTasks = 32768;
 
 // Records the task created by a tool call; ignores other answers.
-void note(const plugin::RequestFacts& facts, const mcp::Message& answer);
+void note(const plugin::RequestInfo& facts, const mcp::Message& answer);
 // The possible tools of this server's task: several if the server reused an id, after a restart or in another
 // process. Empty: unknown, since this process did not see its creation.
 std::vector<std::string> tools_of(std::string_view server, std::string_view task_id);

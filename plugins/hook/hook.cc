@@ -40,7 +40,7 @@ struct Events {
   bool request = false, response = false, notification = false, end = false;
 };
 
-std::string facts_json(const plugin::RequestFacts& facts) {
+std::string facts_json(const plugin::RequestInfo& facts) {
   auto text = [](std::string_view value) { return json::quote(value); };
   return fmt::format(
       R"({{"call":{},"server":{},"method":{},"target":{},"era":{},"revision":{},"peer":{},"principal":{},"id":{}}})",
@@ -63,7 +63,7 @@ class HookPlugin final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   void count(plugin::CounterSink& sink) const override;
   const std::string& name() const { return name_; }
-  bool is_for(const plugin::RequestFacts& facts, const mcp::Message& request) const;
+  bool is_for(const plugin::RequestInfo& facts, const mcp::Message& request) const;
 
   HookDispatcher dispatcher;
   const Events events;
@@ -108,7 +108,7 @@ class Asking final : public plugin::Hook {
 Verdict Asking::ask(plugin::ExchangeView& view, mcp::Message& message, std::string_view event) {
   std::string bytes = message.bytes();
   json::flatten_lines(bytes);
-  plugin::RequestFacts facts = view.facts();
+  plugin::RequestInfo facts = view.facts();
   std::string members =
       fmt::format(R"(,"event":"{}","hook":{},"method":{},"facts":{},"message":{})", event,
                   json::quote(plugin_.name()), json::quote(facts.method_name), facts_json(facts), bytes);
@@ -176,7 +176,7 @@ Verdict Asking::failed(plugin::ExchangeView& view, std::string_view why) {
 void Asking::on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept {
   plugin_.dispatcher.forget(std::exchange(asked_, 0));
   if (!plugin_.events.end || spared_) return;
-  plugin::RequestFacts facts = view.facts();
+  plugin::RequestInfo facts = view.facts();
   plugin_.dispatcher.tell(fmt::format(
       R"(,"event":"end","hook":{},"method":{},"facts":{},"ending":{{"reason":"{}","code":{},"tookMs":{},"bytesOut":{},"events":{}}})",
       json::quote(plugin_.name()), json::quote(facts.method_name), facts_json(facts),
@@ -184,7 +184,7 @@ void Asking::on_end(const plugin::ExchangeView& view, const plugin::Ending& endi
 }
 
 std::unique_ptr<plugin::Hook> HookPlugin::attach(plugin::ExchangeView& exchange) {
-  plugin::RequestFacts facts = exchange.facts();
+  plugin::RequestInfo facts = exchange.facts();
   auto among = [](const std::vector<std::string>& globs, std::string_view name) {
     return std::any_of(globs.begin(), globs.end(),
                        [&](const std::string& glob) { return glob_match(glob, name); });
@@ -199,7 +199,7 @@ std::unique_ptr<plugin::Hook> HookPlugin::attach(plugin::ExchangeView& exchange)
 }
 
 // With `tools`, requests about tasks are for the hook if their tool is listed or unknown.
-bool HookPlugin::is_for(const plugin::RequestFacts& facts, const mcp::Message& request) const {
+bool HookPlugin::is_for(const plugin::RequestInfo& facts, const mcp::Message& request) const {
   if (tools_.empty() || facts.method == mcp::Method::tools_call) return true;
   const std::vector<std::string> ids = tasks::named(facts.method, request);
   return std::any_of(ids.begin(), ids.end(),

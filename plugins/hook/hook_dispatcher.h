@@ -16,7 +16,7 @@
 
 namespace lineward::plugins {
 
-class HookDispatcher final : public HookTransportOwner {
+class HookDispatcher final : public HookTransportCallbacks {
  public:
   struct Limits {
     std::chrono::milliseconds timeout{2000};

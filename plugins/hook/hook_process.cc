@@ -64,7 +64,7 @@ void HookProcess::Pipe::on_drained() {
 }
 
 HookProcess::HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command,
-                         HookTransportOwner& owner)
+                         HookTransportCallbacks& owner)
     : loop_(loop),
       spawner_(spawner),
       command_(std::move(command)),
@@ -193,7 +193,7 @@ void HookProcess::line(const std::string& text) {
   owner_.on_hook_rubbish();
   if (watch.gone()) return;
   if (rubbish_++ == 0) {
-    log::write(log::Level::warn, "plugin.rubbish",
+    log::write(log::Level::warn, "plugin.invalid_output",
                {{"plugin", command_.name}, {"bytes", static_cast<uint64_t>(text.size())}});
   }
   if (rubbish_ >= kMaxRubbish) down(fmt::format("wrote {} lines in a row that answer nothing", kMaxRubbish));

@@ -24,7 +24,7 @@ struct HookCommand {
 
 class HookProcess final : public HookTransport {
  public:
-  HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command, HookTransportOwner& owner);
+  HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command, HookTransportCallbacks& owner);
   ~HookProcess() override;
 
   bool ready() const override;
@@ -35,7 +35,7 @@ class HookProcess final : public HookTransport {
   uint64_t restarts() const override { return restarts_; }
 
  private:
-  struct Pipe final : net::StreamOwner {
+  struct Pipe final : net::StreamCallbacks {
     HookProcess* process = nullptr;
     std::unique_ptr<net::ByteStream> stream;
     void on_data(std::string_view bytes) override;
@@ -57,7 +57,7 @@ class HookProcess final : public HookTransport {
   net::Loop& loop_;
   process::Spawner& spawner_;
   HookCommand command_;
-  HookTransportOwner& owner_;
+  HookTransportCallbacks& owner_;
   std::unique_ptr<process::ChildProcess> child_;
   Pipe in_, out_, err_;
   LineSplitter lines_, stderr_lines_;

@@ -7,7 +7,7 @@
 
 namespace lineward::plugins {
 
-class HookTransportOwner {
+class HookTransportCallbacks {
  public:
   // The answer to this question: the JSON text of an object.
   virtual void on_hook_answer(uint64_t id, std::string_view object) = 0;
@@ -20,7 +20,7 @@ class HookTransportOwner {
   virtual void on_hook_rubbish() = 0;
 
  protected:
-  ~HookTransportOwner() = default;
+  ~HookTransportCallbacks() = default;
 };
 
 // Never calls back from inside any of these functions.

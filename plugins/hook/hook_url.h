@@ -20,7 +20,7 @@ struct HookUrl {
 
 class HookService final : public HookTransport {
  public:
-  HookService(plugin::Host& host, HookUrl where, HookTransportOwner& owner)
+  HookService(plugin::Host& host, HookUrl where, HookTransportCallbacks& owner)
       : host_(host), where_(std::move(where)), owner_(owner) {}
 
   bool ready() const override { return under_way_.size() < kMaxEntries; }
@@ -35,7 +35,7 @@ class HookService final : public HookTransport {
   void answered(uint64_t id, const plugin::WebAnswer& answer);
   plugin::Host& host_;
   HookUrl where_;
-  HookTransportOwner& owner_;
+  HookTransportCallbacks& owner_;
   std::map<uint64_t, std::unique_ptr<plugin::WebTask>> under_way_;
 };
 

@@ -70,9 +70,9 @@ class RateLimit final : public plugin::Plugin {
 
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
 
-  std::optional<plugin::Refusal> on_loose(const plugin::RequestFacts& facts, mcp::Message&,
-                                          plugin::Direction way) override;
-  void on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) override;
+  std::optional<plugin::Refusal> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
+                                                plugin::Direction way) override;
+  void on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) override;
   void on_refused(const core::RefusedRequest& request) override;
   // Whether requests refused before they reached this limit count (docs/rate-limits.md).
   bool counts_refused(mcp::EndReason reason) const;
@@ -84,7 +84,7 @@ class RateLimit final : public plugin::Plugin {
   }
   // A request about a task counts as a call of its tool; nullopt if that is known not to be among `tools`. If
   // several tools are possible, the first counts; an unknown one counts as a tool of its own.
-  std::optional<RateKey> key_of_task(plugin::RequestFacts facts, const mcp::Message& request) const;
+  std::optional<RateKey> key_of_task(plugin::RequestInfo facts, const mcp::Message& request) const;
   // Takes a token without waiting for the verdict.
   std::optional<Admittance> charge(const RateKey& key);
 
@@ -150,7 +150,7 @@ class RateLimit final : public plugin::Plugin {
   }
   static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }
 
-  bool counts(const plugin::RequestFacts& facts) const {
+  bool counts(const plugin::RequestInfo& facts) const {
     auto matches = [](const std::vector<std::string>& globs, std::string_view name) {
       return std::any_of(globs.begin(), globs.end(),
                          [&](const std::string& glob) { return glob_match(glob, name); });
@@ -191,7 +191,7 @@ class Counting final : public plugin::Hook {
   }
   Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
     charged_ = true;
-    const plugin::RequestFacts facts = exchange.facts();
+    const plugin::RequestInfo facts = exchange.facts();
     if (facts.method == mcp::Method::tasks_update && limit_.follows_tasks()) {
       const auto key = limit_.key_of_task(facts, message);
       if (!key) return Verdict::proceed;
@@ -216,7 +216,7 @@ class Counting final : public plugin::Hook {
   bool charged_ = false;
 };
 
-std::optional<RateKey> RateLimit::key_of_task(plugin::RequestFacts facts, const mcp::Message& request) const {
+std::optional<RateKey> RateLimit::key_of_task(plugin::RequestInfo facts, const mcp::Message& request) const {
   std::string tool;
   for (const std::string& id : tasks::named(facts.method, request)) {
     if (!tools_.empty() && tasks::is_of_others(facts.upstream, id, tools_)) return std::nullopt;
@@ -255,8 +255,8 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
 
 // Notifications and answers. A cancel is counted but passes: the work it ends costs more. So does the message
 // that completes an admitted handshake: refused, it would leave an unusable session.
-std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::RequestFacts& facts, mcp::Message&,
-                                                   plugin::Direction way) {
+std::optional<plugin::Refusal> RateLimit::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
+                                                         plugin::Direction way) {
   if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
@@ -287,7 +287,7 @@ bool RateLimit::counts_unasked(mcp::EndReason reason) const {
   }
 }
 
-void RateLimit::on_loose_end(const plugin::RequestFacts& facts, const plugin::Refusal* refusal) {
+void RateLimit::on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) {
   const bool asked = std::exchange(loose_charged_, false);
   if (asked || refusal == nullptr || facts.peer.empty() || !counts(facts)) return;
   const std::string key = key_of(key_, facts);
@@ -299,7 +299,7 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
   if (!counts_refused(request.reason)) return;
   if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())
     return;
-  plugin::RequestFacts facts;
+  plugin::RequestInfo facts;
   facts.upstream = facts.endpoint = request.server;
   facts.peer = request.peer;
   facts.caller = request.caller;
@@ -309,7 +309,7 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
 }
 
 std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
-  plugin::RequestFacts facts = exchange.facts();
+  plugin::RequestInfo facts = exchange.facts();
   if (!counts(facts)) {
     const bool may_be_task = !tools_.empty() && facts.method == mcp::Method::tools_call;
     return may_be_task ? std::make_unique<tasks::Remembering>() : nullptr;

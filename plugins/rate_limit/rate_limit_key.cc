@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kParts{"principal", "address", "tool", "server", "session"};
 
 // Anonymous callers must not share one bucket: one of them could lock out all others.
-std::string principal_of(const plugin::RequestFacts& facts) {
+std::string principal_of(const plugin::RequestInfo& facts) {
   if (facts.caller != nullptr) return "by " + facts.caller->principal;
   return "at " + address_of_peer(facts.peer);
 }
@@ -36,7 +36,7 @@ Result<std::vector<KeyPart>> parse_key(std::string_view text) {
   }
 }
 
-std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts& facts) {
+std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestInfo& facts) {
   std::string out;
   for (KeyPart part : parts) {
     std::string value;

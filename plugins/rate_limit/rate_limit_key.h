@@ -16,7 +16,7 @@ enum class KeyPart : uint8_t { principal, address, tool, server, session };
 Result<std::vector<KeyPart>> parse_key(std::string_view text);
 
 // The text to count by. Empty: the request is not counted, because it names no tool.
-std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts& facts);
+std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestInfo& facts);
 
 // Whether each caller has its own bucket; by tool or server alone all callers share one.
 bool is_of_caller(const std::vector<KeyPart>& parts);

@@ -26,7 +26,7 @@ struct redisReply;
 
 namespace lineward::plugins {
 
-class RedisLink final : private net::StreamOwner {
+class RedisLink final : private net::StreamCallbacks {
  public:
   // Null: the connection was lost. Must not destroy the link.
   using Done = std::function<void(const redisReply* reply)>;

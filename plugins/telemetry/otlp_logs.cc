@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/log/tap.h"
 #include "plugins/common/otlp_exporter.h"
 #include "plugins/common/otlp_options.h"

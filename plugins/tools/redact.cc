@@ -82,15 +82,15 @@ class Redact final : public plugin::Plugin {
   void from_client(mcp::Message& message);
   void from_server(Method method, mcp::Message& message);
   void words(std::string& text);
-  std::optional<plugin::Refusal> on_loose(const plugin::RequestFacts& facts, mcp::Message& message,
-                                          Direction way) override;
+  std::optional<plugin::Refusal> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message& message,
+                                                Direction way) override;
   bool reads_all() const override { return where_ != Where::log; }
   bool has_tools() const { return !tools_.empty(); }
   // Whether its tools are known, and not among `tools`.
   bool spares_task(std::string_view server, std::string_view id) const;
 
  private:
-  bool concerns(const plugin::RequestFacts& facts) const;
+  bool concerns(const plugin::RequestInfo& facts) const;
   bool is_named(const std::string& tool) const;
   std::optional<plugin::Refusal> too_large(const mcp::Message& message);
   void apply(mcp::Message& message, json::Splice& splice, uint64_t count);
@@ -106,13 +106,13 @@ class Redacting final : public plugin::Hook {
  public:
   explicit Redacting(Redact& redact) : redact_(redact) {}
   Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override {
-    plugin::RequestFacts facts = view.facts();
+    plugin::RequestInfo facts = view.facts();
     for (const std::string& id : tasks::named(facts.method, message))
       tasks_of_others_ = redact_.spares_task(facts.upstream, id);
     return passes(facts) ? Verdict::proceed : redact_.request(view, message);
   }
   Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
-    plugin::RequestFacts facts = view.facts();
+    plugin::RequestInfo facts = view.facts();
     // Messages of a listen belong to a tool if they are about a task.
     const bool told = facts.method == Method::subscriptions_listen && redact_.has_tools();
     const bool spared = told && (!message.has(Field::params_task_id) ||
@@ -125,7 +125,7 @@ class Redacting final : public plugin::Hook {
   void on_failure_text(std::string& text) override { redact_.words(text); }
 
  private:
-  bool passes(const plugin::RequestFacts& facts) const {
+  bool passes(const plugin::RequestInfo& facts) const {
     return tasks_of_others_ && tasks::is_about_task(facts.method);
   }
   Redact& redact_;
@@ -143,7 +143,7 @@ bool Redact::spares_task(std::string_view server, std::string_view id) const {
 
 // With `tools`: calls of them, requests about tasks, and listens, which may report tasks. A task's tool may
 // be known only after its id is read.
-bool Redact::concerns(const plugin::RequestFacts& facts) const {
+bool Redact::concerns(const plugin::RequestInfo& facts) const {
   if (tools_.empty() || tasks::is_about_task(facts.method)) return true;
   if (facts.method == Method::tools_call) return is_named(std::string(facts.target));
   return facts.method == Method::subscriptions_listen || facts.method == Method::tasks_list;
@@ -151,7 +151,7 @@ bool Redact::concerns(const plugin::RequestFacts& facts) const {
 
 std::unique_ptr<plugin::Hook> Redact::attach(plugin::ExchangeView& exchange) {
   if (where_ == Where::log) return nullptr;
-  plugin::RequestFacts facts = exchange.facts();
+  plugin::RequestInfo facts = exchange.facts();
   if (concerns(facts)) return std::make_unique<Redacting>(*this);
   if (facts.method == Method::tools_call) return std::make_unique<tasks::Remembering>();
   return nullptr;
@@ -221,7 +221,7 @@ Verdict Redact::reply(plugin::ExchangeView& view, mcp::Message& message) {
     view.refuse(std::move(*refusal));
     return Verdict::answered;
   }
-  plugin::RequestFacts facts = view.facts();
+  plugin::RequestInfo facts = view.facts();
   tasks::note(facts, message);
   from_server(facts.method, message);
   return Verdict::proceed;
@@ -258,8 +258,8 @@ void Redact::words(std::string& text) {
 }
 
 // The tool of such a message is unknown: it is redacted for any `tools`.
-std::optional<plugin::Refusal> Redact::on_loose(const plugin::RequestFacts& facts, mcp::Message& message,
-                                                Direction way) {
+std::optional<plugin::Refusal> Redact::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message& message,
+                                                      Direction way) {
   if (where_ == Where::log) return std::nullopt;
   if (auto refusal = too_large(message)) return refusal;
   way == Direction::to_server ? from_client(message) : from_server(facts.method, message);

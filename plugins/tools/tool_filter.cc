@@ -68,23 +68,23 @@ class ToolFilter final : public plugin::Plugin {
   }
 
   Verdict request(plugin::ExchangeView& exchange, const mcp::Message& message);
-  void result(const plugin::RequestFacts& facts, mcp::Message& message);
+  void result(const plugin::RequestInfo& facts, mcp::Message& message);
 
  private:
   // nullopt: admitted.
   using Refused = std::optional<plugin::Refusal>;
   static Verdict verdict(plugin::ExchangeView& exchange, Refused refused);
   Verdict listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource);
-  Refused call(const plugin::RequestFacts& facts, const std::string& tool);
-  Refused task(const plugin::RequestFacts& facts, const std::string& id);
-  bool may_see_task(const plugin::RequestFacts& facts, const std::string& id);
+  Refused call(const plugin::RequestInfo& facts, const std::string& tool);
+  Refused task(const plugin::RequestInfo& facts, const std::string& id);
+  bool may_see_task(const plugin::RequestInfo& facts, const std::string& id);
   Refused resource(const std::string& uri, int code);
   Refused refuse(std::string_view what, std::string_view name, int code);
-  Refused lacks_scopes(const plugin::RequestFacts& facts, const std::string& what,
+  Refused lacks_scopes(const plugin::RequestInfo& facts, const std::string& what,
                        const std::vector<std::string>& needed);
   bool judges_tools() const { return !tools_.empty() || !scopes_.empty() || pins_ != nullptr; }
-  bool may_see(const plugin::RequestFacts& facts, const std::string& tool, std::string_view definition);
-  void report(const plugin::RequestFacts& facts, const std::string& tool, std::string_view how);
+  bool may_see(const plugin::RequestInfo& facts, const std::string& tool, std::string_view definition);
+  void report(const plugin::RequestInfo& facts, const std::string& tool, std::string_view how);
   void read_pins();
   bool is_oauth(const core::Caller& caller) const;
 
@@ -103,7 +103,7 @@ class ToolFilter final : public plugin::Plugin {
 // ---- requests ----
 
 Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& message) {
-  plugin::RequestFacts facts = exchange.facts();
+  plugin::RequestInfo facts = exchange.facts();
   const int no_resource = facts.client_era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
   switch (facts.method) {
     case Method::tools_call: return verdict(exchange, call(facts, message.text(Field::params_name)));
@@ -161,7 +161,7 @@ Verdict ToolFilter::verdict(plugin::ExchangeView& exchange, Refused refused) {
 // The refusal has the text of the first refused item, and lists all of them: the client may retry without
 // them.
 Verdict ToolFilter::listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource) {
-  const plugin::RequestFacts facts = exchange.facts();
+  const plugin::RequestInfo facts = exchange.facts();
   Refused all;
   const auto add = [&all](const std::string& part, Refused refused) {
     if (!refused) return;
@@ -185,7 +185,7 @@ Verdict ToolFilter::listen(plugin::ExchangeView& exchange, const mcp::Message& m
   return verdict(exchange, std::move(all));
 }
 
-ToolFilter::Refused ToolFilter::call(const plugin::RequestFacts& facts, const std::string& tool) {
+ToolFilter::Refused ToolFilter::call(const plugin::RequestInfo& facts, const std::string& tool) {
   if (!tools_.allows(tool)) return refuse("Unknown tool", tool, kInvalidParams);
   if (!scopes_.allow(tool, facts.caller))
     return lacks_scopes(facts, "tool " + tool.substr(0, 128), scopes_.needed(tool));
@@ -200,7 +200,7 @@ ToolFilter::Refused ToolFilter::call(const plugin::RequestFacts& facts, const st
 // A request about a task reaches its tool. Names are the same for all callers, so a task of a denied tool was
 // not created through this gateway. Scopes differ: a task with an unknown tool needs the scopes of every tool
 // in the rules.
-ToolFilter::Refused ToolFilter::task(const plugin::RequestFacts& facts, const std::string& id) {
+ToolFilter::Refused ToolFilter::task(const plugin::RequestInfo& facts, const std::string& id) {
   const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
   for (const std::string& tool : tools) {
     if (Refused refused = call(facts, tool)) return refused;
@@ -209,7 +209,7 @@ ToolFilter::Refused ToolFilter::task(const plugin::RequestFacts& facts, const st
   return lacks_scopes(facts, "this task of an unknown tool", scopes_.all());
 }
 
-bool ToolFilter::may_see_task(const plugin::RequestFacts& facts, const std::string& id) {
+bool ToolFilter::may_see_task(const plugin::RequestInfo& facts, const std::string& id) {
   const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
   if (tools.empty()) return scopes_.allow_all(facts.caller);
   return std::all_of(tools.begin(), tools.end(), [&](const std::string& tool) {
@@ -234,7 +234,7 @@ ToolFilter::Refused ToolFilter::refuse(std::string_view what, std::string_view n
   return refusal;
 }
 
-ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestFacts& facts, const std::string& what,
+ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestInfo& facts, const std::string& what,
                                              const std::vector<std::string>& needed) {
   ++lacking_;
   plugin::Refusal refusal;
@@ -261,7 +261,7 @@ bool ToolFilter::is_oauth(const core::Caller& caller) const {
 
 // ---- lists ----
 
-void ToolFilter::result(const plugin::RequestFacts& facts, mcp::Message& message) {
+void ToolFilter::result(const plugin::RequestInfo& facts, mcp::Message& message) {
   auto by = [](const NameRule& rule) {
     return [&rule](const std::string& name, std::string_view) { return rule.allows(name); };
   };
@@ -304,7 +304,7 @@ void ToolFilter::result(const plugin::RequestFacts& facts, mcp::Message& message
   if (!saved) log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", saved.error().text}});
 }
 
-bool ToolFilter::may_see(const plugin::RequestFacts& facts, const std::string& tool,
+bool ToolFilter::may_see(const plugin::RequestInfo& facts, const std::string& tool,
                          std::string_view definition) {
   if (!tools_.allows(tool)) return false;
   if (pins_) {
@@ -326,7 +326,7 @@ bool ToolFilter::may_see(const plugin::RequestFacts& facts, const std::string& t
   return scopes_.allow(tool, facts.caller);
 }
 
-void ToolFilter::report(const plugin::RequestFacts& facts, const std::string& tool, std::string_view how) {
+void ToolFilter::report(const plugin::RequestInfo& facts, const std::string& tool, std::string_view how) {
   bool first = reported_.size() < kMaxReported &&
                reported_.insert(fmt::format("{} {} {}", facts.upstream, facts.revision, tool)).second;
   if (!first) return;

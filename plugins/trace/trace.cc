@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
@@ -74,7 +74,7 @@ class Tracing final : public plugin::Hook {
  private:
   void find_parent(plugin::ExchangeView& view, const mcp::Message& message);
   void pass_on(plugin::ExchangeView& view, mcp::Message& message);
-  OtlpAttributes attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
+  OtlpAttributes attributes(const plugin::RequestInfo& facts, const plugin::Ending& ending,
                             bool server) const;
 
   Trace& trace_;
@@ -83,7 +83,7 @@ class Tracing final : public plugin::Hook {
   std::vector<TraceContext> links_;
   std::vector<TraceEvent> events_;
   std::string arguments_, result_;
-  HeldBytes held_{Held::telemetry};  // these two
+  MemoryCharge held_{Held::telemetry};  // these two
 };
 
 // `_meta` has precedence over the header, which then becomes a link; both are validated. A retry after a
@@ -195,7 +195,7 @@ bool is_caller_fault(int code) {
   return code == -32700 || code == -32600 || code == -32601 || code == -32602 || code == -32002;
 }
 
-OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
+OtlpAttributes Tracing::attributes(const plugin::RequestInfo& facts, const plugin::Ending& ending,
                                    bool server) const {
   OtlpAttributes out;
   out.text("mcp.method.name", log::Excerpt(facts.method_name, 200));
@@ -254,7 +254,7 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
     trace_.unsampled += written ? 2 : 1;
     return;
   }
-  plugin::RequestFacts facts = view.facts();
+  plugin::RequestInfo facts = view.facts();
   TraceSpan span;
   span.context = server_;
   span.parent = parent_;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "plugins/trace/trace_context.h"
 
 namespace lineward::plugins {
@@ -52,7 +52,7 @@ class TraceRounds {
 
   std::unordered_map<size_t, Round> rounds_;
   std::deque<size_t> order_;
-  HeldBytes held_{Held::telemetry};
+  MemoryCharge held_{Held::telemetry};
 };
 
 }  // namespace lineward::plugins

@@ -164,7 +164,7 @@ class FakeReply final : public core::ReplyStream {
 
 class FakeCall final : public core::Call {
  public:
-  FakeCall(Track& track, mcp::Message request, core::CallOwner& owner)
+  FakeCall(Track& track, mcp::Message request, core::CallCallbacks& owner)
       : track_(track), request_(std::move(request)), owner_(&owner) {
     track_.call = this;
   }
@@ -181,7 +181,7 @@ class FakeCall final : public core::Call {
   void reply(std::string) override { LW_CHECK(live()); }
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message message) override { request_ = std::move(message); }
-  void hand_over(core::CallOwner& owner, core::Handover) override {
+  void hand_over(core::CallCallbacks& owner, core::Handover) override {
     LW_CHECK(live());
     owner_ = &owner;
   }
@@ -193,24 +193,24 @@ class FakeCall final : public core::Call {
     if (live()) owner_->on_call_message(parse(text));
   }
   void answer(const std::string& text) {
-    if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(parse(text));
+    if (core::CallCallbacks* owner = std::exchange(owner_, nullptr)) owner->on_call_message(parse(text));
   }
   void fail(const core::Failure& failure) {
-    if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
+    if (core::CallCallbacks* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
   }
 
  private:
   Track& track_;
   mcp::Message request_;
-  core::CallOwner* owner_;
+  core::CallCallbacks* owner_;
 };
 
 class FakeUpstream final : public core::Upstream {
  public:
   const std::string& name() const override { return name_; }
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override {
     LW_CHECK(starting != nullptr && request.message.raw(mcp::Field::id) == starting->raw_id);
     LW_CHECK(request.method == starting->method && request.scope.session == starting->session);
     starting->tag = request.tag;
@@ -218,7 +218,7 @@ class FakeUpstream final : public core::Upstream {
     return std::unique_ptr<core::Call>(
         std::make_unique<FakeCall>(*starting, std::move(request.message), owner));
   }
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
+  void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override {
     LW_CHECK(scopes.emplace(scope.session, &owner).second);
   }
   void close_scope(const core::Scope& scope) override {
@@ -243,7 +243,7 @@ class FakeUpstream final : public core::Upstream {
   Track* starting = nullptr;  // who calls start() now
   bool refuses = false;
   std::string forwarding;  // the notification that a client sends now
-  std::map<std::string, core::ScopeOwner*> scopes;
+  std::map<std::string, core::ScopeCallbacks*> scopes;
   std::map<std::string, std::map<std::string, int>> asked;  // by session and the server's id
 
  private:

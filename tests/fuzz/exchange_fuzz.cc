@@ -129,7 +129,7 @@ class World {
     const uint8_t flags = script_.byte();
     track.takes_events = (flags & 1) == 0;
     std::string meta = track.raw_token.empty() ? "" : fmt::format(R"("progressToken":{},)", track.raw_token);
-    core::Arrival arrival;
+    core::IncomingMessage arrival;
     arrival.message = parse(fmt::format(
         R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{{"name":"n","_meta":{{{}"io.lineward/timeoutMs":{}}}}}}})",
         track.raw_id, method, meta,
@@ -167,7 +167,7 @@ class World {
   // A cancel ends at most the newest call of that session and id; other notifications go up as they are.
   void client_notifies() {
     client::Session* session = any_session();
-    core::Arrival arrival;
+    core::IncomingMessage arrival;
     const uint8_t what = script_.byte();
     arrival.from->era = session != nullptr && what & 1 ? mcp::Era::legacy : mcp::Era::modern;
     if (arrival.from->era == mcp::Era::legacy) arrival.from->session = session->id;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is kept for a peer is kept in what counts it (gateway/foundation/base/kept_text.h, kept_refs.h, held_bytes.h). Members of the
+# What is kept for a peer is kept in what counts it (gateway/foundation/base/counted_string.h, kept_refs.h, held_bytes.h). Members of the
 # modules that hold objects of peers (client, exchange, upstream, …: `folders` below) which can hold a peer's bytes and do not count them must
 # stand in tests/lint/kept.txt, each with the reason why that is no matter:
 #   HEADER MEMBER REASON        MEMBER * means all of that header, for objects that last no longer than a call
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C
 
-folders=(client exchange upstream layers bridge cluster http_client aggregate plugin)
+folders=(proxy/client proxy/exchange proxy/upstream proxy/cluster proxy/aggregate proxy/plugin)
 
 members() {  # DIRECTORY: "HEADER MEMBER TYPE" of what can hold text
   find "${folders[@]/#/$1/}" -name '*.h' 2>/dev/null | sort | while read -r header; do
@@ -21,8 +21,8 @@ members() {  # DIRECTORY: "HEADER MEMBER TYPE" of what can hold text
         line = ""
         if (text !~ /;[ \t]*$/ || text ~ /\(|^ *(using|friend|static|return|enum|typedef|struct|class) /) next
         sub(/ *=[^;]*;|\{[^}]*\} *;|;[ \t]*$/, "", text)
-        if (text !~ /std::string( |>|,)|Message( |>)|Headers|HeaderFields|SharedFields|CallRequest|Arrival|LegacyServer|ModernServer|LegacyClient|Verdict|Failure/) next
-        if (text ~ /[&*] *[a-z_0-9]+$|Kept|function<|config::|std::unique_ptr/) next
+        if (text !~ /std::string( |>|,)|Message( |>)|Headers|HeaderFields|SharedFields|UpstreamRequest|IncomingMessage|LegacyServer|ModernServer|LegacyClient|Verdict|Failure/) next
+        if (text ~ /[&*] *[a-z_0-9]+$|Counted|function<|config::|std::unique_ptr/) next
         name = text
         sub(/.*[ >]/, "", name)
         type = text
@@ -60,18 +60,18 @@ trap 'rm -rf "$work"' EXIT
 selftest() {
   local bad=0 tree=$work/tree
   mkdir -p "${folders[@]/#/$tree/}"
-  cat >"$tree/client/a.h" <<'END'
+  cat >"$tree/proxy/client/a.h" <<'END'
 class A {
   const std::string& borrowed_;
   void take(std::string text);
   std::function<void(const std::string&)> told_;
-  KeptText kept_;
+  CountedString kept_;
   std::string text_;  // a comment;
   std::map<std::string,
            size_t> counts_;
 };
 END
-  printf 'client/a.h text_ bounded by 64\nclient/a.h counts_ none of it is theirs\n' >"$work/good"
+  printf 'proxy/client/a.h text_ bounded by 64\nproxy/client/a.h counts_ none of it is theirs\n' >"$work/good"
   check "$tree" "$work/good" >"$work/out" || { echo "refused:"; cat "$work/out"; bad=1; }
   refused() {  # WORDS, LIST
     printf '%b' "$2" >"$work/list"
@@ -79,10 +79,10 @@ END
     echo "not refused: $1"
     bad=1
   }
-  refused "counts_ (.*) can hold" 'client/a.h text_ bounded by 64\n'
-  refused "no such member: client/a.h gone_" "$(cat "$work/good")\nclient/a.h gone_ was there once\n"
-  refused "no reason" 'client/a.h text_\nclient/a.h counts_ none of it is theirs\n'
-  printf 'client/a.h * it lasts a call\n' >"$work/list"
+  refused "counts_ (.*) can hold" 'proxy/client/a.h text_ bounded by 64\n'
+  refused "no such member: proxy/client/a.h gone_" "$(cat "$work/good")\nproxy/client/a.h gone_ was there once\n"
+  refused "no reason" 'proxy/client/a.h text_\nproxy/client/a.h counts_ none of it is theirs\n'
+  printf 'proxy/client/a.h * it lasts a call\n' >"$work/list"
   check "$tree" "$work/list" >"$work/out" || { echo "refused: *"; bad=1; }
   return $bad
 }

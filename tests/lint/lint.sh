@@ -11,7 +11,6 @@ tests/lint/cited.sh || bad=1
 tests/lint/security.sh || bad=1
 tests/lint/kept.sh || bad=1
 tests/lint/lifetimes.sh || bad=1
-tests/lint/classes.sh || bad=1
 tests/lint/pages.sh || bad=1
 tests/lint/one_source.sh || bad=1
 tests/lint/std_names.sh || bad=1

@@ -6,16 +6,16 @@
 #include <csignal>
 
 #include "config/reader/load.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 
 namespace lineward::sim {
 
 uint64_t held_bytes() {
   constexpr size_t kWorthTelling = 1 << 20;
-  HeldBytes counter;
+  MemoryCharge counter;
   counter.set(kWorthTelling);
   counter.set(0);
-  return HeldBytes::total();
+  return MemoryCharge::total();
 }
 
 Gateways::Gateways(World& world, Ledger& ledger, const Plan& plan)
@@ -159,7 +159,7 @@ void Gateways::look(Time when, const std::function<void(runtime::Worker& worker)
     if (!site.is_up) continue;
     world_.at_home(site.home, when, [&site, at] {
       if (!site.is_up) return;
-      auto& workers = static_cast<WorkerDirectory&>(*site.gateway);
+      auto& workers = static_cast<runtime::WorkerDirectory&>(*site.gateway);
       for (size_t i = 0; i < workers.workers(); ++i)
         at(workers.worker(i));
     });
@@ -169,7 +169,7 @@ void Gateways::look(Time when, const std::function<void(runtime::Worker& worker)
 bool Gateways::any(const std::function<bool(runtime::Worker& worker)>& of) const {
   for (const Site& site : sites_) {
     if (!site.is_up) continue;
-    auto& workers = static_cast<WorkerDirectory&>(*site.gateway);
+    auto& workers = static_cast<runtime::WorkerDirectory&>(*site.gateway);
     for (size_t i = 0; i < workers.workers(); ++i) {
       if (of(workers.worker(i))) return true;
     }

@@ -19,7 +19,7 @@
 
 namespace lineward::sim {
 
-// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads
+// What this thread has counted and not told yet is told: MemoryCharge keeps small sums to itself, and threads
 // end here.
 uint64_t held_bytes();
 

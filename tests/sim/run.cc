@@ -9,7 +9,7 @@
 
 #include "fiber.h"
 #include "foundation/base/account.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "gateways.h"
 #include "hook_service.h"
 #include "http_client.h"
@@ -346,14 +346,14 @@ void Stage::check_empty() {
   }
   if (held_bytes() != 0 && !keeps)
     ledger_.violation("bytes are counted as held when all clients have gone",
-                      fmt::format("{}", HeldBytes::total()));
+                      fmt::format("{}", MemoryCharge::total()));
 }
 
 // The owners of what is held, for the story.
 std::string held_as_what() {
   std::string out;
   for (size_t i = 0; i < kHeldNames.size(); ++i) {
-    const uint64_t bytes = HeldBytes::total(static_cast<Held>(i));
+    const uint64_t bytes = MemoryCharge::total(static_cast<Held>(i));
     if (bytes != 0) out += fmt::format(" {} {}", kHeldNames[i], bytes);
   }
   return out;
@@ -390,7 +390,7 @@ Verdict Stage::run() {
                       fmt::format("{}", world_.descriptors()));
   if (held_bytes() != 0)
     ledger_.violation("bytes are counted as held when the gateway has gone",
-                      fmt::format("{}", HeldBytes::total()));
+                      fmt::format("{}", MemoryCharge::total()));
   for (size_t i = 0; i < servers_.size(); ++i) {
     // A session that any replica may go on with ends with its client's goodbye alone.
     const bool all_well = plan_.faults.empty() && !ledger_.drained && plan_.replicas < 2;

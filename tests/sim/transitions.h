@@ -1,5 +1,5 @@
 // Which events met an exchange in which step, in all worlds of this process
-// (gateway/proxy/exchange/step_seam.h).
+// (gateway/proxy/exchange/state_observer.h).
 #pragma once
 
 #include <string>

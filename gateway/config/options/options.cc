@@ -328,9 +328,9 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m",
                                          {kSecond, 30 * kDay},
                                          "While the server's question waits for its client."));
-  rows.push_back(row<t, &Timeouts::settle>("mcpServers.*.timeouts.settle", Kind::duration, "5ms",
-                                           {0, kMinute},
-                                           "Questions a server asks within this go to the client together."));
+  rows.push_back(row<t, &Timeouts::question_batch>(
+      "mcpServers.*.timeouts.questionBatch", Kind::duration, "5ms", {0, kMinute},
+      "Questions a server asks within this go to the client together."));
   rows.push_back(
       row<t, &Timeouts::cancel_grace>("mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
                                       "How long a cancelled call may still answer before it counts as "
@@ -376,8 +376,8 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(
       row<l, &Limits::max_sessions>("mcpServers.*.limits.maxSessions", Kind::count, "10000", {1, kMillion},
                                     "HTTP: legacy sessions with the server, of clients and of Lineward."));
-  rows.push_back(row<l, &Limits::max_own_sessions>(
-      "mcpServers.*.limits.maxOwnSessions", Kind::count, "1000", {1, kMillion},
+  rows.push_back(row<l, &Limits::max_gateway_sessions>(
+      "mcpServers.*.limits.maxGatewaySessions", Kind::count, "1000", {1, kMillion},
       "HTTP: of these, those that Lineward opened for clients without sessions; an idle one makes room."));
   rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration,
                                                           "200ms", {1, kHour},

@@ -41,8 +41,8 @@ void add_listen_limits(std::vector<Option>& rows) {
       "listen.maxBufferedBytesPerPrincipal", Kind::size, "0", {0, 1024 * kGiB},
       "The part of it for one principal, or for one address where callers are not authenticated. Clients "
       "behind one proxy share an address. 0: a quarter."));
-  rows.push_back(row<k, &L::principal_share>(
-      "listen.principalShare", Kind::count, "75", {1, 100},
+  rows.push_back(row<k, &L::max_principal_percent>(
+      "listen.maxPrincipalPercent", Kind::count, "75", {1, 100},
       "The largest share of one principal, in percent: of listen.maxSessions, of a server's instances, and "
       "of its calls with those that wait. Unauthenticated callers are one principal for each address. Also "
       "the largest share of one address of listen.maxConnections."));
@@ -55,7 +55,7 @@ void add_listen_limits(std::vector<Option>& rows) {
       "listen.maxConnectionsPerAddress", Kind::count, "0", {0, kMillion},
       "Connections at once from one IP address (of IPv6 a /64). Clients behind one proxy share an address. "
       "0: "
-      "listen.principalShare of listen.maxConnections."));
+      "listen.maxPrincipalPercent of listen.maxConnections."));
 }
 
 void add_server_limits(std::vector<Option>& rows) {

@@ -1,5 +1,5 @@
 // Bytes held for one caller or one of its sessions. They count here and in the process total
-// (foundation/base/held_bytes.h), so that one caller cannot use all of listen.maxBufferedBytes.
+// (foundation/base/memory_charge.h), so that one caller cannot use all of listen.maxBufferedBytes.
 //
 // Any thread; shared by the holders of the caller's bytes.
 #pragma once

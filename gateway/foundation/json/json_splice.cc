@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "foundation/base/check.h"
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 
 namespace lineward::json {
 namespace {
@@ -145,7 +145,7 @@ std::string Splice::joined() {
 
 std::string replaced(std::string_view text, Span range, std::string_view with) {
   LW_CHECK(range.begin <= range.end && range.end <= text.size());
-  std::string out = SpareTexts::take(text.size() + with.size() + 1);  // a line end is often appended next
+  std::string out = StringPool::take(text.size() + with.size() + 1);  // a line end is often appended next
   out.append(text.data(), range.begin);
   out += with;
   out.append(text.data() + range.end, text.size() - range.end);

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/json/json_outline.h"
 
 namespace lineward {
@@ -69,7 +69,7 @@ class LineSplitter {
   size_t max_bytes_;
   std::string partial_;
   json::ArrivingOutline outline_;
-  HeldBytes held_{Held::bodies};
+  MemoryCharge held_{Held::bodies};
 };
 
 }  // namespace lineward

@@ -1,4 +1,4 @@
-// Passes log events to live viewers (operate/admin/event_feed.h, plugins/telemetry) besides stderr: the same
+// Passes log events to live viewers (operate/admin/event_ring.h, plugins/telemetry) besides stderr: the same
 // events, from all threads, as their fields.
 //
 // Events of every call (write_often) reach a tap only while it wants everything, or if they are warnings.

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "foundation/base/check.h"
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "foundation/net/peer_silence.h"
 
 namespace lineward::net {
@@ -51,7 +51,7 @@ struct ByteStream::Rest {
   ByteStream& stream;
   std::string bytes;
   size_t at = 0;  // offset of the first byte
-  HeldBytes held{Held::bodies};
+  MemoryCharge held{Held::bodies};
   Handle<uv_idle_t> next_turn;
 };
 
@@ -199,7 +199,7 @@ int ByteStream::try_send() {
     size_t left = gone_ + static_cast<size_t>(sent);
     while (left > 0 && left >= queue_.front().size()) {
       left -= queue_.front().size();
-      SpareTexts::give(queue_.pop());
+      StringPool::give(queue_.pop());
     }
     gone_ = left;
     if (left > 0) return 0;

@@ -1,7 +1,7 @@
 // A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads are pushed to the owner; writes
 // are queued, gathered and sent once per loop turn.
 //
-// Owned by exactly one object, its StreamOwner. There is no callback from inside write(), and none after
+// Owned by exactly one object, its StreamCallbacks. There is no callback from inside write(), and none after
 // close(). The owner may destroy the stream from inside any callback.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/base/result.h"
 #include "foundation/net/handle.h"
 #include "foundation/net/loop.h"
@@ -20,7 +20,7 @@
 
 namespace lineward::net {
 
-class StreamOwner {
+class StreamCallbacks {
  public:
   virtual void on_data(std::string_view bytes) = 0;
   // The peer ended the stream: error is 0 for an orderly end, else a negative errno. Called once; no data
@@ -30,7 +30,7 @@ class StreamOwner {
   virtual void on_drained() {}
 
  protected:
-  ~StreamOwner() = default;
+  ~StreamCallbacks() = default;
 };
 
 class ByteStream {
@@ -46,7 +46,7 @@ class ByteStream {
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  void set_owner(StreamOwner* owner) { owner_ = owner; }
+  void set_owner(StreamCallbacks* owner) { owner_ = owner; }
   void start_reading();
   void pause_reading();
   bool reading() const { return reading_; }
@@ -84,7 +84,7 @@ class ByteStream {
     stream->owner_ = nullptr;
     stream->pause_reading();
     stream->last_bytes_ = true;
-    LastWriters& others = stream->loop_.last_writers_;
+    EndOfTurnFlush& others = stream->loop_.last_writers_;
     others.take(std::move(stream), patience);
   }
   bool closed() const { return !pipe_ && !tcp_; }
@@ -147,7 +147,7 @@ class ByteStream {
   Handle<uv_poll_t> poll_;
   int socket_ = -1;
   int watched_ = 0;  // events watched
-  StreamOwner* owner_ = nullptr;
+  StreamCallbacks* owner_ = nullptr;
   PieceQueue queue_;
   size_t gone_ = 0;  // bytes of the first piece already sent
   HeldCount backlog_{Held::queues};

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "foundation/net/deferred_work.h"
-#include "foundation/net/last_writers.h"
+#include "foundation/net/end_of_turn_flush.h"
 #include "foundation/net/timer_wheel.h"
 
 struct uv_loop_s;
@@ -87,7 +87,7 @@ class Loop {
   uint64_t armed_for_ = TimerWheel::kNever;  // when the libuv timer fires, in ms
   bool catching_up_ = false;                 // poll once before firing timers
   DeferredWork deferred_;
-  LastWriters last_writers_{*this};
+  EndOfTurnFlush last_writers_{*this};
   static constexpr uint64_t kReadsUnnoted = 7;  // odd, so that reads of clients and of servers alternate
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;

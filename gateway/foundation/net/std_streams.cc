@@ -27,7 +27,7 @@ bool can_wait(int fd) {
 
 }  // namespace
 
-StdStreams::StdStreams(Loop& loop, StreamOwner& owner)
+StdStreams::StdStreams(Loop& loop, StreamCallbacks& owner)
     : loop_(loop), owner_(owner), next_read_(loop), next_look_(loop) {
   in_.streams = out_.streams = this;
 }

@@ -18,7 +18,7 @@ namespace lineward::net {
 
 class StdStreams {
  public:
-  StdStreams(Loop& loop, StreamOwner& owner);
+  StdStreams(Loop& loop, StreamCallbacks& owner);
   ~StdStreams();
   StdStreams(const StdStreams&) = delete;
   StdStreams& operator=(const StdStreams&) = delete;
@@ -40,7 +40,7 @@ class StdStreams {
   size_t backlog() const { return out_.stream ? out_.stream->backlog() : 0; }
 
  private:
-  struct Side final : StreamOwner {
+  struct Side final : StreamCallbacks {
     StdStreams* streams = nullptr;
     std::unique_ptr<ByteStream> stream;  // null for a file
     int fd = -1;
@@ -64,7 +64,7 @@ class StdStreams {
   void watch_output();
 
   Loop& loop_;
-  StreamOwner& owner_;
+  StreamCallbacks& owner_;
   Side in_, out_;
   Timer next_read_;
   Timer next_look_;  // at the output

@@ -84,7 +84,7 @@ struct AdminApi::Wait {
 };
 
 AdminApi::AdminApi(const Sources& sources, std::function<OwnUrls()> urls)
-    : sources_(sources), urls_(std::move(urls)), events_(EventHub::create(sources)) {}
+    : sources_(sources), urls_(std::move(urls)), events_(EventStreamEndpoint::create(sources)) {}
 
 AdminApi::~AdminApi() = default;
 
@@ -102,7 +102,7 @@ PlainResponse AdminApi::page(std::optional<json> body, const char* none) {
   return body->is_null() && none != nullptr ? refused(404, none) : reply(200, std::move(*body));
 }
 
-void AdminApi::handle(const PlainRequest& request, const Access& access, PlainServer::Answer answer) {
+void AdminApi::handle(const PlainRequest& request, const Access& access, OpsHttpServer::Answer answer) {
   if (!access.role) return answer(access.refusal);  // AdminServer has logged it
   ApiMatch match = find_route(request.head.method, request.path);
   if (match.route == nullptr) {
@@ -135,7 +135,7 @@ PlainResponse AdminApi::look(const Asked& asked) {
   if (!limit) return refused(400, fmt::format("limit is a number from 1 to {}", kMaxPage));
   PageQuery query{*limit, asked.http.parameter("after").value_or(""),
                   asked.http.parameter("upstream").value_or("")};
-  EventFeed& feed = events_->feed();
+  EventRing& feed = events_->feed();
   switch (asked.route.call) {
     case ApiCall::openapi: return reply(200, openapi_document(sources_.version));
     case ApiCall::status: return look_at_status();
@@ -196,7 +196,7 @@ PlainResponse AdminApi::look_at_call(const Asked& asked) {
 }
 
 PlainResponse AdminApi::look_at_log(const Asked& asked, size_t limit) {
-  EventFeed::LogQuery query;
+  EventRing::LogQuery query;
   query.limit = limit;
   query.upstream = asked.http.parameter("upstream").value_or("");
   const std::string level = asked.http.parameter("level").value_or("info");
@@ -259,7 +259,7 @@ PlainResponse AdminApi::unknown_call(const std::string& id) {
   return reply(404, std::move(out));
 }
 
-void AdminApi::cancel(const Asked& asked, const json& body, PlainServer::Answer answer) {
+void AdminApi::cancel(const Asked& asked, const json& body, OpsHttpServer::Answer answer) {
   const std::string& id = asked.argument;
   const std::string reason = text(body, "reason");
   const std::string why = reason.empty() ? "cancelled by an operator" : "cancelled by an operator: " + reason;
@@ -288,7 +288,7 @@ void AdminApi::cancel(const Asked& asked, const json& body, PlainServer::Answer 
   answer(reply(200, over ? *over : json{{"id", id}}));
 }
 
-void AdminApi::when_settled(const std::string& id, PlainServer::Answer answer) {
+void AdminApi::when_settled(const std::string& id, OpsHttpServer::Answer answer) {
   auto wait = std::make_shared<Wait>(sources_.loop);
   waits_.insert(wait);
   std::weak_ptr<Wait> weak = wait;

@@ -15,7 +15,7 @@
 #include "operate/admin/api_access.h"
 #include "operate/admin/api_routes.h"
 #include "operate/admin/control_json.h"
-#include "operate/admin/event_hub.h"
+#include "operate/admin/event_stream_endpoint.h"
 #include "operate/admin/plain_http.h"
 #include "operate/admin/sources.h"
 
@@ -28,7 +28,7 @@ class AdminApi {
   AdminApi(const AdminApi&) = delete;
   AdminApi& operator=(const AdminApi&) = delete;
 
-  void handle(const PlainRequest& request, const Access& access, PlainServer::Answer answer);
+  void handle(const PlainRequest& request, const Access& access, OpsHttpServer::Answer answer);
 
  private:
   struct Wait;
@@ -48,15 +48,15 @@ class AdminApi {
   PlainResponse look_at_log(const Asked& asked, size_t limit);
   PlainResponse act_on_server(const Asked& asked, const Json& body);
   PlainResponse reload(const Asked& asked, const Json& body);
-  void cancel(const Asked& asked, const Json& body, PlainServer::Answer answer);
+  void cancel(const Asked& asked, const Json& body, OpsHttpServer::Answer answer);
   PlainResponse unknown_call(const std::string& id);
-  void when_settled(const std::string& id, PlainServer::Answer answer);
+  void when_settled(const std::string& id, OpsHttpServer::Answer answer);
   PlainResponse reply(int status, Json body);
   PlainResponse page(std::optional<Json> body, const char* none = nullptr);
 
   const Sources& sources_;
   std::function<OwnUrls()> urls_;
-  std::shared_ptr<EventHub> events_;
+  std::shared_ptr<EventStreamEndpoint> events_;
   std::set<std::shared_ptr<Wait>> waits_;
 };
 

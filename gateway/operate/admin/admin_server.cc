@@ -13,7 +13,7 @@ AdminServer::AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& 
       api_(api),
       console_(console),
       way_(way),
-      server_(loop, [this](const PlainRequest& request, PlainServer::Answer answer) {
+      server_(loop, [this](const PlainRequest& request, OpsHttpServer::Answer answer) {
         handle(request, std::move(answer));
       }) {}
 
@@ -42,7 +42,7 @@ Access AdminServer::access(const PlainRequest& request) {
   return out;
 }
 
-void AdminServer::handle(const PlainRequest& request, PlainServer::Answer answer) {
+void AdminServer::handle(const PlainRequest& request, OpsHttpServer::Answer answer) {
   const Access access = this->access(request);
   const bool console = Console::has(request.path);
   // The console asks for a token first, and logs the results of its forms itself.

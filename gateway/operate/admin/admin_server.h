@@ -22,7 +22,7 @@ class AdminServer {
   bool is_loopback() const { return server_.is_loopback(); }
 
  private:
-  void handle(const PlainRequest& request, PlainServer::Answer answer);
+  void handle(const PlainRequest& request, OpsHttpServer::Answer answer);
   Access access(const PlainRequest& request);
 
   net::Loop& loop_;
@@ -31,7 +31,7 @@ class AdminServer {
   Console& console_;
   const Way way_;
   TokenPauses pauses_;  // by TCP
-  PlainServer server_;
+  OpsHttpServer server_;
 };
 
 }  // namespace lineward::admin

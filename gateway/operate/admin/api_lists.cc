@@ -167,7 +167,7 @@ ServerLook look_at(const Sources& sources, const config::Server& server, size_t 
 }
 
 // The parts from /proc and the feed, read after the pause.
-json finished(ServerLook look, const EventFeed& feed) {
+json finished(ServerLook look, const EventRing& feed) {
   json processes = json::array();
   for (const auto& one : look.processes) {
     json process{{"pid", one.pid}, {"instance", one.instance}};
@@ -354,7 +354,7 @@ std::optional<json> end_counts(const Sources& sources) {
   return json{{"minutes", std::move(minutes)}};
 }
 
-std::optional<json> servers_page(const Sources& sources, const EventFeed& feed, const PageQuery& query) {
+std::optional<json> servers_page(const Sources& sources, const EventRing& feed, const PageQuery& query) {
   std::vector<ServerLook> looks;
   size_t total = 0;
   bool found = true;
@@ -379,7 +379,7 @@ std::optional<json> servers_page(const Sources& sources, const EventFeed& feed, 
   return out;
 }
 
-std::optional<json> one_server(const Sources& sources, const EventFeed& feed, const std::string& name) {
+std::optional<json> one_server(const Sources& sources, const EventRing& feed, const std::string& name) {
   std::optional<ServerLook> look;
   bool read = sources.workers.paused([&] {
     auto sessions = sources.sessions();
@@ -487,11 +487,11 @@ std::optional<json> operations_page(const Sources& sources, const PageQuery& que
   return out;
 }
 
-json log_page(const EventFeed& feed, const EventFeed::LogQuery& query) {
+json log_page(const EventRing& feed, const EventRing::LogQuery& query) {
   bool more = false;
   json out{{"lines", json::array()}};
   std::string last;
-  for (const EventFeed::Line& line : feed.lines(query, more)) {
+  for (const EventRing::Line& line : feed.lines(query, more)) {
     json one = json::parse(line.json, nullptr, false);
     if (!one.is_object()) continue;
     last = feed.cursor(line.number);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "operate/admin/event_feed.h"
+#include "operate/admin/event_ring.h"
 #include "operate/admin/sources.h"
 #include "proxy/exchange/call_views.h"
 
@@ -34,14 +34,14 @@ std::optional<nlohmann::json> ends_page(const Sources& sources, const PageQuery&
                                         const std::string& reason);
 std::optional<nlohmann::json> end_counts(const Sources& sources);
 // Null if `after` is none of the servers.
-std::optional<nlohmann::json> servers_page(const Sources& sources, const EventFeed& feed,
+std::optional<nlohmann::json> servers_page(const Sources& sources, const EventRing& feed,
                                            const PageQuery& query);
 // Null if there is no such server.
-std::optional<nlohmann::json> one_server(const Sources& sources, const EventFeed& feed,
+std::optional<nlohmann::json> one_server(const Sources& sources, const EventRing& feed,
                                          const std::string& name);
 std::optional<nlohmann::json> sessions_page(const Sources& sources, const PageQuery& query);
 std::optional<nlohmann::json> operations_page(const Sources& sources, const PageQuery& query);
-nlohmann::json log_page(const EventFeed& feed, const EventFeed::LogQuery& query);
+nlohmann::json log_page(const EventRing& feed, const EventRing::LogQuery& query);
 
 // The worker that assigned this call id (exchange::LiveExchanges::number_calls).
 size_t worker_of_call(const Sources& sources, const std::string& id);

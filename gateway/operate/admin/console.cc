@@ -93,7 +93,7 @@ bool Console::has(std::string_view path) {
   return path.substr(0, kRoot.size()) == kRoot && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
 }
 
-void Console::handle(const PlainRequest& request, const Access& access, const PlainServer::Answer& answer) {
+void Console::handle(const PlainRequest& request, const Access& access, const OpsHttpServer::Answer& answer) {
   PlainResponse out = answered(request, access);
   out.headers.push_back({"Content-Security-Policy", std::string(kPolicy)});
   // Not "no-referrer": forms would then be sent without an Origin.

@@ -24,7 +24,7 @@ class Console {
 
   const ConsoleLogins& logins() const { return logins_; }
   static bool has(std::string_view path);
-  void handle(const PlainRequest& request, const Access& access, const PlainServer::Answer& answer);
+  void handle(const PlainRequest& request, const Access& access, const OpsHttpServer::Answer& answer);
 
  private:
   PlainResponse answered(const PlainRequest& request, const Access& access);

@@ -7,7 +7,7 @@
 #include <map>
 #include <span>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/log/log.h"
 #include "operate/admin/metric_table.h"
 #include "operate/admin/process_info.h"
@@ -323,9 +323,9 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
   out.add(M::client_connections, {}, uint64_t{sources.connections()});
-  out.add(M::held_bytes, {}, static_cast<double>(HeldBytes::total()));
+  out.add(M::held_bytes, {}, static_cast<double>(MemoryCharge::total()));
   for (size_t i = 0; i < kHeldNames.size(); ++i)
-    out.add(M::held_by_owner, {{"owner", kHeldNames[i]}}, HeldBytes::total(static_cast<Held>(i)));
+    out.add(M::held_by_owner, {{"owner", kHeldNames[i]}}, MemoryCharge::total(static_cast<Held>(i)));
   for (size_t i = 0; i < all.limits.size(); ++i)
     out.add(M::limits, {{"limit", metrics::label(static_cast<metrics::Limit>(i))}}, all.limits[i]);
   for (size_t i = 0; i < all.overload.size(); ++i)

@@ -24,7 +24,7 @@ OpsServer::OpsServer(const Sources& sources, const Readiness& readiness)
     : sources_(sources),
       readiness_(readiness),
       next_piece_(sources.loop),
-      server_(sources.loop, [this](const PlainRequest& request, const PlainServer::Answer& answer) {
+      server_(sources.loop, [this](const PlainRequest& request, const OpsHttpServer::Answer& answer) {
         if (may_scrape(request)) return scrape(format_for(request.head.headers.get("Accept")), answer);
         answer(handle(request));
       }) {}
@@ -36,7 +36,7 @@ bool OpsServer::may_scrape(const PlainRequest& request) const {
 
 // ---- metrics ----
 
-void OpsServer::scrape(MetricFormat format, PlainServer::Answer answer) {
+void OpsServer::scrape(MetricFormat format, OpsHttpServer::Answer answer) {
   waiting_.push_back({format, std::move(answer)});
   if (served_.empty()) go_on();
 }

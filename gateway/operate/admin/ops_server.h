@@ -25,7 +25,7 @@ class OpsServer {
  private:
   PlainResponse handle(const PlainRequest& request) const;
   bool may_scrape(const PlainRequest& request) const;
-  void scrape(MetricFormat format, PlainServer::Answer answer);
+  void scrape(MetricFormat format, OpsHttpServer::Answer answer);
   // Does one short piece of a scrape; the next one runs in another loop turn.
   void go_on();
   bool read_and_write();
@@ -38,7 +38,7 @@ class OpsServer {
   // Clients waiting for the current scrape, and for the next one.
   struct Scraper {
     MetricFormat format;
-    PlainServer::Answer answer;
+    OpsHttpServer::Answer answer;
   };
   std::vector<Scraper> served_, waiting_;
   std::unique_ptr<MetricsReading> reading_;
@@ -46,7 +46,7 @@ class OpsServer {
   std::unique_ptr<MetricsWriter> writer_;
   std::map<MetricFormat, std::string> pages_;
   net::Timer next_piece_;
-  PlainServer server_;
+  OpsHttpServer server_;
 };
 
 }  // namespace lineward::admin

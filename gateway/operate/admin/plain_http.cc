@@ -42,9 +42,9 @@ std::optional<std::string> PlainRequest::parameter(std::string_view name) const 
   return http::form_value(query, name);
 }
 
-class PlainServer::Connection final : public net::StreamOwner, public PlainSink {
+class OpsHttpServer::Connection final : public net::StreamCallbacks, public PlainSink {
  public:
-  Connection(PlainServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream, std::string peer)
+  Connection(OpsHttpServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream, std::string peer)
       : server_(server),
         id_(id),
         peer_(std::move(peer)),
@@ -130,7 +130,7 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
                      }));
   }
 
-  PlainServer& server_;
+  OpsHttpServer& server_;
   const uint64_t id_;
   const std::string peer_;
   std::unique_ptr<net::ByteStream> stream_;
@@ -138,14 +138,14 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
   net::Timer timer_;
   const milliseconds since_ = server_.loop_.now();
   bool busy_ = false;
-  std::shared_ptr<PlainStream> writer_;  // of an endless answer
+  std::shared_ptr<OpsStream> writer_;  // of an endless answer
 };
 
-PlainServer::PlainServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
+OpsHttpServer::OpsHttpServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
 
-PlainServer::~PlainServer() = default;
+OpsHttpServer::~OpsHttpServer() = default;
 
-Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
+Status<net::ListenFailure> OpsHttpServer::listen(const std::string& address) {
   auto listener = net::Listener::open(
       loop_, address, [this](auto stream, std::string peer) { accept(std::move(stream), std::move(peer)); });
   if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
@@ -153,14 +153,14 @@ Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
   return Done{};
 }
 
-void PlainServer::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+void OpsHttpServer::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
   if (connections_.size() >= kMaxConnections && !make_room()) return;  // closed at once
   uint64_t id = next_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream), std::move(peer)));
 }
 
 // False: all connections are being answered, or are new.
-bool PlainServer::make_room() {
+bool OpsHttpServer::make_room() {
   const bool too_many = connections_.size() >= kMaxAtOnce;
   const milliseconds moment = too_many ? loop_.now() : loop_.now() - kTimeToAsk;
   for (auto& [id, connection] : connections_) {
@@ -171,13 +171,13 @@ bool PlainServer::make_room() {
   return !too_many;
 }
 
-void PlainServer::answer(uint64_t id, const PlainResponse& response) {
+void OpsHttpServer::answer(uint64_t id, const PlainResponse& response) {
   auto found = connections_.find(id);
   if (found != connections_.end()) found->second->respond(response);
 }
 
 // A callback of it may be on the stack.
-void PlainServer::drop(uint64_t id) {
+void OpsHttpServer::drop(uint64_t id) {
   auto found = connections_.find(id);
   if (found == connections_.end()) return;
   loop_.retire(std::move(found->second));

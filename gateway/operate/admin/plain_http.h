@@ -1,5 +1,5 @@
 // A small HTTP/1.1 server for operators and probes: one request per connection, answered now or later, then
-// the connection is closed. An answer may also be an endless stream (PlainStream). Not for MCP traffic.
+// the connection is closed. An answer may also be an endless stream (OpsStream). Not for MCP traffic.
 //
 // Owned by a server of this module. Bounded: connections, head, body, and the time for a request to arrive.
 #pragma once
@@ -48,9 +48,9 @@ class PlainSink {
 };
 
 // The writer of such an answer. Destroyed when its reader disconnects, or after end().
-class PlainStream {
+class OpsStream {
  public:
-  virtual ~PlainStream() = default;
+  virtual ~OpsStream() = default;
   // The head is sent. `to` lives until this is destroyed. Called once.
   virtual void begin(PlainSink& to) = 0;
   // The kernel has taken all written data.
@@ -62,23 +62,23 @@ struct PlainResponse {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   std::vector<http::OutHeader> headers;
-  std::shared_ptr<PlainStream> stream = {};  // instead of a body
+  std::shared_ptr<OpsStream> stream = {};  // instead of a body
 };
 // A sentence or a page of text.
 PlainResponse plain_text(int status, std::string body);
 // The path exists, but allows only these methods; `allow` is the header's value.
 PlainResponse not_allowed(std::string allow, PlainResponse answer);
 
-class PlainServer {
+class OpsHttpServer {
  public:
   // Call it once; the answer is dropped if the client has disconnected.
   using Answer = std::function<void(PlainResponse)>;
   using Handler = std::function<void(const PlainRequest&, Answer)>;
 
-  PlainServer(net::Loop& loop, Handler handler);
-  ~PlainServer();
-  PlainServer(const PlainServer&) = delete;
-  PlainServer& operator=(const PlainServer&) = delete;
+  OpsHttpServer(net::Loop& loop, Handler handler);
+  ~OpsHttpServer();
+  OpsHttpServer(const OpsHttpServer&) = delete;
+  OpsHttpServer& operator=(const OpsHttpServer&) = delete;
 
   Status<net::ListenFailure> listen(const std::string& address);
   const std::string& address() const { return listener_->address(); }

@@ -89,18 +89,18 @@ constexpr std::string_view kExamples =
     "#    url: https://mcp.example.com/mcp\n"
     "#    headers: { Authorization: \"Bearer ${env:SEARCH_TOKEN}\" }\n";
 
-ExitCode unreadable(const Surroundings& around, const std::string& why) {
+ExitCode unreadable(const CommandContext& around, const std::string& why) {
   around.err << "error: " << why << "\n";
   return ExitCode::unavailable;
 }
 
-ExitCode not_understood(const Surroundings& around, const std::string& why) {
+ExitCode not_understood(const CommandContext& around, const std::string& why) {
   around.err << "error: " << why << "\n";
   return ExitCode::bad_config;
 }
 
 // Unchanged for programs; sanitized on a terminal.
-void print_file(const Surroundings& around, const std::string& text) {
+void print_file(const CommandContext& around, const std::string& text) {
   if (around.out_is_terminal()) {
     around.out << text;
   } else {
@@ -110,7 +110,7 @@ void print_file(const Surroundings& around, const std::string& text) {
 
 // Reads the file, or reports an error.
 std::optional<config_formats::ClientFile> read_form(const std::string& file, std::optional<Form> from,
-                                                    ExitCode& code, const Surroundings& around) {
+                                                    ExitCode& code, const CommandContext& around) {
   auto text = config::read_small_file(file, config::kMaxDocumentBytes + 1);
   if (!text) {
     code = unreadable(around, "cannot read " + text.error().text);
@@ -122,7 +122,7 @@ std::optional<config_formats::ClientFile> read_form(const std::string& file, std
   return std::nullopt;
 }
 
-void tell(const std::vector<std::string>& remarks, const Surroundings& around) {
+void tell(const std::vector<std::string>& remarks, const CommandContext& around) {
   for (const std::string& one : remarks)
     around.err << "warning: " << one << "\n";
 }
@@ -167,7 +167,7 @@ config_formats::Adapted as_configuration(config_formats::ClientFile& file) {
   return all ? adapted : config_formats::write_client_file(file, Form::yaml);
 }
 
-ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
+ExitCode adapt_file(const AdaptFlags& flags, const CommandContext& around) {
   const auto to = config_formats::form_named(flags.to);
   const auto from = config_formats::form_named(flags.from);
   const std::string forms = config_formats::form_names();
@@ -189,7 +189,7 @@ ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
 }
 
 // Creates the file, unless it exists. `like`: with the owner and mode of that file, or not at all.
-ExitCode write_new(const std::string& path, const std::string& text, const Surroundings& around,
+ExitCode write_new(const std::string& path, const std::string& text, const CommandContext& around,
                    const struct stat* like = nullptr) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
   if (fd < 0 && errno == EEXIST) {
@@ -224,7 +224,7 @@ ExitCode write_new(const std::string& path, const std::string& text, const Surro
   return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(error)));
 }
 
-ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
+ExitCode init(const AdaptFlags& flags, const CommandContext& around) {
   const std::string path = flags.file.empty() ? "lineward.yaml" : flags.file;
   std::string text(kHead);
   text += kServers;
@@ -267,7 +267,7 @@ ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
 
 // All values and all errors, without positions.
 bool mean_the_same(const std::string& before, const std::string& after, const std::string& name,
-                   const Surroundings& around) {
+                   const CommandContext& around) {
   config::LoadOptions options;
   options.env = around.env;
   options.plugins = &plugins::specs();
@@ -292,7 +292,7 @@ bool mean_the_same(const std::string& before, const std::string& after, const st
 
 // Replaces the file atomically, keeping owner and mode. If `named` is a link, its target is replaced and the
 // link stays.
-ExitCode replace_file(const std::string& named, const std::string& text, const Surroundings& around) {
+ExitCode replace_file(const std::string& named, const std::string& text, const CommandContext& around) {
   std::error_code lost;
   const std::string path = std::filesystem::canonical(named, lost).string();
   struct stat info {};
@@ -308,7 +308,7 @@ ExitCode replace_file(const std::string& named, const std::string& text, const S
   return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(error)));
 }
 
-ExitCode format(const AdaptFlags& flags, const Surroundings& around) {
+ExitCode format(const AdaptFlags& flags, const CommandContext& around) {
   constexpr const char* kHelp = "lineward fmt --help";
   if (flags.write && flags.diff) return bad_usage(around.err, "fmt takes --write or --diff, not both", kHelp);
   if (flags.write && flags.file == "-") return bad_usage(around.err, "stdin cannot be written", kHelp);
@@ -363,7 +363,7 @@ bool is_adapt(std::string_view command) {
   return command == "adapt" || command == "init" || command == "fmt";
 }
 
-ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const Surroundings& around) {
+ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const CommandContext& around) {
   if (command == "adapt") return adapt_file(flags, around);
   return command == "init" ? init(flags, around) : format(flags, around);
 }

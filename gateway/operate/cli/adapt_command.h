@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "operate/cli/command_context.h"
 #include "operate/cli/exit_codes.h"
-#include "operate/cli/surroundings.h"
 
 namespace lineward::cli {
 
@@ -19,6 +19,6 @@ struct AdaptFlags {
 void add_adapt(CLI::App& app, AdaptFlags& flags);
 bool is_adapt(std::string_view command);
 // 0; 69: a file cannot be read or written; 78: a file cannot be parsed; 1: `fmt --diff` found a difference.
-ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const Surroundings& around);
+ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -42,7 +42,7 @@ json json_of(const std::vector<Remark>& remarks) {
   return out;
 }
 
-void print_json(const audit::Verdict& verdict, const Surroundings& around) {
+void print_json(const audit::Verdict& verdict, const CommandContext& around) {
   json out{{"whole", verdict.whole()},
            {"files", verdict.files},
            {"records", verdict.records},
@@ -57,7 +57,7 @@ void print_json(const audit::Verdict& verdict, const Surroundings& around) {
   around.out << out.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
 }
 
-void print_text(const audit::Verdict& verdict, const AuditFlags& flags, const Surroundings& around) {
+void print_text(const audit::Verdict& verdict, const AuditFlags& flags, const CommandContext& around) {
   if (verdict.whole()) {
     around.out << fmt::format("whole: {} records, {} to {}, in {} file{}\n", verdict.records, verdict.first,
                               verdict.last, verdict.files, verdict.files == 1 ? "" : "s");
@@ -111,7 +111,7 @@ void add_audit(CLI::App& app, AuditFlags& flags) {
   command->footer(kAuditFooter);
 }
 
-ExitCode run_audit(const AuditFlags& flags, const Surroundings& around) {
+ExitCode run_audit(const AuditFlags& flags, const CommandContext& around) {
   if (flags.words.empty() || flags.words.front() != "verify")
     return bad_usage(around.err, "audit takes a word: verify", kAuditHelp);
   if (flags.words.size() < 2)

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "operate/cli/command_context.h"
 #include "operate/cli/exit_codes.h"
-#include "operate/cli/surroundings.h"
 
 namespace lineward::cli {
 
@@ -20,6 +20,6 @@ struct AuditFlags {
 
 void add_audit(CLI::App& app, AuditFlags& flags);
 // 0: intact; 1: not intact, with the first invalid record; 69: a file cannot be read.
-ExitCode run_audit(const AuditFlags& flags, const Surroundings& around);
+ExitCode run_audit(const AuditFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -268,7 +268,7 @@ void take_command(Split& split, std::optional<size_t> at) {
   split.has_server = true;
 }
 
-ExitCode unknown_command(const std::string& word, const Surroundings& around) {
+ExitCode unknown_command(const std::string& word, const CommandContext& around) {
   bool file = word.find('.') != std::string::npos || word.find('/') != std::string::npos;
   std::string shown = config::clip(word);
   if (names_url(word))
@@ -339,7 +339,7 @@ ExitCode unknown_argument(const CLI::App& command, const std::string& word, cons
       err, fmt::format("'{}' is not an option of {}{}", config::clip(given), command.get_name(), hint), help);
 }
 
-ExitCode print_version(const Flags& flags, std::string_view version, const Surroundings& around) {
+ExitCode print_version(const Flags& flags, std::string_view version, const CommandContext& around) {
   if (flags.format == "json") {
     around.out << fmt::format("{{\"name\":\"lineward\",\"version\":\"{}\"}}\n", version);
   } else if (flags.format.empty() || flags.format == "text") {
@@ -350,7 +350,7 @@ ExitCode print_version(const Flags& flags, std::string_view version, const Surro
   return ExitCode::ok;
 }
 
-ExitCode print_options(const Flags& flags, const Surroundings& around) {
+ExitCode print_options(const Flags& flags, const CommandContext& around) {
   if (flags.format != "yaml" && !flags.format.empty() && flags.format != "text") {
     return bad_usage(around.err, "--format is text or yaml", "lineward help options");
   }
@@ -358,7 +358,7 @@ ExitCode print_options(const Flags& flags, const Surroundings& around) {
   return ExitCode::ok;
 }
 
-ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroundings& around) {
+ExitCode print_help(const CLI::App& app, const std::string& topic, const CommandContext& around) {
   if (topic.empty()) {
     around.out << kOverview;
     return ExitCode::ok;
@@ -373,7 +373,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
                                                       std::ostream& to_out, std::ostream& to_err,
                                                       const GatewayStarter& start) {
   Screen out(to_out), err(to_err);
-  Surroundings around{env, out, err};
+  CommandContext around{env, out, err};
   Split words = split(argc, argv);
   if (words.words.empty()) {
     err << kOverview;

@@ -41,11 +41,11 @@ bool same(std::string_view a, std::string_view b) {
 }  // namespace
 
 // A forwarded request and its answer.
-class ConsoleBridge::Passing final : public net::StreamOwner,
-                                     public admin::PlainStream,
+class ConsoleBridge::Passing final : public net::StreamCallbacks,
+                                     public admin::OpsStream,
                                      public std::enable_shared_from_this<Passing> {
  public:
-  Passing(ConsoleBridge& bridge, std::string request, admin::PlainServer::Answer answer)
+  Passing(ConsoleBridge& bridge, std::string request, admin::OpsHttpServer::Answer answer)
       : bridge_(&bridge),
         loop_(bridge.loop_),
         request_(std::move(request)),
@@ -77,7 +77,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
     return out;
   }
 
-  // StreamOwner
+  // StreamCallbacks
   void on_data(std::string_view bytes) override {
     parser_.append(bytes);
     go_on();
@@ -137,7 +137,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
     over_ = sink_ == nullptr;  // the browser has disconnected meanwhile
     forget();
   }
-  // PlainStream
+  // OpsStream
   void begin(admin::PlainSink& to) override { sink_ = &to; }
   void drained() override {
     if (stream_ && !stream_->closed() && !stream_->reading()) stream_->start_reading();
@@ -163,7 +163,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
   ConsoleBridge* bridge_;
   net::Loop& loop_;
   std::string request_;
-  admin::PlainServer::Answer answer_;
+  admin::OpsHttpServer::Answer answer_;
   http::ResponseParser parser_;
   std::string body_;
   std::optional<net::Connector> connector_;
@@ -181,7 +181,7 @@ ConsoleBridge::ConsoleBridge(net::Loop& loop, std::function<std::string()> socke
       root_("/" + random_id()),
       cookie_(random_id()),
       once_(random_id()),
-      server_(loop, [this](const PlainRequest& request, admin::PlainServer::Answer answer) {
+      server_(loop, [this](const PlainRequest& request, admin::OpsHttpServer::Answer answer) {
         handle(request, std::move(answer));
       }) {}
 
@@ -235,7 +235,7 @@ PlainResponse ConsoleBridge::use_link() {
   return out;
 }
 
-void ConsoleBridge::handle(const PlainRequest& request, admin::PlainServer::Answer answer) {
+void ConsoleBridge::handle(const PlainRequest& request, admin::OpsHttpServer::Answer answer) {
   if (auto no = refusal(request)) return answer(std::move(*no));
   const http::HeaderList& headers = request.head.headers;
   const std::string path = request.path.substr(root_.size());

@@ -6,7 +6,7 @@
 // query, content type, cursor and body are forwarded. The gateway sees this process's user, and assigns that
 // user's role.
 //
-// Bounded by PlainServer (connections, head, body) and here (answers, time). Runs on one thread and loop.
+// Bounded by OpsHttpServer (connections, head, body) and here (answers, time). Runs on one thread and loop.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ class ConsoleBridge {
 
  private:
   class Passing;
-  void handle(const admin::PlainRequest& request, admin::PlainServer::Answer answer);
+  void handle(const admin::PlainRequest& request, admin::OpsHttpServer::Answer answer);
   // The response to a request that is not forwarded; nullopt if it is.
   std::optional<admin::PlainResponse> refusal(const admin::PlainRequest& request) const;
   admin::PlainResponse use_link();
@@ -51,7 +51,7 @@ class ConsoleBridge {
   const std::string cookie_;
   std::string once_;  // empty: used
   std::set<std::shared_ptr<Passing>> passing_;
-  admin::PlainServer server_;
+  admin::OpsHttpServer server_;
 };
 
 }  // namespace lineward::cli

@@ -47,7 +47,7 @@ void add_console(CLI::App& app, ConsoleFlags& flags) {
   command->footer(kConsoleFooter);
 }
 
-ExitCode console(const ConsoleFlags& flags, const Surroundings& around) {
+ExitCode console(const ConsoleFlags& flags, const CommandContext& around) {
   GatewayFlags which;
   which.admin = flags.admin;
   auto chosen = choose_gateway(which, around);

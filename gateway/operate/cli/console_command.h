@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "operate/cli/command_context.h"
 #include "operate/cli/exit_codes.h"
-#include "operate/cli/surroundings.h"
 
 namespace CLI {
 class App;
@@ -19,6 +19,6 @@ struct ConsoleFlags {
 
 void add_console(CLI::App& app, ConsoleFlags& flags);
 // Runs until SIGINT, SIGTERM or SIGHUP.
-ExitCode console(const ConsoleFlags& flags, const Surroundings& around);
+ExitCode console(const ConsoleFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -41,7 +41,7 @@ constexpr const char* kReloadFooter =
     "  lineward reload --dry-run";
 constexpr const char* kStatusFooter = "Examples\n  lineward status\n  lineward status --format json";
 
-Style wide_style_of(const ControlFlags& flags, const Surroundings& around) {
+Style wide_style_of(const ControlFlags& flags, const CommandContext& around) {
   Style style = style_of(flags, around);
   style.wide = flags.wide;
   return style;
@@ -69,7 +69,7 @@ json filtered(const json& body, const char* list, const Filter& filter) {
 
 // Checks a filter's server name when nothing matched.
 std::optional<ExitCode> wrong_filter(const std::string& socket, const Filter& filter,
-                                     const Surroundings& around) {
+                                     const CommandContext& around) {
   return filter.upstream.empty() ? std::nullopt : wrong_server(socket, filter.upstream, around);
 }
 
@@ -77,7 +77,7 @@ Result<ControlReply> ask_for_calls(const std::string& socket, bool all) {
   return ask_pages(socket, all ? "/api/v1/calls?all" : "/api/v1/calls", "calls");
 }
 
-ExitCode no_such_call(const std::string& id, const json& body, const Surroundings& around) {
+ExitCode no_such_call(const std::string& id, const json& body, const CommandContext& around) {
   around.err << "error: no call " << id << " in flight; ";
   if (auto ended = body.find("ended"); ended != body.end()) {
     around.err << end_line(*ended) << " (lineward ps " << id << ")\n";
@@ -87,7 +87,7 @@ ExitCode no_such_call(const std::string& id, const json& body, const Surrounding
   return ExitCode::failure;
 }
 
-ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
+ExitCode show_one(const std::string& socket, const ControlFlags& flags, const CommandContext& around) {
   for (const std::string& id : flags.ids) {
     auto reply = ask(socket, "/api/v1/calls/" + id);
     if (!reply) return failed(around, socket, reply.error().text);
@@ -100,7 +100,7 @@ ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Su
 }
 
 ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& filter,
-            const Surroundings& around) {
+            const CommandContext& around) {
   if (!flags.ids.empty()) return show_one(socket, flags, around);
   auto reply = ask_for_calls(socket, flags.all);
   if (!reply) return failed(around, socket, reply.error().text);
@@ -127,7 +127,7 @@ ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& 
 }
 
 ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filter& filter,
-                const Surroundings& around) {
+                const CommandContext& around) {
   std::vector<std::string> ids = flags.ids;
   if (ids.empty()) {
     auto reply = ask_for_calls(socket, false);
@@ -172,7 +172,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
   return code;
 }
 
-ExitCode status(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
+ExitCode status(const std::string& socket, const ControlFlags& flags, const CommandContext& around) {
   auto reply = ask(socket, "/api/v1/status");
   if (!reply) return failed(around, socket, reply.error().text);
   if (reply->status != 200) return refused(around, socket, "/api/v1/status", *reply);
@@ -181,7 +181,7 @@ ExitCode status(const std::string& socket, const ControlFlags& flags, const Surr
   return ExitCode::ok;
 }
 
-ExitCode reload(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
+ExitCode reload(const std::string& socket, const ControlFlags& flags, const CommandContext& around) {
   auto reply = ask(socket, "/api/v1/reload", json{{"dryRun", flags.dry_run}}.dump());
   if (!reply) return failed(around, socket, reply.error().text);
   std::string report = text_of(reply->body, "report");
@@ -239,7 +239,7 @@ bool is_control(std::string_view command) {
   return command == "ps" || command == "cancel" || command == "status" || command == "reload";
 }
 
-ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around) {
+ExitCode run_control(std::string_view command, const ControlFlags& flags, const CommandContext& around) {
   std::string help = fmt::format("lineward {} --help", command);
   for (const std::string& id : flags.ids) {
     if (!is_plain_id(id))
@@ -265,7 +265,8 @@ ExitCode run_control(std::string_view command, const ControlFlags& flags, const 
   return status(socket, flags, around);
 }
 
-std::variant<std::string, ExitCode> running_gateway(const std::string& address, const Surroundings& around) {
+std::variant<std::string, ExitCode> running_gateway(const std::string& address,
+                                                    const CommandContext& around) {
   ControlFlags flags;
   flags.admin = address;
   return choose_gateway(flags, around);

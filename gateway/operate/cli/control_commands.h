@@ -26,10 +26,10 @@ struct ControlFlags : GatewayFlags {
 // Adds the commands to the command line.
 void add_control(CLI::App& app, ControlFlags& flags);
 bool is_control(std::string_view command);
-ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around);
+ExitCode run_control(std::string_view command, const ControlFlags& flags, const CommandContext& around);
 
 // The control socket of the gateway named by `address` (--admin, may be empty); or an exit code after the
 // error was printed.
-std::variant<std::string, ExitCode> running_gateway(const std::string& address, const Surroundings& around);
+std::variant<std::string, ExitCode> running_gateway(const std::string& address, const CommandContext& around);
 
 }  // namespace lineward::cli

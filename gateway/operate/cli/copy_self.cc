@@ -43,7 +43,7 @@ int copy_bytes(int from, int to, off_t size) {
   return 0;
 }
 
-ExitCode not_copied(const Surroundings& around, const std::string& path, int error) {
+ExitCode not_copied(const CommandContext& around, const std::string& path, int error) {
   around.err << "lineward: cannot write " << path << ": " << std::strerror(error) << "\n";
   around.err << "  fix   name a folder that exists and can be written\n";
   return error == EACCES || error == EPERM || error == EROFS ? ExitCode::no_permission : ExitCode::failure;
@@ -64,7 +64,7 @@ void add_copy_self(CLI::App& app, CopySelfFlags& flags) {
       "  lineward copy-self /opt/lineward");
 }
 
-ExitCode copy_self(const CopySelfFlags& flags, const Surroundings& around) {
+ExitCode copy_self(const CopySelfFlags& flags, const CommandContext& around) {
   if (flags.folder.empty())
     return bad_usage(around.err, "copy-self takes a folder", "lineward copy-self --help");
   const std::string path = flags.folder + "/lineward";

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "operate/cli/command_context.h"
 #include "operate/cli/exit_codes.h"
-#include "operate/cli/surroundings.h"
 
 namespace lineward::cli {
 
@@ -16,6 +16,6 @@ struct CopySelfFlags {
 
 void add_copy_self(CLI::App& app, CopySelfFlags& flags);
 // Replaces DIR/lineward atomically.
-ExitCode copy_self(const CopySelfFlags& flags, const Surroundings& around);
+ExitCode copy_self(const CopySelfFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -63,7 +63,7 @@ const char* word_of(Verdict verdict) {
 // Prints the findings of each subject when it is done, or keeps them for JSON.
 class Report {
  public:
-  Report(bool as_json, bool colour, const Surroundings& around)
+  Report(bool as_json, bool colour, const CommandContext& around)
       : as_json_(as_json), colour_(colour), around_(around) {}
 
   void take(const std::string& subject, const Findings& findings) {
@@ -104,7 +104,7 @@ class Report {
  private:
   bool as_json_;
   bool colour_;
-  const Surroundings& around_;
+  const CommandContext& around_;
   json lines_ = json::array();
   int faults_ = 0;
   int doubts_ = 0;
@@ -208,7 +208,7 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
   command->footer(kDoctorFooter);
 }
 
-ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
+ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   Flags& given = flags.server;
   auto trial = trial_of(flags);
   if (!trial) return bad_usage(around.err, trial.error().text, kDoctorHelp);

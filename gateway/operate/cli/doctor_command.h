@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "operate/cli/command_context.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/flags.h"
-#include "operate/cli/surroundings.h"
 #include "operate/doctor/finding.h"
 
 namespace CLI {
@@ -24,7 +24,7 @@ struct DoctorFlags {
 
 void add_doctor(CLI::App& app, DoctorFlags& flags);
 // `failure` if there is a problem.
-ExitCode run_doctor(DoctorFlags flags, const Surroundings& around);
+ExitCode run_doctor(DoctorFlags flags, const CommandContext& around);
 
 // The printed form of a finding; pure.
 std::string finding_text(const doctor::Finding& finding, bool colour);

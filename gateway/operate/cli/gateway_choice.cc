@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr std::chrono::seconds kNameLimit{3};
 constexpr size_t kMaxPages = 1000;
 
-ExitCode unavailable(const Surroundings& around, const std::string& text, const std::string& where,
+ExitCode unavailable(const CommandContext& around, const std::string& text, const std::string& where,
                      const std::string& fix) {
   around.err << "error: " << text << "\n";
   if (!where.empty()) around.err << "  where  " << where << "\n";
@@ -38,7 +38,7 @@ void add_gateway_flags(CLI::App& command, GatewayFlags& flags) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
-Style style_of(const GatewayFlags& flags, const Surroundings& around) {
+Style style_of(const GatewayFlags& flags, const CommandContext& around) {
   Style style;
   const bool terminal = around.out_is_terminal();
   style.colour = around.wants_colour(flags.color, terminal);
@@ -47,11 +47,11 @@ Style style_of(const GatewayFlags& flags, const Surroundings& around) {
   return style;
 }
 
-std::string address_of(const GatewayFlags& flags, const Surroundings& around) {
+std::string address_of(const GatewayFlags& flags, const CommandContext& around) {
   return flags.admin.empty() ? around.variable("LINEWARD_ADMIN_ADDRESS") : flags.admin;
 }
 
-std::variant<std::string, ExitCode> choose_gateway(const GatewayFlags& flags, const Surroundings& around) {
+std::variant<std::string, ExitCode> choose_gateway(const GatewayFlags& flags, const CommandContext& around) {
   Found found = find_gateway(address_of(flags, around));
   if (!found.fault.empty()) return bad_usage(around.err, found.fault, "lineward ps --help");
   if (!found.socket.empty()) return found.socket;
@@ -70,12 +70,12 @@ std::variant<std::string, ExitCode> choose_gateway(const GatewayFlags& flags, co
   return ExitCode::usage;
 }
 
-ExitCode failed(const Surroundings& around, const std::string& socket, const std::string& why) {
+ExitCode failed(const CommandContext& around, const std::string& socket, const std::string& why) {
   return unavailable(around, why, "the control socket " + socket,
                      "is it running, and yours? lineward ps --admin unix:/path names another");
 }
 
-ExitCode refused(const Surroundings& around, const std::string& socket, std::string_view path,
+ExitCode refused(const CommandContext& around, const std::string& socket, std::string_view path,
                  const ControlReply& reply) {
   if (reply.status == 404 || reply.status == 405) {
     return unavailable(

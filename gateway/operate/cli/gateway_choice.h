@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "operate/cli/cells.h"
+#include "operate/cli/command_context.h"
 #include "operate/cli/control_client.h"
 #include "operate/cli/exit_codes.h"
-#include "operate/cli/surroundings.h"
 
 namespace CLI {
 class App;
@@ -27,17 +27,17 @@ struct GatewayFlags {
 void add_gateway_flags(CLI::App& command, GatewayFlags& flags);
 
 // The style for stdout.
-Style style_of(const GatewayFlags& flags, const Surroundings& around);
+Style style_of(const GatewayFlags& flags, const CommandContext& around);
 
 // --admin, or LINEWARD_ADMIN_ADDRESS; empty: any running gateway.
-std::string address_of(const GatewayFlags& flags, const Surroundings& around);
+std::string address_of(const GatewayFlags& flags, const CommandContext& around);
 // The gateway's socket, or an exit code after the error was printed.
-std::variant<std::string, ExitCode> choose_gateway(const GatewayFlags& flags, const Surroundings& around);
+std::variant<std::string, ExitCode> choose_gateway(const GatewayFlags& flags, const CommandContext& around);
 
 // Reports that the request could not be sent.
-ExitCode failed(const Surroundings& around, const std::string& socket, const std::string& why);
+ExitCode failed(const CommandContext& around, const std::string& socket, const std::string& why);
 // Reports an error response; `path` is the request's path.
-ExitCode refused(const Surroundings& around, const std::string& socket, std::string_view path,
+ExitCode refused(const CommandContext& around, const std::string& socket, std::string_view path,
                  const ControlReply& reply);
 
 // All pages of a list as one answer; `path` without `after`. At most a million elements.

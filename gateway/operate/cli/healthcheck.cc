@@ -133,7 +133,7 @@ std::string answer_of(int fd, std::string_view path, Clock::time_point until) {
   return answer;
 }
 
-std::string address_of(const HealthcheckFlags& flags, const Surroundings& around) {
+std::string address_of(const HealthcheckFlags& flags, const CommandContext& around) {
   if (!flags.ops.empty()) return flags.ops;
   std::optional<std::string> named = around.env ? around.env("LINEWARD_OPS_ADDRESS") : std::nullopt;
   return named && !named->empty() ? *named : std::string(kDefaultAddress);
@@ -151,7 +151,7 @@ void add_healthcheck(CLI::App& app, HealthcheckFlags& flags) {
   command->footer(kHealthFooter);
 }
 
-ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around) {
+ExitCode healthcheck(const HealthcheckFlags& flags, const CommandContext& around) {
   const auto timeout = config::parse_duration(flags.timeout);
   if (!timeout) return bad_usage(around.err, "--timeout: " + timeout.error().text, kHealthcheckHelp);
   const std::string address = address_of(flags, around);

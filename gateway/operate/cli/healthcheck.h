@@ -21,6 +21,6 @@ struct HealthcheckFlags {
 
 void add_healthcheck(CLI::App& app, HealthcheckFlags& flags);
 // ok for status 200, `failure` for any other status, `unavailable` without an answer.
-ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around);
+ExitCode healthcheck(const HealthcheckFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

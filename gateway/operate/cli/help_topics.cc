@@ -64,7 +64,7 @@ std::string listed(std::string_view word, const std::vector<std::string_view>& n
 }
 
 ExitCode no_such_topic(const std::vector<std::string_view>& commands, const std::string& topic,
-                       const Surroundings& around) {
+                       const CommandContext& around) {
   std::vector<std::string> groups = config::help_topics();
   std::vector<std::string_view> options;
   for (const std::string& group : groups) {
@@ -127,7 +127,7 @@ std::string plain_page(std::string_view markdown) {
 }
 
 ExitCode print_topic(const CLI::App& app, const std::vector<std::string_view>& commands,
-                     const std::string& topic, const Surroundings& around) {
+                     const std::string& topic, const CommandContext& around) {
   std::string out;
   if (topic != "options" && has(commands, topic)) out = app.get_subcommand(topic)->help();
   if (topic == "plugins") {

@@ -78,7 +78,7 @@ bool is_of(const json& one, const std::string& upstream) {
 }
 
 ExitCode print_listing(const Listing& listing, const std::string& socket, const ListFlags& flags,
-                       const Surroundings& around) {
+                       const CommandContext& around) {
   auto reply = ask_pages(socket, listing.path, listing.list);
   if (!reply) return failed(around, socket, reply.error().text);
   if (reply->status != 200) return refused(around, socket, listing.path, *reply);
@@ -103,7 +103,7 @@ ExitCode print_listing(const Listing& listing, const std::string& socket, const 
   return ExitCode::ok;
 }
 
-ExitCode show_server(const std::string& socket, const ListFlags& flags, const Surroundings& around) {
+ExitCode show_server(const std::string& socket, const ListFlags& flags, const CommandContext& around) {
   auto look = look_at_server(socket, flags.name, around);
   if (auto* code = std::get_if<ExitCode>(&look)) return *code;
   const json& server = std::get<json>(look);
@@ -155,7 +155,7 @@ bool is_list(std::string_view command) {
   return command == "server" || listing_of(command) != nullptr;
 }
 
-ExitCode run_list(std::string_view command, const ListFlags& flags, const Surroundings& around) {
+ExitCode run_list(std::string_view command, const ListFlags& flags, const CommandContext& around) {
   constexpr const char* kHelp = "lineward server --help";
   const Listing* listing = listing_of(command);
   const auto limit = config::parse_duration(flags.timeout);

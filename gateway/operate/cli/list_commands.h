@@ -22,6 +22,6 @@ struct ListFlags : GatewayFlags {
 
 void add_lists(CLI::App& app, ListFlags& flags);
 bool is_list(std::string_view command);
-ExitCode run_list(std::string_view command, const ListFlags& flags, const Surroundings& around);
+ExitCode run_list(std::string_view command, const ListFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

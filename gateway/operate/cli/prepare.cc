@@ -16,7 +16,7 @@
 #include "config/reader/load.h"
 #include "config/reader/report.h"
 #include "operate/cli/server_flags.h"
-#include "operate/cli/words.h"
+#include "operate/cli/shell_words.h"
 #include "plugins/registry.h"
 
 namespace lineward::cli {
@@ -30,7 +30,7 @@ bool exists(const std::string& path) {
 
 // --- words of other gateways ---
 
-void notice(const Surroundings& around, std::string_view given, std::string_view read_as) {
+void notice(const CommandContext& around, std::string_view given, std::string_view read_as) {
   around.err << fmt::format("note: {} is read as {}\n", given, read_as);
 }
 
@@ -41,7 +41,7 @@ bool is_for_a_shell(std::string_view word) {
 }
 
 // Empty, or the error.
-std::string take_aliases(Flags& flags, const Surroundings& around) {
+std::string take_aliases(Flags& flags, const CommandContext& around) {
   if (!flags.stdio.empty()) {
     if (flags.has_server) return "--stdio and a command behind -- are the same thing: give one of them";
     Result<std::vector<std::string>> words = split_words(flags.stdio);
@@ -152,7 +152,7 @@ std::string fault_of(const config::Setting& setting) {
 
 // --- the configuration file ---
 
-std::vector<std::string> search_path(const Surroundings& around) {
+std::vector<std::string> search_path(const CommandContext& around) {
   std::vector<std::string> places = {"./lineward.yaml"};
   std::string config_home = around.variable("XDG_CONFIG_HOME");
   std::string home = around.variable("HOME");
@@ -162,7 +162,7 @@ std::vector<std::string> search_path(const Surroundings& around) {
   return places;
 }
 
-std::string find_config(const Flags& flags, const Surroundings& around) {
+std::string find_config(const Flags& flags, const CommandContext& around) {
   if (!flags.file.empty()) return flags.file;
   if (!flags.config.empty()) return flags.config;
   std::string named = around.variable("LINEWARD_CONFIG");
@@ -172,7 +172,7 @@ std::string find_config(const Flags& flags, const Surroundings& around) {
   return found == places.end() ? std::string() : *found;
 }
 
-std::string nothing_found(const Surroundings& around) {
+std::string nothing_found(const CommandContext& around) {
   return fmt::format(
       "there is no configuration; looked for {}\n  name one:  lineward run /etc/lineward/lineward.yaml\n"
       "  or do without:  lineward run -- npx -y @modelcontextprotocol/server-everything",
@@ -184,7 +184,7 @@ ExitCode exit_code_of(const config::LoadResult& result) {
   return result.not_permitted ? ExitCode::no_permission : ExitCode::bad_config;
 }
 
-void print_findings(const config::LoadResult& result, const Flags& flags, const Surroundings& around) {
+void print_findings(const config::LoadResult& result, const Flags& flags, const CommandContext& around) {
   for (const config::Diagnostic& diagnostic : result.diagnostics) {
     if (flags.quiet && diagnostic.severity == config::Severity::info) continue;
     around.err << config::render_diagnostic(diagnostic, {result.name, result.text, &result.secrets},
@@ -210,11 +210,11 @@ config::LoadResult load_again(const std::string& file, config::LoadOptions optio
 
 }  // namespace
 
-std::string searched_places(const Surroundings& around) {
+std::string searched_places(const CommandContext& around) {
   return fmt::format("{}", fmt::join(search_path(around), ", "));
 }
 
-std::string configuration_file(const Flags& flags, const Surroundings& around) {
+std::string configuration_file(const Flags& flags, const CommandContext& around) {
   return find_config(flags, around);
 }
 
@@ -224,7 +224,7 @@ ExitCode bad_usage(Screen& err, const std::string& message, const std::string& h
   return ExitCode::usage;
 }
 
-std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around) {
+std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const CommandContext& around) {
   flags.listen = kStdio;
   flags.help = "lineward stdio --help";
   if (names_url(flags.file)) {
@@ -236,7 +236,7 @@ std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings
   return prepare_run(std::move(flags), around);
 }
 
-std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around) {
+std::variant<Invocation, ExitCode> prepare_run(Flags flags, const CommandContext& around) {
   const std::string help(flags.help);
   std::string fault = take_aliases(flags, around);
   if (!fault.empty()) return bad_usage(around.err, fault, help);
@@ -305,7 +305,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   return invocation;
 }
 
-ExitCode validate(const Flags& flags, const Surroundings& around) {
+ExitCode validate(const Flags& flags, const CommandContext& around) {
   if (!flags.file.empty() && !flags.config.empty()) {
     return bad_usage(around.err, "the configuration is named twice", "lineward validate --help");
   }

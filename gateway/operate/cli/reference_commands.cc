@@ -48,7 +48,7 @@ bool is_reference(std::string_view command) {
 }
 
 ExitCode run_reference(std::string_view command, const CLI::App& app, const ReferenceFlags& flags,
-                       std::string_view version, const Surroundings& around) {
+                       std::string_view version, const CommandContext& around) {
   if (command == "schema") {
     around.out << config::options_schema(plugins::specs(), version);
     return ExitCode::ok;

@@ -23,6 +23,6 @@ void add_reference(CLI::App& app, ReferenceFlags& flags);
 bool is_reference(std::string_view command);
 // `app` already has all commands.
 ExitCode run_reference(std::string_view command, const CLI::App& app, const ReferenceFlags& flags,
-                       std::string_view version, const Surroundings& around);
+                       std::string_view version, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -39,7 +39,7 @@ std::string path_of(const std::string& name) {
 
 enum class Decision : uint8_t { yes, no, nobody_to_ask };
 
-Decision ask_whether(const std::string& question, const Surroundings& around) {
+Decision ask_whether(const std::string& question, const CommandContext& around) {
   if (isatty(STDIN_FILENO) != 1 || !around.err_is_terminal()) return Decision::nobody_to_ask;
   around.err << question << " Go on? [y/N] ";
   around.err.flush();
@@ -55,7 +55,7 @@ Decision ask_whether(const std::string& question, const Surroundings& around) {
 
 // nullopt if the action may proceed.
 std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& work,
-                                 const Surroundings& around) {
+                                 const CommandContext& around) {
   if (!ends_work(wanted.action, wanted.force) || wanted.yes || !work.any()) return std::nullopt;
   const std::string effect =
       fmt::format("{} {} {}.", wanted.action, wanted.name, action_effect(wanted.action, wanted.force, work));
@@ -70,7 +70,8 @@ std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& w
 }
 
 // The exit code once the server has reached the action's state; nullopt before.
-std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server, const Surroundings& around) {
+std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server,
+                                const CommandContext& around) {
   const std::string state = text_of(server, "state");
   const bool leaves = wanted.action == "stop" || wanted.action == "drain";
   if (leaves) return state == "disabled" ? std::optional(ExitCode::ok) : std::nullopt;
@@ -82,7 +83,7 @@ std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server, 
   return ExitCode::failure;
 }
 
-ExitCode wait_for(const std::string& socket, const ServerAction& wanted, const Surroundings& around) {
+ExitCode wait_for(const std::string& socket, const ServerAction& wanted, const CommandContext& around) {
   const auto until = steady_clock::now() + wanted.limit;
   for (;;) {
     auto look = look_at_server(socket, wanted.name, around);
@@ -103,7 +104,7 @@ ExitCode wait_for(const std::string& socket, const ServerAction& wanted, const S
 }  // namespace
 
 std::variant<json, ExitCode> look_at_server(const std::string& socket, const std::string& name,
-                                            const Surroundings& around) {
+                                            const CommandContext& around) {
   auto reply = ask(socket, path_of(name));
   if (!reply) return failed(around, socket, reply.error().text);
   if (reply->status == 404) {
@@ -114,7 +115,7 @@ std::variant<json, ExitCode> look_at_server(const std::string& socket, const std
   return std::move(reply->body);
 }
 
-ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, const Surroundings& around) {
+ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, const CommandContext& around) {
   auto before = look_at_server(socket, wanted.name, around);
   if (auto* code = std::get_if<ExitCode>(&before)) return *code;
   const ServerWork work = work_of(std::get<json>(before));

@@ -20,7 +20,7 @@ struct ServerAction {
 
 // Gets one server; or an exit code after the error was printed.
 std::variant<nlohmann::json, ExitCode> look_at_server(const std::string& socket, const std::string& name,
-                                                      const Surroundings& around);
-ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, const Surroundings& around);
+                                                      const CommandContext& around);
+ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -11,7 +11,7 @@
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 #include "foundation/log/printable.h"
-#include "operate/cli/words.h"
+#include "operate/cli/shell_words.h"
 
 namespace lineward::cli {
 namespace {

@@ -15,7 +15,7 @@ namespace lineward::cli {
 using nlohmann::json;
 
 std::optional<ExitCode> wrong_server(const std::string& socket, const std::string& name,
-                                     const Surroundings& around) {
+                                     const CommandContext& around) {
   constexpr const char* kPath = "/api/v1/servers";
   auto all = ask_pages(socket, kPath, "servers");
   if (!all) return failed(around, socket, all.error().text);

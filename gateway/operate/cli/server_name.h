@@ -11,6 +11,6 @@ namespace lineward::cli {
 
 // nullopt if it exists; else an exit code after the error was printed.
 std::optional<ExitCode> wrong_server(const std::string& socket, const std::string& name,
-                                     const Surroundings& around);
+                                     const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -56,7 +56,7 @@ bool has_word(const std::string& list, std::string_view word) {
 // A run of the command, from the first connection to its end.
 class Tail {
  public:
-  Tail(const TailFlags& flags, const Surroundings& around, std::string socket, milliseconds patience)
+  Tail(const TailFlags& flags, const CommandContext& around, std::string socket, milliseconds patience)
       : flags_(flags),
         around_(around),
         socket_(std::move(socket)),
@@ -166,7 +166,7 @@ class Tail {
   }
 
   const TailFlags& flags_;
-  const Surroundings& around_;
+  const CommandContext& around_;
   std::string socket_;
   const milliseconds patience_;
   Interrupts signals_{SIGINT, SIGTERM, SIGHUP};
@@ -204,7 +204,7 @@ void add_tail(CLI::App& app, TailFlags& flags) {
   command->footer(kTailFooter);
 }
 
-ExitCode tail(const TailFlags& flags, const Surroundings& around) {
+ExitCode tail(const TailFlags& flags, const CommandContext& around) {
   const auto patience = config::parse_duration(flags.retry);
   if (!patience) return bad_usage(around.err, "--retry: " + patience.error().text, kTailHelp);
   if (!are_types(flags.types))

@@ -16,6 +16,6 @@ struct TailFlags : GatewayFlags {
 
 void add_tail(CLI::App& app, TailFlags& flags);
 // Runs until it is interrupted, its reader closes, or a lost gateway does not return in time.
-ExitCode tail(const TailFlags& flags, const Surroundings& around);
+ExitCode tail(const TailFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -90,7 +90,7 @@ std::string questions_text(const json& requests) {
   return out;
 }
 
-TerminalQuestions::TerminalQuestions(Interrupts& interrupts, const Surroundings& around)
+TerminalQuestions::TerminalQuestions(Interrupts& interrupts, const CommandContext& around)
     : interrupts_(interrupts), around_(around) {
   // A separate descriptor: stdin may be a file of arguments. Unless stderr is a terminal, the user would not
   // see the question.

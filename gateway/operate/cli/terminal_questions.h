@@ -6,14 +6,14 @@
 #include <string>
 
 #include "foundation/base/result.h"
+#include "operate/cli/command_context.h"
 #include "operate/cli/interrupts.h"
-#include "operate/cli/surroundings.h"
 
 namespace lineward::cli {
 
 class TerminalQuestions {
  public:
-  TerminalQuestions(Interrupts& interrupts, const Surroundings& around);
+  TerminalQuestions(Interrupts& interrupts, const CommandContext& around);
   ~TerminalQuestions();
   TerminalQuestions(const TerminalQuestions&) = delete;
   TerminalQuestions& operator=(const TerminalQuestions&) = delete;
@@ -33,7 +33,7 @@ class TerminalQuestions {
   Heard read_line(std::string& line);
 
   Interrupts& interrupts_;
-  const Surroundings& around_;
+  const CommandContext& around_;
   int terminal_ = -1;
   bool refused_ = false;  // by an end of file within a form
 };

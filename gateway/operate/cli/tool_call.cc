@@ -65,7 +65,7 @@ Result<std::string> read_file(const std::string& path) {
 // The bar, or lines, on stderr.
 class ProgressLine {
  public:
-  ProgressLine(ShownProgress shown, const Surroundings& around) : shown_(shown), around_(around) {}
+  ProgressLine(ShownProgress shown, const CommandContext& around) : shown_(shown), around_(around) {}
 
   mcp_client::Watch watch() {
     mcp_client::Watch watch;
@@ -103,7 +103,7 @@ class ProgressLine {
   }
 
   ShownProgress shown_;
-  const Surroundings& around_;
+  const CommandContext& around_;
   Clock::time_point begun_ = Clock::now();
   json last_ = json::object();
   bool drawn_ = false;
@@ -145,7 +145,7 @@ Saved save(const std::string& folder, const std::string& stem, const std::string
 }
 
 // False if an attachment could not be saved.
-bool keep_attachments(const ResultParts& parts, const CallOptions& options, const Surroundings& around) {
+bool keep_attachments(const ResultParts& parts, const CallOptions& options, const CommandContext& around) {
   bool kept = true;
   for (const Attachment& one : parts.attachments) {
     const std::string mime = one.mime.empty() ? "of no type" : printable(one.mime, 80);
@@ -169,7 +169,7 @@ bool keep_attachments(const ResultParts& parts, const CallOptions& options, cons
   return kept;
 }
 
-ExitCode print_result(const json& result, const CallOptions& options, const Surroundings& around) {
+ExitCode print_result(const json& result, const CallOptions& options, const CommandContext& around) {
   const ResultParts parts = parts_of(result);
   if (options.raw) {
     around.out << result.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
@@ -196,7 +196,7 @@ ExitCode code_of_signal(int signal) {
   return signal == SIGTERM ? ExitCode::terminated : ExitCode::interrupted;
 }
 
-ExitCode cancel_call(ServerTalk& talk, const Surroundings& around) {
+ExitCode cancel_call(McpConversation& talk, const CommandContext& around) {
   const int signal = talk.interrupts().next();
   talk.client().cancel("the user pressed Ctrl-C");
   around.err << "cancelling (Ctrl-C again ends now)\n";
@@ -218,15 +218,15 @@ json withdrawn(const json& requests) {
   return out;
 }
 
-ExitCode nobody_answered(const std::string& questions, const Surroundings& around) {
+ExitCode nobody_answered(const std::string& questions, const CommandContext& around) {
   around.err << "error: the tool asked a question that could not be answered here: " << questions
              << "\n  fix    call it on a terminal, where its question can be answered\n";
   return ExitCode::failure;
 }
 
 // The arguments, or an exit code after the error was printed.
-std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTalk& talk,
-                                           const Surroundings& around) {
+std::variant<json, ExitCode> arguments_for(const CallOptions& options, McpConversation& talk,
+                                           const CommandContext& around) {
   mcp_client::ToolList list = mcp_client::list_tools(talk.client());
   if (list.failed.kind != Answer::Kind::result) return report_no_answer(list.failed, talk, around);
   const json* tool = find_tool(list.tools, options.tool);
@@ -259,7 +259,7 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
 
 }  // namespace
 
-ShownProgress progress_of(bool quiet, bool wanted, const Surroundings& around) {
+ShownProgress progress_of(bool quiet, bool wanted, const CommandContext& around) {
   if (quiet) return ShownProgress::none;
   if (around.err_is_terminal() && around.variable("TERM") != "dumb") return ShownProgress::bar;
   return wanted ? ShownProgress::lines : ShownProgress::none;
@@ -291,7 +291,7 @@ Status<> usable_folder(const std::string& folder) {
   return Done{};
 }
 
-ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surroundings& around) {
+ExitCode report_no_answer(const Answer& answer, McpConversation& talk, const CommandContext& around) {
   if (answer.kind == Answer::Kind::interrupted) return code_of_signal(talk.interrupts().next());
   if (answer.kind == Answer::Kind::lost) {
     around.err << "error: " << terminal_text(answer.why) << "\n  where  " << talk.where()
@@ -313,7 +313,7 @@ ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surround
   return fault.exit;
 }
 
-ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundings& around) {
+ExitCode call_tool(const CallOptions& options, McpConversation& talk, const CommandContext& around) {
   auto arguments = arguments_for(options, talk, around);
   if (auto* code = std::get_if<ExitCode>(&arguments)) return *code;
   json params{{"name", options.tool}, {"arguments", std::move(std::get<json>(arguments))}};

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "operate/cli/command_context.h"
 #include "operate/cli/exit_codes.h"
-#include "operate/cli/server_talk.h"
-#include "operate/cli/surroundings.h"
+#include "operate/cli/mcp_conversation.h"
 
 namespace lineward::cli {
 
 enum class ShownProgress : unsigned char { none, bar, lines };
 // A bar on a terminal, else none; `wanted` prints lines there.
-ShownProgress progress_of(bool quiet, bool wanted, const Surroundings& around);
+ShownProgress progress_of(bool quiet, bool wanted, const CommandContext& around);
 
 struct CallOptions {  // NOLINT(bugprone-exception-escape)
   std::string tool;
@@ -28,8 +28,9 @@ struct CallOptions {  // NOLINT(bugprone-exception-escape)
 Result<nlohmann::json> given_arguments(const std::string& text);
 Status<> usable_folder(const std::string& folder);
 
-ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundings& around);
+ExitCode call_tool(const CallOptions& options, McpConversation& talk, const CommandContext& around);
 // Reports why there is no result, with a fix.
-ExitCode report_no_answer(const mcp_client::Answer& answer, ServerTalk& talk, const Surroundings& around);
+ExitCode report_no_answer(const mcp_client::Answer& answer, McpConversation& talk,
+                          const CommandContext& around);
 
 }  // namespace lineward::cli

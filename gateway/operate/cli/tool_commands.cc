@@ -9,9 +9,9 @@
 
 #include "config/options/read_value.h"
 #include "operate/cli/json_fields.h"
+#include "operate/cli/mcp_conversation.h"
 #include "operate/cli/prepare.h"
 #include "operate/cli/server_flags.h"
-#include "operate/cli/server_talk.h"
 #include "operate/cli/tool_call.h"
 #include "operate/cli/tool_text.h"
 
@@ -45,7 +45,7 @@ constexpr const char* kCallFooter =
     "  lineward call get-sum a=1 b=2 -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward call search query=x --url https://mcp.example.com/mcp --token-file ~/.token";
 
-Style style_for(const std::string& color, const Surroundings& around) {
+Style style_for(const std::string& color, const CommandContext& around) {
   Style style;
   const bool terminal = around.out_is_terminal();
   style.colour = around.wants_colour(color, terminal);
@@ -58,7 +58,8 @@ std::string pretty(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, const Surroundings& around) {
+ExitCode list_tools(ToolFlags& flags, McpConversation& talk, const Style& style,
+                    const CommandContext& around) {
   mcp_client::ToolList list = mcp_client::list_tools(talk.client());
   if (list.failed.kind != Answer::Kind::result) return report_no_answer(list.failed, talk, around);
   talk.add_held(list.missing);
@@ -127,7 +128,7 @@ bool is_tool_command(std::string_view command) {
 }
 
 ExitCode run_tool_command(std::string_view command, ToolFlags flags, const GatewayStarter& start,
-                          std::string_view version, const Surroundings& around) {
+                          std::string_view version, const CommandContext& around) {
   const bool calls = command == "call";
   const std::string help = fmt::format("lineward {} --help", command);
   flags.target.server.help = help;
@@ -151,7 +152,8 @@ ExitCode run_tool_command(std::string_view command, ToolFlags flags, const Gatew
   // A terminal can ask form questions; the user opens URLs.
   json capabilities = json::object();
   if (calls) capabilities["elicitation"] = json{{"form", json::object()}, {"url", json::object()}};
-  auto talk = ServerTalk::begin(std::move(std::get<Target>(target)), start, version, std::move(capabilities));
+  auto talk =
+      McpConversation::begin(std::move(std::get<Target>(target)), start, version, std::move(capabilities));
   if (!talk) {
     around.err << "error: " << talk.error().text << "\n";
     return ExitCode::internal;

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "operate/cli/connect_target.h"
 #include "operate/cli/gateway_process.h"
-#include "operate/cli/talk_target.h"
 
 namespace lineward::cli {
 
@@ -25,6 +25,6 @@ struct ToolFlags {
 void add_tools(CLI::App& app, ToolFlags& flags);
 bool is_tool_command(std::string_view command);
 ExitCode run_tool_command(std::string_view command, ToolFlags flags, const GatewayStarter& start,
-                          std::string_view version, const Surroundings& around);
+                          std::string_view version, const CommandContext& around);
 
 }  // namespace lineward::cli

@@ -41,7 +41,7 @@ constexpr milliseconds kLastFrame{300};
 
 class Top {
  public:
-  Top(const TopFlags& flags, const Surroundings& around, std::string socket, milliseconds interval)
+  Top(const TopFlags& flags, const CommandContext& around, std::string socket, milliseconds interval)
       : colour_(around.wants_colour(flags.color, true)),
         poll_(std::move(socket), address_of(flags, around), interval, model_) {}
 
@@ -184,7 +184,7 @@ class Top {
 };
 
 ExitCode print_once(const std::string& socket, const TopFlags& flags, json status, json calls,
-                    const Surroundings& around) {
+                    const CommandContext& around) {
   if (flags.json()) {
     auto servers = ask_pages(socket, "/api/v1/servers", "servers");
     if (!servers) return failed(around, socket, servers.error().text);
@@ -212,7 +212,7 @@ void add_top(CLI::App& app, TopFlags& flags) {
   command->footer(kTopFooter);
 }
 
-ExitCode top(const TopFlags& flags, const Surroundings& around) {
+ExitCode top(const TopFlags& flags, const CommandContext& around) {
   const auto interval = config::parse_duration(flags.interval);
   if (!interval) return bad_usage(around.err, "--interval: " + interval.error().text, "lineward top --help");
   if (*interval < kLeastInterval)

@@ -13,6 +13,6 @@ struct TopFlags : GatewayFlags {
 
 void add_top(CLI::App& app, TopFlags& flags);
 // Runs until a key or signal ends it; without a terminal it prints one screen.
-ExitCode top(const TopFlags& flags, const Surroundings& around);
+ExitCode top(const TopFlags& flags, const CommandContext& around);
 
 }  // namespace lineward::cli

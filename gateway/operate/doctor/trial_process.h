@@ -11,8 +11,8 @@
 
 #include "foundation/base/result.h"
 #include "foundation/process/child_process.h"
-#include "foundation/process/last_words.h"
 #include "foundation/process/spawn_wire.h"
+#include "foundation/process/stderr_tail.h"
 
 namespace lineward::doctor {
 
@@ -58,7 +58,7 @@ class TrialProcess {
   std::string out_;
   Clock::time_point stdout_closed_;
   std::string stderr_line_;
-  process::LastWords last_words_;
+  process::StderrTail last_words_;
 };
 
 }  // namespace lineward::doctor

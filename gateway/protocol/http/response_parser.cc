@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "protocol/http/char_class.h"
 #include "protocol/http/chunk_decoder.h"
 #include "protocol/http/head_memo.h"
@@ -310,7 +310,7 @@ void ResponseParser::append(std::string_view bytes) {
     return;
   }
   // Usually a whole response: its body is moved out in this string.
-  if (state_->input.empty()) SpareTexts::renew(state_->input, bytes.size());
+  if (state_->input.empty()) StringPool::renew(state_->input, bytes.size());
   state_->input.append(bytes);
 }
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "protocol/http/char_class.h"
 #include "protocol/http/header_list.h"
 
@@ -151,7 +151,7 @@ void append_length(std::string& head, size_t body_size) {
 std::string full_response(const ResponseHead& head, std::string_view body) {
   int status = checked_status(head.status);
   if (has_no_body(status)) body = {};
-  std::string out = SpareTexts::take(256 + body.size());
+  std::string out = StringPool::take(256 + body.size());
   append_head(out, head, status, has_no_body(status) ? Framing::none : Framing::length, body.size(),
               head.keep_alive);
   out += body;

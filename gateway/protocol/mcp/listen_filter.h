@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "protocol/mcp/message.h"
 
 namespace lineward::mcp {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "protocol/mcp/message.h"
 #include "protocol/mcp/methods.h"
 #include "protocol/mcp/revision.h"

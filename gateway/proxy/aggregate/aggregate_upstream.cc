@@ -109,7 +109,7 @@ std::vector<MemberFacts> AggregateUpstream::known_facts() const {
   return facts;
 }
 
-size_t AggregateUpstream::identity_of(const core::CallRequest& asker) const {
+size_t AggregateUpstream::identity_of(const core::UpstreamRequest& asker) const {
   std::string all;
   for (const auto& member : members_)
     all += fmt::format("{} ", member->identity_of(asker));
@@ -128,7 +128,7 @@ bool AggregateUpstream::is_public() const {
   });
 }
 
-void AggregateUpstream::learned(Member& member, const core::CallRequest& asker,
+void AggregateUpstream::learned(Member& member, const core::UpstreamRequest& asker,
                                 const mcp::Message& discovered) {
   bool is_new = !member.facts && !member.left;
   member.learn(asker, facts_for_routing(member.name, discovered));
@@ -187,8 +187,8 @@ void AggregateUpstream::left_out(const Member& member, List list, const std::str
 
 // ---- calls ----
 
-Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core::CallRequest&& request,
-                                                                            core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core::UpstreamRequest&& request,
+                                                                            core::CallCallbacks& owner) {
   using Started = Result<std::unique_ptr<core::Call>, core::Failure>;
   if (stopping_) return Unexpected<core::Failure>{{EndReason::cancelled_drain, "the gateway is stopping"}};
   if (members_.empty())
@@ -303,8 +303,8 @@ void AggregateUpstream::look() {
     // A policy may admit one of the listening clients, and not another.
     auto listen = listens_.upper_bound(member->denied_as);
     if (listen == listens_.end()) listen = listens_.begin();
-    core::CallRequest asked = own_request(listen->second->request(), Method::server_discover, {});
-    const auto asker = std::make_shared<const core::CallRequest>(asked);
+    core::UpstreamRequest asked = own_request(listen->second->request(), Method::server_discover, {});
+    const auto asker = std::make_shared<const core::UpstreamRequest>(asked);
     look->ask(std::move(asked), rules_.part_timeout,
               [this, member, asker, number = listen->first](Result<mcp::Message, core::Failure> answer) {
                 auto found = looks_.find(member->name);

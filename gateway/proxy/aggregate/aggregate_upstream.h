@@ -46,10 +46,10 @@ class AggregateUpstream final : public core::Upstream {
 
   // core::Upstream
   const std::string& name() const override { return together_.name; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
   // The bridge in front keeps the sessions; these are their sessions at the members.
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
+  void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override {
     member_sessions_.open(scope, owner);
   }
   void close_scope(const core::Scope& scope) override { member_sessions_.close(scope); }
@@ -78,10 +78,10 @@ class AggregateUpstream final : public core::Upstream {
   // The time limit for this member's part.
   std::chrono::milliseconds part_limit(const Member& member) const;
   // A digest of what lets servers tell callers apart.
-  size_t identity_of(const core::CallRequest& asker) const;
+  size_t identity_of(const core::UpstreamRequest& asker) const;
   // Are all members (or those named) configured public?
   bool is_public() const;
-  void learned(Member& member, const core::CallRequest& asker, const mcp::Message& discovered);
+  void learned(Member& member, const core::UpstreamRequest& asker, const mcp::Message& discovered);
   // A member's part of an answer arrived, or is missing.
   void came(Member& member);
   void missed(Member& member, std::string_view method, const Missing& missing);

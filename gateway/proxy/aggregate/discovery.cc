@@ -43,7 +43,7 @@ void Discovery::stop() {
     round.reset();
 }
 
-bool Discovery::is_fresh(Topic topic, const core::CallRequest& asker) const {
+bool Discovery::is_fresh(Topic topic, const core::UpstreamRequest& asker) const {
   const milliseconds now = aggregate_.loop().now();
   std::vector<Learned> fresh = learned_[static_cast<size_t>(topic)];
   std::erase_if(fresh, [&](const Learned& one) { return now - one.at >= kPause; });
@@ -62,7 +62,7 @@ void Discovery::remember(Topic topic, size_t identity) {
   if (learned.size() < kMaxAskers) learned.push_back({identity, now});
 }
 
-uint64_t Discovery::learn(Topic topic, const core::CallRequest& like, std::function<void()> done) {
+uint64_t Discovery::learn(Topic topic, const core::UpstreamRequest& like, std::function<void()> done) {
   auto& round = rounds_[static_cast<size_t>(topic)];
   if (!round) {
     round = std::make_unique<DiscoveryRound>();
@@ -108,7 +108,7 @@ void Discovery::ask(Topic topic, Reading& reading) {
   const Member& member = *reading.sub_request->member();
   milliseconds left = std::min(aggregate_.part_limit(member), round.until - aggregate_.loop().now());
   bool facts = reading.list == List::count_;
-  core::CallRequest request =
+  core::UpstreamRequest request =
       own_request(round.like, facts ? mcp::Method::server_discover : row(reading.list).method,
                   reading.cursor.empty() ? std::string() : "\"cursor\":" + reading.cursor);
   reading.sub_request->ask(std::move(request), std::max(left, milliseconds(1)),

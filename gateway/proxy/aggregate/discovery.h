@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/aggregate/lists.h"
 #include "proxy/aggregate/sub_request.h"
@@ -31,7 +31,7 @@ class Discovery {
   ~Discovery();
 
   // Was it queried recently with this caller's credentials?
-  bool is_fresh(Topic topic, const core::CallRequest& asker) const;
+  bool is_fresh(Topic topic, const core::UpstreamRequest& asker) const;
   // The failure of a server that was away at the last query; null: none was.
   const core::Failure* unread(Topic topic) const {
     const auto& why = unread_[static_cast<size_t>(topic)];
@@ -41,7 +41,7 @@ class Discovery {
   bool is_asking(Topic topic) const { return rounds_[static_cast<size_t>(topic)] != nullptr; }
   // `done` is called once, never synchronously: when the servers have answered or their limits ran out. The
   // query is sent as `like`, or an earlier caller's query is joined. Returns a number for forget().
-  uint64_t learn(Topic topic, const core::CallRequest& like, std::function<void()> done);
+  uint64_t learn(Topic topic, const core::UpstreamRequest& like, std::function<void()> done);
   void forget(uint64_t waiter);
   void stop();
 
@@ -51,12 +51,12 @@ class Discovery {
     List list = List::count_;  // count_: server/discover
     uint32_t pages = 0;
     std::string cursor;
-    std::vector<std::string> keys;  // names or URIs, as the server sends them
-    HeldBytes held{Held::calls};    // `keys`, until the last list has arrived
+    std::vector<std::string> keys;   // names or URIs, as the server sends them
+    MemoryCharge held{Held::calls};  // `keys`, until the last list has arrived
     bool done = false;
   };
   struct DiscoveryRound {
-    core::CallRequest like;
+    core::UpstreamRequest like;
     std::vector<std::unique_ptr<Reading>> readings;
     std::map<uint64_t, std::function<void()>> waiting;
     std::chrono::milliseconds until{0};

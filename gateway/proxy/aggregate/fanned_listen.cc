@@ -45,7 +45,8 @@ std::string quoted_list(const std::vector<std::string>& raw) {
 
 }  // namespace
 
-FannedListen::FannedListen(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+FannedListen::FannedListen(AggregateUpstream& aggregate, core::UpstreamRequest request,
+                           core::CallCallbacks& owner)
     : OwnedCall(&owner),
       aggregate_(aggregate),
       number_(aggregate.next_number()),
@@ -192,7 +193,7 @@ void FannedListen::narrow(SubscriptionLeg& leg) const {
 void FannedListen::open(SubscriptionLeg& leg) {
   narrow(leg);
   if (!wishes(leg)) return refused(leg, "nothing is left to ask it for", true);
-  core::CallRequest request;
+  core::UpstreamRequest request;
   json::Splice splice = request_.message.splice();
   splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
   auto message = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
@@ -202,7 +203,7 @@ void FannedListen::open(SubscriptionLeg& leg) {
   request.client_era = mcp::Era::modern;
   request.scope = request_.scope;
   request.headers = leg.member->headers_for_it(request_.headers);
-  request.mirrors_itself = request_.mirrors_itself;
+  request.sends_param_headers = request_.sends_param_headers;
   request.from = request_.from;
   request.bytes_in = request_.bytes_in;
   leg.lease = leg.member->sessions.enter(leg.member, request.scope);
@@ -342,7 +343,7 @@ bool FannedListen::take_out(SubscriptionLeg& leg, const std::vector<std::string>
 }
 
 void FannedListen::fail(const core::Failure& failure) {
-  core::CallOwner* owner = owner_;
+  core::CallCallbacks* owner = owner_;
   cancel("a plugin refused it");
   owner->on_call_failed(failure);
 }

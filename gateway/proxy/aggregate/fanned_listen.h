@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "foundation/base/backoff.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/core/owned_call.h"
@@ -23,7 +23,7 @@ namespace lineward::aggregate {
 
 class FannedListen final : public core::OwnedCall {
  public:
-  FannedListen(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
+  FannedListen(AggregateUpstream& aggregate, core::UpstreamRequest request, core::CallCallbacks& owner);
   ~FannedListen() override;
 
   void begin();  // never calls back synchronously
@@ -32,14 +32,14 @@ class FannedListen final : public core::OwnedCall {
   void cancel(core::CancelCause why) override;
   const mcp::Message& request_message() const override { return request_.message; }
 
-  const core::CallRequest& request() const { return request_; }
+  const core::UpstreamRequest& request() const { return request_; }
   uint64_t number() const { return number_; }  // unique at its aggregate
   // A server was added or is back: its lists count as changed.
   void came(const std::shared_ptr<Member>& member);
   void left(const std::string& member);
 
  private:
-  struct SubscriptionLeg final : core::CallOwner {
+  struct SubscriptionLeg final : core::CallCallbacks {
     SubscriptionLeg(FannedListen& its_listen, std::shared_ptr<Member> its_member)
         : listen(its_listen), member(std::move(its_member)), again(its_listen.aggregate_.loop()) {}
     // After its acknowledgement any other phase means that a lower layer is reopening it.
@@ -122,14 +122,14 @@ class FannedListen final : public core::OwnedCall {
 
   AggregateUpstream& aggregate_;
   const uint64_t number_;
-  core::CallRequest request_;
+  core::UpstreamRequest request_;
   bool tools_ = false, prompts_ = false, resources_ = false;
   std::map<std::string, std::map<std::string, std::string>> uris_;  // by server
   std::map<std::string, std::vector<std::string>> tasks_;           // by server
   std::map<std::string, std::unique_ptr<SubscriptionLeg>> legs_;    // by member
   std::set<std::string> granted_;                                   // the client's URIs
   std::map<std::string, std::set<std::string>> granted_tasks_;      // by server, the server's ids
-  HeldBytes held_{Held::listens};                                   // these, and the legs' copies
+  MemoryCharge held_{Held::listens};                                // these, and the legs' copies
   bool legs_open_ = false, opening_ = false;
   bool acknowledged_ = false;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;

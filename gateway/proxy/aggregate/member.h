@@ -54,21 +54,21 @@ struct Member {
 
   // Did the server declare to a caller with these credentials that it lacks the capability? False if it was
   // never queried with them: the answer may differ between callers.
-  bool denies(const core::CallRequest& asker, std::string_view capability) const {
+  bool denies(const core::UpstreamRequest& asker, std::string_view capability) const {
     return facts && asked_as == identity_of(asker) && !facts->has(capability);
   }
   // May this list's changes be notified to a caller with these credentials?
-  bool may_announce(const core::CallRequest& asker, std::string_view capability) const {
+  bool may_announce(const core::UpstreamRequest& asker, std::string_view capability) const {
     if (!facts) return refused;
     return facts->has(capability, "listChanged") || asked_as != identity_of(asker);
   }
   // Can it be listened to? A server without declared facts may grant this caller something.
   bool is_known() const { return facts.has_value() || refused; }
-  void learn(const core::CallRequest& asker, MemberFacts told) {
+  void learn(const core::UpstreamRequest& asker, MemberFacts told) {
     facts = facts ? united(*facts, std::move(told)) : std::move(told);
     asked_as = identity_of(asker);
   }
-  size_t identity_of(const core::CallRequest& asker) const {
+  size_t identity_of(const core::UpstreamRequest& asker) const {
     // Mirrored headers differ with each call and do not identify the caller.
     const auto lasting = upstream::headers_of_client(asker.headers);
     const auto shown = upstream::forwarded_headers(server, headers_for_it(lasting));

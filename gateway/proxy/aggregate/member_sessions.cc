@@ -42,7 +42,7 @@ uint64_t number_of(const mcp::Message& answer) {
 }  // namespace
 
 // A session's own session at one member.
-class MemberSession final : public core::ScopeOwner, public std::enable_shared_from_this<MemberSession> {
+class MemberSession final : public core::ScopeCallbacks, public std::enable_shared_from_this<MemberSession> {
  public:
   MemberSession(MemberSessions& sessions, std::shared_ptr<Member> at, const core::Scope& session)
       : sessions_(&sessions), lease_(at->lease()), member_(std::move(at)), scope_(session) {
@@ -83,9 +83,9 @@ class MemberSession final : public core::ScopeOwner, public std::enable_shared_f
   void on_scope_reset() override {
     if (sessions_ != nullptr) sessions_->withdraw_all(*this, "the server's process ended");
   }
-  bool is_lived_in() const override {
+  bool is_pinned() const override {
     MemberSessions::Session* its = sessions_ != nullptr ? sessions_->find(session()) : nullptr;
-    return its != nullptr && its->owner.is_lived_in();
+    return its != nullptr && its->owner.is_pinned();
   }
 
   MemberSessions* sessions_;  // null: the session is over, or its server is no longer a member
@@ -107,7 +107,7 @@ MemberSessions::Session* MemberSessions::find(const std::string& id) {
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
-void MemberSessions::open(const core::Scope& scope, core::ScopeOwner& owner) {
+void MemberSessions::open(const core::Scope& scope, core::ScopeCallbacks& owner) {
   sessions_[scope.affinity] = std::make_unique<Session>(owner, scope.principal);
 }
 

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "proxy/core/upstream.h"
 
 namespace lineward::aggregate {
@@ -33,7 +33,7 @@ class MemberSessions {
   MemberSessions& operator=(const MemberSessions&) = delete;
 
   // A session's scope names it by `affinity` (BridgeSession::modern_scope). The owner lives until close().
-  void open(const core::Scope& scope, core::ScopeOwner& owner);
+  void open(const core::Scope& scope, core::ScopeCallbacks& owner);
   void close(const core::Scope& scope);
   // A lease on the member for a request of this scope, to be held until the request is over. The scope is
   // changed to the member's own.
@@ -48,19 +48,19 @@ class MemberSessions {
   struct Question {
     std::weak_ptr<MemberSession> asked;
     std::string server_id;  // raw
-    HeldBytes bytes{Held::sessions};
+    MemoryCharge bytes{Held::sessions};
   };
   struct Session {
-    Session(core::ScopeOwner& its_owner, std::string its_principal)
+    Session(core::ScopeCallbacks& its_owner, std::string its_principal)
         : owner(its_owner), principal(std::move(its_principal)) {}
-    core::ScopeOwner& owner;
+    core::ScopeCallbacks& owner;
     const std::string principal;
     std::map<std::string, std::shared_ptr<MemberSession>> members;  // by name
     std::map<uint64_t, Question> questions;                         // by the number in the id sent to the
                                                                     // client
     uint64_t next_question = 1;
   };
-  // Receives a message of a member's server in the session; `only_call` as in ScopeOwner.
+  // Receives a message of a member's server in the session; `only_call` as in ScopeCallbacks.
   void heard(MemberSession& at, mcp::Message message, std::optional<uint64_t> only_call);
   std::optional<mcp::Message> shown_question(Session& session, MemberSession& at, const mcp::Message& asked);
   // The server withdraws a question; empty: there is no such question.

@@ -25,7 +25,8 @@ bool has_cursor(const mcp::Message& message) {
 
 }  // namespace
 
-MergedCall::MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+MergedCall::MergedCall(AggregateUpstream& aggregate, core::UpstreamRequest request,
+                       core::CallCallbacks& owner)
     : OwnedCall(&owner),
       aggregate_(aggregate),
       request_(std::move(request)),
@@ -81,14 +82,14 @@ void MergedCall::begin() {
 
 void MergedCall::ask(Part& part) {
   const Member& member = *part.sub_request->member();
-  core::CallRequest request;
+  core::UpstreamRequest request;
   auto message = mcp::Message::parse(request_for(part), json::kDepthCeiling);
   if (message) request.message = std::move(*message);
   request.method = request_.method;
   request.client_era = mcp::Era::modern;
   request.scope = request_.scope;
   request.headers = member.headers_for_it(request_.headers);
-  request.mirrors_itself = request_.mirrors_itself;
+  request.sends_param_headers = request_.sends_param_headers;
   request.from = request_.from;
   request.bytes_in = request_.bytes_in;
   if (!held_up_) part.sub_request->hold_nobody_up(aggregate_.rules().part_timeout);
@@ -132,7 +133,7 @@ std::string MergedCall::request_for(const Part& part) const {
 
 // ---- end ----
 
-core::CallOwner* MergedCall::leave() {
+core::CallCallbacks* MergedCall::leave() {
   for (auto& part : parts_) {
     part->sub_request->cancel("the call it belongs to has ended");
     aggregate_.loop().retire(std::move(part->sub_request));
@@ -154,7 +155,7 @@ void MergedCall::cancel(core::CancelCause why) {
 
 void MergedCall::finish(std::string text) {
   auto message = mcp::Message::parse(std::move(text), json::kDepthCeiling);
-  core::CallOwner* owner = leave();
+  core::CallCallbacks* owner = leave();
   if (message) return owner->on_call_message(std::move(*message));
   owner->on_call_failed({EndReason::internal, "the merged answer is no message: " + message.error().text});
 }

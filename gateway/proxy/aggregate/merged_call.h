@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/aggregate/sub_request.h"
@@ -19,7 +19,7 @@ namespace lineward::aggregate {
 
 class MergedCall final : public core::OwnedCall {
  public:
-  MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
+  MergedCall(AggregateUpstream& aggregate, core::UpstreamRequest request, core::CallCallbacks& owner);
   ~MergedCall() override;
 
   void begin();  // never calls back synchronously
@@ -33,9 +33,9 @@ class MergedCall final : public core::OwnedCall {
     std::unique_ptr<SubRequest> sub_request;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
-    std::optional<Missing> gap;   // after an answer without a usable part: the reason
-    HeldBytes held{Held::calls};  // the answer, until the last part arrives
-    bool counted = false;         // as missing or truncated, once
+    std::optional<Missing> gap;      // after an answer without a usable part: the reason
+    MemoryCharge held{Held::calls};  // the answer, until the last part arrives
+    bool counted = false;            // as missing or truncated, once
   };
   void missed(Part& part, const Missing& gap);
   void add(const std::shared_ptr<Member>& member, CursorPart from);
@@ -50,10 +50,10 @@ class MergedCall final : public core::OwnedCall {
   void take_items(ListPage& page, Part& part, const mcp::Message& answer);
   std::optional<Missing> gap_of(const Part& part) const;
   void finish(std::string text);
-  core::CallOwner* leave();
+  core::CallCallbacks* leave();
 
   AggregateUpstream& aggregate_;
-  core::CallRequest request_;
+  core::UpstreamRequest request_;
   const ListRow* list_;  // null: discover
   std::vector<std::unique_ptr<Part>> parts_;
   bool begun_ = false;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 
 namespace lineward::aggregate {
 

@@ -49,7 +49,8 @@ bool names_something(Method method) {
 
 }  // namespace
 
-RoutedCall::RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+RoutedCall::RoutedCall(AggregateUpstream& aggregate, core::UpstreamRequest request,
+                       core::CallCallbacks& owner)
     : PassingCall(std::move(request), &owner), aggregate_(aggregate), number_(aggregate.next_number()) {}
 
 RoutedCall::~RoutedCall() {
@@ -160,13 +161,13 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route)
   if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
     return fail_later(std::move(*refusal));
   note_held(message->bytes().size());
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.message = std::move(*message);
   request.method = request_.method;
   request.client_era = mcp::Era::modern;
   request.scope = std::move(scope);
   request.headers = member->headers_for_it(request_.headers);
-  request.mirrors_itself = request_.mirrors_itself;
+  request.sends_param_headers = request_.sends_param_headers;
   request.from = request_.from;
   request.tag = request_.tag;
   request.bytes_in = request_.bytes_in;
@@ -196,7 +197,7 @@ void RoutedCall::answer_later(int code, std::string text, std::string data) {
   aggregate_.loop().defer(lifetime_, [this, answer = mcp::error_message("0", code, text, data)] {
     if (!live()) return;
     auto message = mcp::Message::parse(answer);
-    core::CallOwner* owner = leave();
+    core::CallCallbacks* owner = leave();
     if (message) return owner->on_call_message(std::move(*message));
     owner->on_call_failed({EndReason::internal, "an answer could not be made"});
   });
@@ -204,7 +205,7 @@ void RoutedCall::answer_later(int code, std::string text, std::string data) {
 
 // ---- from the client ----
 
-core::CallOwner* RoutedCall::leave() {
+core::CallCallbacks* RoutedCall::leave() {
   if (waiter_ != 0) aggregate_.discovery().forget(std::exchange(waiter_, 0));
   aggregate_.unparked(*this);
   return take_owner();
@@ -223,7 +224,7 @@ void RoutedCall::left(const std::string& server, const std::string& why) {
   leave()->on_call_failed({EndReason::cancelled_drain, why});
 }
 
-void RoutedCall::hand_over(core::CallOwner& owner, core::Handover how) {
+void RoutedCall::hand_over(core::CallCallbacks& owner, core::Handover how) {
   if (live()) how == core::Handover::parked ? aggregate_.parked(*this) : aggregate_.unparked(*this);
   PassingCall::hand_over(owner, how);
 }

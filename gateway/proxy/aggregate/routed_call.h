@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/core/owned_call.h"
@@ -17,7 +17,7 @@ namespace lineward::aggregate {
 
 class RoutedCall final : public core::PassingCall {
  public:
-  RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
+  RoutedCall(AggregateUpstream& aggregate, core::UpstreamRequest request, core::CallCallbacks& owner);
   ~RoutedCall() override;
 
   void begin();                                // never calls back synchronously
@@ -27,14 +27,14 @@ class RoutedCall final : public core::PassingCall {
 
   // core::Call
   void cancel(core::CancelCause why) override;
-  void hand_over(core::CallOwner& owner, core::Handover how) override;
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message request) override;
   bool of_legacy_server() const override { return member_ && member_->upstream.era() == mcp::Era::legacy; }
   bool has_session() const override { return true; }  // the bridge in front keeps it
 
  private:
-  // core::CallOwner, of the server's call
+  // core::CallCallbacks, of the server's call
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
@@ -56,7 +56,7 @@ class RoutedCall final : public core::PassingCall {
   void learn(Topic topic);
   void fail_later(core::Failure failure);
   void answer_later(int code, std::string text, std::string data = {});
-  core::CallOwner* leave();
+  core::CallCallbacks* leave();
   // Must run before any other callback to the owner.
   void tell_routed() {
     if (to_) owner_->on_call_routed(std::exchange(to_, nullptr));
@@ -70,7 +70,7 @@ class RoutedCall final : public core::PassingCall {
   Route route_;
   uint64_t waiter_ = 0;  // for a pending discovery
   bool reached_server_ = false;
-  HeldBytes held_{Held::calls};
+  MemoryCharge held_{Held::calls};
   net::Lifetime lifetime_;
 };
 

@@ -24,7 +24,7 @@ SubRequest::~SubRequest() {
   cancel("no client waits for it any more");
 }
 
-void SubRequest::ask(core::CallRequest request, milliseconds limit, Done done, Heard heard) {
+void SubRequest::ask(core::UpstreamRequest request, milliseconds limit, Done done, Heard heard) {
   done_ = std::move(done);
   heard_ = std::move(heard);
   request.headers = member_->headers_for_it(request.headers);
@@ -86,7 +86,7 @@ void SubRequest::set_clock() {
       also(phase_since_ - queued_for_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
            "limits.queueTimeout");
       break;
-    case CallPhase::no_room:
+    case CallPhase::at_capacity:
     case CallPhase::no_share:
       also(phase_since_ - queued_for_, member_->server.limits.queue_timeout, EndReason::queue_full,
            "limits.queueTimeout");
@@ -105,7 +105,7 @@ void SubRequest::set_clock() {
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
   // The answer arrived in time; while a plugin judges it, only the longer limits apply.
-  if (option == "timeouts.request" && call_ && call_->is_answered()) {
+  if (option == "timeouts.request" && call_ && call_->has_answer()) {
     answered_ = true;
     return set_clock();
   }
@@ -113,11 +113,11 @@ void SubRequest::late(EndReason reason, milliseconds limit, std::string_view opt
   if (option == "aggregate.partTimeout") metrics::limit_reached(metrics::Limit::part_timeout);
   const bool of_share = phase_ == CallPhase::no_share;
   if (reason == EndReason::queue_full)
-    metrics::limit_reached(of_share ? metrics::Limit::principal_share : metrics::Limit::instances);
+    metrics::limit_reached(of_share ? metrics::Limit::max_principal_percent : metrics::Limit::instances);
   std::string_view what =
       reason == EndReason::timeout_queue ? "had no free place for"
       : reason == EndReason::queue_full
-          ? (of_share ? "had no process beyond this caller's share (listen.principalShare) for"
+          ? (of_share ? "had no process beyond this caller's share (listen.maxPrincipalPercent) for"
                       : "had no free process (instances) for")
       : reason == EndReason::timeout_startup ? "was not ready for"
                                              : "did not answer";
@@ -163,7 +163,8 @@ void SubRequest::finish(Result<mcp::Message, core::Failure> answer) {
   if (Done done = std::exchange(done_, nullptr)) done(std::move(answer));
 }
 
-core::CallRequest own_request(const core::CallRequest& like, mcp::Method method, std::string_view members) {
+core::UpstreamRequest own_request(const core::UpstreamRequest& like, mcp::Method method,
+                                  std::string_view members) {
   std::string meta;
   auto add = [&](std::string_view key, std::string_view raw) {
     if (!raw.empty()) meta += fmt::format("{}\"{}\":{}", meta.empty() ? "" : ",", key, raw);
@@ -171,7 +172,7 @@ core::CallRequest own_request(const core::CallRequest& like, mcp::Method method,
   add("io.modelcontextprotocol/protocolVersion", like.message.raw(Field::meta_protocol_version));
   add("io.modelcontextprotocol/clientInfo", like.message.raw(Field::meta_client_info));
   add("io.modelcontextprotocol/clientCapabilities", like.message.raw(Field::meta_client_capabilities));
-  core::CallRequest request;
+  core::UpstreamRequest request;
   auto message = mcp::Message::parse(
       fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"{}","params":{{{}{}"_meta":{{{}}}}}}})",
                   mcp::row(method)->name, members, members.empty() ? "" : ",", meta));

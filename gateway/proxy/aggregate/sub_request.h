@@ -13,7 +13,7 @@
 
 namespace lineward::aggregate {
 
-class SubRequest final : public core::CallOwner {
+class SubRequest final : public core::CallCallbacks {
  public:
   // Called once, never from ask(). The sub-request may be passed to Loop::retire() from inside.
   using Done = std::function<void(Result<mcp::Message, core::Failure> answer)>;
@@ -27,8 +27,8 @@ class SubRequest final : public core::CallOwner {
   SubRequest& operator=(const SubRequest&) = delete;
 
   // `limit`: the maximum in all; shorter limits of the server for such a call apply, and the client's wish
-  // (CallRequest::wait).
-  void ask(core::CallRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
+  // (UpstreamRequest::wait).
+  void ask(core::UpstreamRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
   // To be called before ask(): nothing waits for it yet. Until hold_others_up(), only its server's own limits
   // apply while it is queued or the server starts; once the request is sent, `limit` applies.
   void hold_nobody_up(std::chrono::milliseconds limit) { alone_ = limit; }
@@ -71,6 +71,7 @@ class SubRequest final : public core::CallOwner {
 };
 
 // Lineward's own request, in the name of the client of `like`. `members`: of params, raw, or empty.
-core::CallRequest own_request(const core::CallRequest& like, mcp::Method method, std::string_view members);
+core::UpstreamRequest own_request(const core::UpstreamRequest& like, mcp::Method method,
+                                  std::string_view members);
 
 }  // namespace lineward::aggregate

@@ -12,28 +12,28 @@
 #include "foundation/json/json_splice.h"
 #include "foundation/log/peer_rates.h"
 #include "foundation/log/redaction.h"
+#include "proxy/audit/audit_log.h"
 #include "proxy/audit/entry.h"
-#include "proxy/audit/trail.h"
 
 namespace lineward::audit {
 namespace {
 
 // The process's trail and its owner; every record reads the pointer.
 struct Current {
-  std::shared_ptr<Trail> owner;
-  std::atomic<Trail*> trail{nullptr};
+  std::shared_ptr<AuditLog> owner;
+  std::atomic<AuditLog*> trail{nullptr};
 };
 Current& current() {
   static Current the;
   return the;
 }
-Trail* trail() {
+AuditLog* trail() {
   return current().trail.load(std::memory_order_acquire);
 }
 
 }  // namespace
 
-void use(std::shared_ptr<Trail> next) {
+void use(std::shared_ptr<AuditLog> next) {
   Current& the = current();
   the.trail.store(next.get(), std::memory_order_release);
   the.owner = std::move(next);
@@ -63,14 +63,14 @@ bool is_refusal(Kind kind, std::span<const log::Field> fields) {
   return text_of(fields, "sent") == "no" && !text_of(fields, "code").empty();
 }
 
-void record_anyway(Trail& to, Kind kind, std::span<const log::Field> fields);
+void record_anyway(AuditLog& to, Kind kind, std::span<const log::Field> fields);
 
 // In the order of the fields of the record.
 log::PeerRates& rates() {
   thread_local log::PeerRates mine(
       {"from", "who", "server", "end", "status"},
       [](log::Level, std::string_view, std::span<const std::string> peer, uint64_t count) {
-        Trail* to = trail();
+        AuditLog* to = trail();
         if (to == nullptr) return;
         const std::initializer_list<log::Field> fields{{"from", peer[0]},   {"who", peer[1]},
                                                        {"server", peer[2]}, {"end", peer[3]},
@@ -94,14 +94,14 @@ bool is_within_rate(Kind kind, std::span<const log::Field> fields) {
 }  // namespace
 
 void record(Kind kind, std::initializer_list<log::Field> fields) {
-  Trail* to = trail();
+  AuditLog* to = trail();
   const std::span<const log::Field> all(fields.begin(), fields.size());
   if (to != nullptr && is_within_rate(kind, all)) record_anyway(*to, kind, all);
 }
 
 namespace {
 
-void record_anyway(Trail& to, Kind kind, std::span<const log::Field> fields) {
+void record_anyway(AuditLog& to, Kind kind, std::span<const log::Field> fields) {
   const auto is_touched = [](const log::Field& field) {
     return !field.number && redaction::touches(field.text);
   };
@@ -122,20 +122,20 @@ void record_anyway(Trail& to, Kind kind, std::span<const log::Field> fields) {
 }  // namespace
 
 std::string recorded_arguments(std::string_view json) {
-  Trail* to = trail();
+  AuditLog* to = trail();
   if (to == nullptr || !to->config().arguments || json.empty()) return {};
   const size_t most = to->config().argument_bytes;
   return cut(json::compact(redaction::touches(json) ? redaction::apply(json) : std::string(json)), most);
 }
 
 std::string_view refusal() {
-  Trail* to = trail();
+  AuditLog* to = trail();
   if (to == nullptr || !to->refuses()) return {};
   return "the audit log of this gateway cannot be written, and without it nothing is done (audit.onError)";
 }
 
 Counts counts() {
-  Trail* to = trail();
+  AuditLog* to = trail();
   Counts all = to == nullptr ? Counts{} : to->counts();
   all.counted = counted.load(std::memory_order_relaxed);
   return all;

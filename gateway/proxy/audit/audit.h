@@ -1,5 +1,5 @@
 // The audit log's interface for the rest of the gateway: records are handed in from any thread, without
-// waiting. There is one chain for the whole process (proxy/audit/trail.h). Without `audit:` in the
+// waiting. There is one chain for the whole process (proxy/audit/audit_log.h). Without `audit:` in the
 // configuration a record costs one null-pointer check.
 //
 // The kinds of records are defined here only, each with its name in the file.

@@ -7,7 +7,7 @@
 #include "proxy/core/remote_tag.h"
 #include "proxy/metrics/stats.h"
 
-namespace lineward::upstream {
+namespace lineward::cluster {
 namespace {
 
 using mcp::EndReason;
@@ -57,7 +57,7 @@ void RemoteCallServer::fail(uint64_t number, core::Failure failure) {
 
 // ---- from the other worker ----
 
-void RemoteCallServer::start(uint64_t number, core::CallRequest request) {
+void RemoteCallServer::start(uint64_t number, core::UpstreamRequest request) {
   auto one = std::make_unique<InboundCall>(*this, number);
   request.tag = core::remote_tag(request.tag);
   auto call = server_.start(std::move(request), *one);
@@ -141,7 +141,7 @@ void RemoteCallServer::forward(const core::Scope& scope, mcp::Era client_era, co
 void RemoteCallServer::InboundScope::on_scope_message(mcp::Message message,
                                                       std::optional<uint64_t> only_call) {
   RemoteMessage told;
-  told.held = std::make_unique<HeldBytes>(Held::calls);
+  told.held = std::make_unique<MemoryCharge>(Held::calls);
   told.held->set(message.bytes().size());
   told.message = std::move(message);
   if (only_call) only_call = core::own_tag(*only_call);
@@ -168,7 +168,7 @@ void RemoteCallServer::InboundCall::on_call_message(mcp::Message&& message) {
   if (kind != MessageKind::notification) told.server_info = call->server_info();
   if (told.last) {
     told.has_session = call->has_session();
-    told.is_servers_word = call->is_servers_word();
+    told.is_from_server = call->is_from_server();
   } else {
     under_way += message.bytes().size();
     const bool now = !held && under_way > kMaxUnderWay;
@@ -178,7 +178,7 @@ void RemoteCallServer::InboundCall::on_call_message(mcp::Message&& message) {
   }
   const bool last = told.last;  // a listen may end with a notification
   const bool too_much = !told.last && !told.can_pause && under_way > kFarTooMuch;
-  told.held = std::make_unique<HeldBytes>(Held::calls);
+  told.held = std::make_unique<MemoryCharge>(Held::calls);
   told.held->set(message.bytes().size());
   told.message = std::move(message);
   call_server.table_.tell([at = number, told = std::move(told)](RemoteCallTable& table) mutable {
@@ -204,4 +204,4 @@ void RemoteCallServer::InboundCall::on_call_failed(const core::Failure& failure)
   call_server.over(number);
 }
 
-}  // namespace lineward::upstream
+}  // namespace lineward::cluster

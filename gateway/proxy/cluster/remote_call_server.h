@@ -17,7 +17,7 @@
 #include "proxy/cluster/remote_handle.h"
 #include "proxy/core/upstream.h"
 
-namespace lineward::upstream {
+namespace lineward::cluster {
 
 class RemoteCallTable;
 
@@ -35,7 +35,7 @@ class RemoteCallServer {
   void tell_state();
 
   // Calls have the number that the RemoteCallTable assigned; a call that has ended gets no events.
-  void start(uint64_t number, core::CallRequest request);
+  void start(uint64_t number, core::UpstreamRequest request);
   void cancel(uint64_t number, uint64_t tag, core::CancelCause why);
   void reply(uint64_t number, std::string message);
   void pause(uint64_t number);
@@ -59,7 +59,7 @@ class RemoteCallServer {
   size_t size() const { return calls_.size(); }
 
  private:
-  struct InboundCall final : core::CallOwner {
+  struct InboundCall final : core::CallCallbacks {
     InboundCall(RemoteCallServer& its_server, uint64_t its_number)
         : call_server(its_server), number(its_number) {}
     void on_call_phase(core::CallPhase phase) override;
@@ -77,7 +77,7 @@ class RemoteCallServer {
     bool can_pause = false;  // as reported last
     size_t under_way = 0;    // bytes that the other worker has not taken yet
   };
-  struct InboundScope final : core::ScopeOwner {
+  struct InboundScope final : core::ScopeCallbacks {
     InboundScope(RemoteCallServer& its_server, core::Scope its_scope)
         : call_server(its_server), scope(std::move(its_scope)) {}
     void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
@@ -99,4 +99,4 @@ class RemoteCallServer {
   std::unordered_map<std::string, std::unique_ptr<InboundScope>> scopes_;
 };
 
-}  // namespace lineward::upstream
+}  // namespace lineward::cluster

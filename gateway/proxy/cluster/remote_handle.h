@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/mailbox.h"
 #include "proxy/core/upstream.h"
 
-namespace lineward::upstream {
+namespace lineward::cluster {
 
 // An object on another thread, which may be destroyed. Locked on its own thread only, so that it is destroyed
 // there too.
@@ -51,9 +51,9 @@ struct RemoteMessage {
   bool can_pause = false;
   bool of_legacy_server = false;
   bool has_session = true;
-  bool is_servers_word = true;      // of the last message
-  std::string server_info;          // with questions and answers
-  std::unique_ptr<HeldBytes> held;  // its bytes, from posting to taking
+  bool is_from_server = true;          // of the last message
+  std::string server_info;             // with questions and answers
+  std::unique_ptr<MemoryCharge> held;  // its bytes, from posting to taking
 };
 
-}  // namespace lineward::upstream
+}  // namespace lineward::cluster

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "proxy/core/owned_call.h"
 #include "proxy/metrics/stats.h"
 
-namespace lineward::upstream {
+namespace lineward::cluster {
 
 using mcp::EndReason;
 
@@ -42,7 +42,8 @@ class Receipt {
 
 class RemoteCall final : public core::OwnedCall {
  public:
-  RemoteCall(std::shared_ptr<RemoteCallTable> table, const core::CallRequest& request, core::CallOwner& owner)
+  RemoteCall(std::shared_ptr<RemoteCallTable> table, const core::UpstreamRequest& request,
+             core::CallCallbacks& owner)
       : OwnedCall(&owner),
         table_(std::move(table)),
         number_(++table_->numbers_),
@@ -83,7 +84,7 @@ class RemoteCall final : public core::OwnedCall {
     tell([number = number_](RemoteCallServer& call_server) { call_server.resume(number); });
     return true;
   }
-  void hand_over(core::CallOwner& owner, core::Handover how) override {
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override {
     if (!live()) return;
     owner_ = &owner;
     tell([number = number_, how](RemoteCallServer& call_server) { call_server.hand_over(number, how); });
@@ -100,7 +101,7 @@ class RemoteCall final : public core::OwnedCall {
   std::string server_info() const override { return server_info_; }
   bool of_legacy_server() const override { return of_legacy_server_; }
   bool has_session() const override { return has_session_; }
-  bool is_servers_word() const override { return is_servers_word_; }
+  bool is_from_server() const override { return is_servers_word_; }
 
   void on_phase(core::CallPhase phase) { owner_->on_call_phase(phase); }
   void on_repeated() { owner_->on_call_repeated(); }
@@ -110,7 +111,7 @@ class RemoteCall final : public core::OwnedCall {
     can_pause_ = told.can_pause;
     of_legacy_server_ = told.of_legacy_server;
     has_session_ = told.has_session;
-    is_servers_word_ = told.is_servers_word;
+    is_servers_word_ = told.is_from_server;
     if (!told.server_info.empty()) server_info_ = std::move(told.server_info);
     if (told.last) return leave()->on_call_message(std::move(told.message));
     taken_ += told.message.bytes().size();
@@ -129,7 +130,7 @@ class RemoteCall final : public core::OwnedCall {
     return table_->call_server().tell(std::forward<F>(what));
   }
   // Returns its owner for one last callback, which may destroy the call; later messages are dropped.
-  core::CallOwner* leave() {
+  core::CallCallbacks* leave() {
     table_->calls_.erase(number_);
     return take_owner();
   }
@@ -138,8 +139,8 @@ class RemoteCall final : public core::OwnedCall {
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
-  HeldBytes held_{Held::calls};  // `request_`: the server's worker has another copy
-  size_t taken_ = 0;             // bytes that were not reported yet
+  MemoryCharge held_{Held::calls};  // `request_`: the server's worker has another copy
+  size_t taken_ = 0;                // bytes that were not reported yet
   bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true, is_servers_word_ = true;
   std::string server_info_;
 };
@@ -200,8 +201,8 @@ RemoteUpstream::~RemoteUpstream() {
   table_->call_server().tell([](RemoteCallServer& call_server) { call_server.let_go(); });
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::CallRequest&& request,
-                                                                         core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::UpstreamRequest&& request,
+                                                                         core::CallCallbacks& owner) {
   if (stopping_)
     return Unexpected<core::Failure>{{EndReason::cancelled_drain, table_->server() + " is leaving"}};
   auto call = std::make_unique<RemoteCall>(table_, request, owner);
@@ -217,7 +218,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::C
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-void RemoteUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+void RemoteUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) {
   if (scope.bridged_session.empty()) return;
   table_->scopes_[scope.bridged_session] = &owner;
   table_->call_server().tell([scope](RemoteCallServer& call_server) { call_server.open_scope(scope); });
@@ -250,4 +251,4 @@ void RemoteUpstream::stop(std::function<void()> done) {
   loop_.defer(std::move(done));
 }
 
-}  // namespace lineward::upstream
+}  // namespace lineward::cluster

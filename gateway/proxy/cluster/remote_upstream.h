@@ -21,7 +21,7 @@
 #include "proxy/cluster/remote_handle.h"
 #include "proxy/core/upstream.h"
 
-namespace lineward::upstream {
+namespace lineward::cluster {
 
 class RemoteCall;
 
@@ -55,7 +55,7 @@ class RemoteCallTable {
   RemoteState state_;
   std::unordered_map<uint64_t, RemoteCall*> calls_;  // live ones
   uint64_t numbers_ = 0;
-  std::unordered_map<std::string, core::ScopeOwner*> scopes_;
+  std::unordered_map<std::string, core::ScopeCallbacks*> scopes_;
 };
 
 class RemoteUpstream final : public core::Upstream {
@@ -69,9 +69,9 @@ class RemoteUpstream final : public core::Upstream {
   void use(RemoteState state) { table_->on_state(std::move(state)); }
 
   const std::string& name() const override { return table_->server(); }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
@@ -90,4 +90,4 @@ class RemoteUpstream final : public core::Upstream {
   bool stopping_ = false;
 };
 
-}  // namespace lineward::upstream
+}  // namespace lineward::cluster

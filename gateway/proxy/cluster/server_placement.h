@@ -10,7 +10,7 @@
 #include "config/aggregate.h"
 #include "config/config.h"
 
-namespace lineward {
+namespace lineward::cluster {
 
 using ServerPlacement =
     std::unordered_map<std::string, size_t>;  // by server name; a server without an entry is on 0
@@ -34,4 +34,4 @@ inline size_t worker_of(const ServerPlacement& placement, const std::string& ser
   return found == placement.end() ? 0 : found->second;
 }
 
-}  // namespace lineward
+}  // namespace lineward::cluster

@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace lineward {
+namespace lineward::cluster {
 namespace {
 
 // A loop that does not process its mailbox for this long is stuck.
@@ -73,4 +73,4 @@ bool WorkerPool::paused(const std::function<void()>& work) {
   return all;
 }
 
-}  // namespace lineward
+}  // namespace lineward::cluster

@@ -14,7 +14,7 @@
 
 #include "foundation/net/mailbox.h"
 
-namespace lineward {
+namespace lineward::cluster {
 
 class WorkerPool {
  public:
@@ -40,4 +40,4 @@ class WorkerPool {
   std::vector<std::shared_ptr<net::Mailbox>> mailboxes_;
 };
 
-}  // namespace lineward
+}  // namespace lineward::cluster

@@ -31,11 +31,11 @@ struct ClientRequest {
   std::optional<std::chrono::milliseconds> wait;  // requested by the client: Prefer: wait=N or _meta
   uint64_t bytes_in = 0;
   mcp::Wire wire = mcp::Wire::http;
-  bool sees_status = true;   // as in CallRequest
-  size_t authorization = 0;  // digest of the credentials that are forwarded to the server; 0: none
-  CallerPtr caller;          // null: not authenticated
-  AccountPtr account;        // charged for the memory that this request holds; null: none
-  HeaderFields seen;         // headers of the request that plugins subscribe to, names in lower case
+  bool http_status_visible = true;  // as in UpstreamRequest
+  size_t authorization = 0;         // digest of the credentials that are forwarded to the server; 0: none
+  CallerPtr caller;                 // null: not authenticated
+  AccountPtr account;               // charged for the memory that this request holds; null: none
+  HeaderFields seen;                // headers of the request that plugins subscribe to, names in lower case
 
   // Filled in by admitted() from the message, verbatim.
   std::string call_id = {};

@@ -28,27 +28,27 @@ using ExchangeId = SlotId<ExchangeTag>;
 
 // An incoming request, notification or response of a client. `from` is filled in while the message is being
 // admitted, and immutable once handed over.
-struct Arrival {
+struct IncomingMessage {
   std::shared_ptr<ClientRequest> from = std::make_shared<ClientRequest>();  // never null
   mcp::Message message;
-  SharedFields headers;         // as in CallRequest
-  bool mirrors_itself = false;  // as in CallRequest
+  SharedFields headers;              // as in UpstreamRequest
+  bool sends_param_headers = false;  // as in UpstreamRequest
 };
 
 enum class AnswerCame : bool { here, elsewhere };
 
 class ExchangeApi {
  public:
-  virtual ExchangeId start(Arrival&& arrival, std::unique_ptr<ReplyStream> reply) = 0;
+  virtual ExchangeId start(IncomingMessage&& arrival, std::unique_ptr<ReplyStream> reply) = 0;
   // The stream or connection of an exchange is gone.
   virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
   // The client sent a cancel message; `why` is its reason or empty.
   virtual void cancelled(ExchangeId id, std::string_view why) = 0;
   // Applies policies to a notification, or to an answer to a server's request, before it is forwarded; they
   // may change it. A denied message is not forwarded. The denial is sent to the client if possible.
-  virtual std::optional<Denial> judge(Arrival&) { return std::nullopt; }
+  virtual std::optional<AuthError> judge(IncomingMessage&) { return std::nullopt; }
   // A notification from a client (its session, or a modern POST).
-  virtual void notified(Arrival&& arrival) = 0;
+  virtual void notified(IncomingMessage&& arrival) = 0;
   // A client's answer to a server's request in a legacy session. True: the answer was sent to a server that
   // had sent the request through another replica, which does not know of the answer. `elsewhere`: another
   // replica received the answer and sent it to the server; whatever waits for it here continues.

@@ -48,7 +48,7 @@ struct GateRequest {
 };
 
 // A rejected request. Answered with HTTP `status` and a JSON-RPC error of `reason`.
-struct Denial {
+struct AuthError {
   mcp::EndReason reason = mcp::EndReason::unauthorized;  // unauthorized 401, forbidden 403, rate_limited 429
   int status = 401;
   std::string text;  // one plain sentence, without any part of the credentials
@@ -56,7 +56,7 @@ struct Denial {
   std::string by = {};  // the plugin's configured name, for audit records
 };
 
-using GateAnswer = std::variant<CallerPtr, Denial>;
+using GateAnswer = std::variant<CallerPtr, AuthError>;
 using GateDone = std::function<void(GateAnswer)>;
 
 // A request that was refused before it became an exchange; for access logs and metrics.

@@ -13,7 +13,8 @@ namespace lineward::core {
 
 class Mirrors {
  public:
-  // `made_by_client`: CallRequest::mirrors_itself. Construct it before any plugin has seen the request.
+  // `made_by_client`: UpstreamRequest::sends_param_headers. Construct it before any plugin has seen the
+  // request.
   Mirrors(bool made_by_client, mcp::Method method, const mcp::Message& message, const HeaderFields& headers);
 
   // True if the message has changed so that the headers are stale: they are removed, and Lineward must

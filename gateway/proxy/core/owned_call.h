@@ -18,35 +18,35 @@ class OwnedCall : public Call {
 
   bool live() const final { return owner_ != nullptr; }
   void reply(std::string) override {}
-  void hand_over(CallOwner& owner, Handover) override {
+  void hand_over(CallCallbacks& owner, Handover) override {
     if (live()) owner_ = &owner;
   }
   void retried(mcp::Message) override {}
 
  protected:
   // `owner` may be null for a call that starts later.
-  explicit OwnedCall(CallOwner* owner) : owner_(owner) {}
+  explicit OwnedCall(CallCallbacks* owner) : owner_(owner) {}
   // `if (live()) cancel_alive(…)` belongs into the destructor of each class that implements cancel().
   // Destroying a live call is a bug of its owner: it is logged, and the cancel is still sent to the server.
   // This base class cannot do it: cancel() is gone when its destructor runs. Pass the upstream's name only
   // then: an upstream may be destroyed before calls of it that are over.
   void cancel_alive(const std::string& upstream);
   // Takes the owner for its last callback, in which it may destroy the call. Null if the call was over.
-  CallOwner* take_owner() { return std::exchange(owner_, nullptr); }
+  CallCallbacks* take_owner() { return std::exchange(owner_, nullptr); }
 
-  CallOwner* owner_;
+  CallCallbacks* owner_;
 };
 
 // A call that wraps an inner call and receives its callbacks. Everything is forwarded unless a subclass
 // overrides it.
-class PassingCall : public OwnedCall, public CallOwner {
+class PassingCall : public OwnedCall, public CallCallbacks {
  public:
   void reply(std::string message) override {
     if (live() && inner_ && inner_->live()) inner_->reply(std::move(message));
   }
   bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
   bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
-  void hand_over(CallOwner& owner, Handover how) override {
+  void hand_over(CallCallbacks& owner, Handover how) override {
     if (!live()) return;
     owner_ = &owner;
     if (inner_ && inner_->live()) inner_->hand_over(*this, how);
@@ -59,12 +59,12 @@ class PassingCall : public OwnedCall, public CallOwner {
   }
   std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
   bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
-  bool is_answered() const override { return inner_ && inner_->is_answered(); }
+  bool has_answer() const override { return inner_ && inner_->has_answer(); }
   // An answer given before there is an inner call comes from Lineward.
-  bool is_servers_word() const override { return inner_ && inner_->is_servers_word(); }
+  bool is_from_server() const override { return inner_ && inner_->is_from_server(); }
   bool has_session() const override { return !inner_ || inner_->has_session(); }
 
-  // CallOwner
+  // CallCallbacks
   void on_call_repeated() override {
     if (live()) owner_->on_call_repeated();
   }
@@ -73,7 +73,8 @@ class PassingCall : public OwnedCall, public CallOwner {
   }
 
  protected:
-  PassingCall(CallRequest request, CallOwner* owner) : OwnedCall(owner), request_(std::move(request)) {}
+  PassingCall(UpstreamRequest request, CallCallbacks* owner)
+      : OwnedCall(owner), request_(std::move(request)) {}
   // Cancels the inner call. False if there is no live one, so that no outcome of the cancel will be reported.
   bool cancel_inner(CancelCause why) {
     if (!inner_ || !inner_->live()) return false;
@@ -81,7 +82,7 @@ class PassingCall : public OwnedCall, public CallOwner {
     return true;
   }
 
-  CallRequest request_;
+  UpstreamRequest request_;
   std::unique_ptr<Call> inner_;
 };
 

@@ -21,13 +21,13 @@ class PassingUpstream : public Upstream {
   explicit PassingUpstream(Upstream& inner) : inner_(&inner) {}
 
   const std::string& name() const override { return inner_->name(); }
-  Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) override {
+  Result<std::unique_ptr<Call>, Failure> start(UpstreamRequest&& request, CallCallbacks& owner) override {
     return inner_->start(std::move(request), owner);
   }
-  Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest& request) override {
+  Result<std::unique_ptr<WaitingPermit>, Failure> wait_in_front(const UpstreamRequest& request) override {
     return inner_->wait_in_front(request);
   }
-  void open_scope(const Scope& scope, ScopeOwner& owner) override { inner_->open_scope(scope, owner); }
+  void open_scope(const Scope& scope, ScopeCallbacks& owner) override { inner_->open_scope(scope, owner); }
   void close_scope(const Scope& scope) override { inner_->close_scope(scope); }
   PortableScopes* portable(const Scope& scope) override { return inner_->portable(scope); }
   void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) override {

@@ -11,7 +11,7 @@
 namespace lineward::core {
 
 struct Scope;
-class ScopeOwner;
+class ScopeCallbacks;
 
 // The state that another replica needs.
 struct ScopeState {
@@ -31,7 +31,7 @@ class PortableScopes {
   virtual std::optional<ScopeState> share_scope(const Scope& scope) = 0;
   // Continues a session that another replica shared. The owner must live until the session is closed or left.
   // False if it cannot be served here.
-  virtual bool adopt_scope(const Scope& scope, ScopeOwner& owner, const ScopeState& state) = 0;
+  virtual bool adopt_scope(const Scope& scope, ScopeCallbacks& owner, const ScopeState& state) = 0;
   // The client opened, or closed, a stream here. `headers`: of the client, filtered for forwarding.
   virtual void open_stream(const Scope& scope, const HeaderFields& headers) = 0;
   virtual void close_stream(const Scope& scope) = 0;

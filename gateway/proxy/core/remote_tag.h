@@ -1,4 +1,4 @@
-// Marks the tags of calls that come from another worker. CallRequest::tag is unique per worker only, and
+// Marks the tags of calls that come from another worker. UpstreamRequest::tag is unique per worker only, and
 // CancelWatcher reports by tag to the worker that assigned it.
 #pragma once
 

@@ -54,11 +54,11 @@ struct Failure {
 Failure not_in_service(const std::string& server);
 
 enum class CallPhase : uint8_t {
-  queued,    // waits for a free place
-  no_room,   // likewise, for a process: the limit is reached and none can be stopped (instances)
-  no_share,  // likewise: the free places are reserved for other callers (listen.principalShare)
-  starting,  // waits for the server to start
-  written    // the server has it, or the bytes are written and cannot be recalled
+  queued,       // waits for a free place
+  at_capacity,  // likewise, for a process: the limit is reached and none can be stopped (instances)
+  no_share,     // likewise: the free places are reserved for other callers (listen.maxPrincipalPercent)
+  starting,     // waits for the server to start
+  written       // the server has it, or the bytes are written and cannot be recalled
 };
 
 // The member of an aggregate that a call is routed to (proxy/aggregate/routed_call.h).
@@ -72,7 +72,7 @@ using RoutedPtr = std::shared_ptr<const RoutedTo>;
 enum class Whose : uint8_t { own, anothers };
 
 // Callbacks of a call. Never called from within Upstream::start() or any method of Call.
-class CallOwner {
+class CallCallbacks {
  public:
   virtual void on_call_phase(CallPhase phase) = 0;
   // A message of this call, as the server sent it (with Lineward's ids). A result or an error is the last.
@@ -89,7 +89,7 @@ class CallOwner {
   virtual void on_call_request(Whose) {}
 
  protected:
-  ~CallOwner() = default;
+  ~CallCallbacks() = default;
 };
 
 // The state of a call when its owner changes: a parked call does not count as in flight.
@@ -124,7 +124,7 @@ class Call {
   virtual bool pause() { return false; }
   virtual bool resume() { return false; }
   // Callbacks go to `owner` from here on.
-  virtual void hand_over(CallOwner& owner, Handover how) = 0;
+  virtual void hand_over(CallCallbacks& owner, Handover how) = 0;
   // The request as passed to Upstream::start().
   virtual const mcp::Message& request_message() const = 0;
   // The client retried it with this request; its log level and other `_meta` apply from here on.
@@ -134,9 +134,9 @@ class Call {
   // The answering server is legacy, even if its upstream is modern or an aggregate.
   virtual bool of_legacy_server() const { return false; }
   // The server has sent its final message, and a plugin of that server still holds it.
-  virtual bool is_answered() const { return false; }
+  virtual bool has_answer() const { return false; }
   // For an answered call: the answer is the server's, not one that Lineward generated.
-  virtual bool is_servers_word() const { return true; }
+  virtual bool is_from_server() const { return true; }
   // For an answered `initialize`: the server keeps a session. Without one it can send neither requests nor
   // notifications outside of a call.
   virtual bool has_session() const { return true; }
@@ -161,20 +161,20 @@ struct LogWish {
   bool is_said = false;  // set by the client; otherwise it is the default
 };
 
-struct CallRequest {
+struct UpstreamRequest {
   mcp::Message message;
   mcp::Method method = mcp::Method::other;
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
   // The client sees the HTTP status of the answer: 404 makes it initialise anew after its session has ended.
-  bool sees_status = true;
+  bool http_status_visible = true;
   // The client's HTTP headers that may be forwarded to an HTTP server (Mcp-Param-*, and those in
   // `forwardHeaders`).
   SharedFields headers;
   // A modern HTTP client has sent the headers that repeat its message (Mcp-Param-*). For all others Lineward
   // generates them if the server requires them.
-  bool mirrors_itself = false;
-  uint64_t tag = 0;  // the caller's correlation id, passed to ScopeOwner::on_scope_message
+  bool sends_param_headers = false;
+  uint64_t tag = 0;  // the caller's correlation id, passed to ScopeCallbacks::on_scope_message
   // The client request that this is, or is a part of; null for Lineward's own requests.
   ClientRequestPtr from = {};
   // Sent by Lineward itself, and no client gets the answer: no policy applies.
@@ -200,7 +200,7 @@ struct CallRequest {
 };
 
 // Callbacks for a legacy session: server messages that belong to no call.
-class ScopeOwner {
+class ScopeCallbacks {
  public:
   // A server's request, or a notification that names no call. `only_call`: the tag of the only call it can
   // belong to, if there is exactly one.
@@ -212,12 +212,12 @@ class ScopeOwner {
   virtual void on_scope_ended() {}
   // Whether a client may still use the session. Its process is then not given to a new caller, unless the
   // session is idle for long (unused_for) or its caller exceeds its share.
-  virtual bool is_lived_in() const { return true; }
+  virtual bool is_pinned() const { return true; }
   // Time since the client last called, sent anything or had a stream; nullopt: it has a stream now.
   virtual std::optional<std::chrono::milliseconds> unused_for() const { return std::nullopt; }
 
  protected:
-  ~ScopeOwner() = default;
+  ~ScopeCallbacks() = default;
 };
 
 // The state of an upstream, for operators and probes.
@@ -237,7 +237,7 @@ struct UpstreamStatus {
 
 // The phases before the call has a process or a place.
 constexpr bool waits_in_line(CallPhase phase) {
-  return phase == CallPhase::queued || phase == CallPhase::no_room || phase == CallPhase::no_share;
+  return phase == CallPhase::queued || phase == CallPhase::at_capacity || phase == CallPhase::no_share;
 }
 
 constexpr std::string_view name(UpstreamStatus::State state) {
@@ -253,9 +253,9 @@ struct Tells {
 };
 
 // A place among the calls that a server has or that wait for it. Released when destroyed.
-class WaitingPlace {
+class WaitingPermit {
  public:
-  virtual ~WaitingPlace() = default;
+  virtual ~WaitingPermit() = default;
 };
 
 class Upstream {
@@ -263,21 +263,21 @@ class Upstream {
   virtual ~Upstream() = default;
   virtual const std::string& name() const = 0;
   // Takes the request. Fails at once only if the queue is full.
-  virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) = 0;
+  virtual Result<std::unique_ptr<Call>, Failure> start(UpstreamRequest&& request, CallCallbacks& owner) = 0;
   // For a call that waits in front of this upstream for another request to it. It counts as one more queued
   // call, and fails as start() would. The upstream outlives the place; its holder releases it right before
   // start(). Null: calls are not counted here.
-  virtual Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest&) {
-    return std::unique_ptr<WaitingPlace>();
+  virtual Result<std::unique_ptr<WaitingPermit>, Failure> wait_in_front(const UpstreamRequest&) {
+    return std::unique_ptr<WaitingPermit>();
   }
   // Begins and ends a session. The owner must live from one to the other.
-  virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
+  virtual void open_scope(const Scope& scope, ScopeCallbacks& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;
   // For sessions that other replicas may serve too; null: such a session is local to this process.
   virtual PortableScopes* portable(const Scope&) { return nullptr; }
   // A client's notification, or its answer to a server's request. Dropped if there is no process for it.
   virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
-  // A client's notification with its forwardable headers (as in CallRequest).
+  // A client's notification with its forwardable headers (as in UpstreamRequest).
   virtual void notify(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
                       const HeaderFields&) {
     forward(scope, client_era, message);

@@ -14,8 +14,8 @@ namespace {
 constexpr CallStep step_of(CallPhase phase) {
   switch (phase) {
     case CallPhase::queued: return CallStep::queued;
-    case CallPhase::no_room:
-    case CallPhase::no_share: return CallStep::no_room;
+    case CallPhase::at_capacity:
+    case CallPhase::no_share: return CallStep::at_capacity;
     case CallPhase::starting: return CallStep::starting;
     case CallPhase::written: break;
   }
@@ -165,7 +165,7 @@ void CallClock::rearm() {
     case CallPhase::queued:
       return arm(left(queued_for_, queue_timeout),
                  {EndReason::timeout_queue, queue_timeout, "limits.queueTimeout"});
-    case CallPhase::no_room:
+    case CallPhase::at_capacity:
     case CallPhase::no_share:
       return arm(left(queued_for_, queue_timeout),
                  {EndReason::queue_full, queue_timeout, "limits.queueTimeout", phase_});
@@ -219,7 +219,7 @@ void CallClock::show(CallView& view) const {
   view.queued_for = queued_for_;
   switch (phase_) {
     case CallPhase::queued:
-    case CallPhase::no_room:
+    case CallPhase::at_capacity:
     case CallPhase::no_share:
       view.state = CallState::queued;
       view.queued_for += loop_.now() - phase_since_;

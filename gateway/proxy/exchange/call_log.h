@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "foundation/base/node_slabs.h"
+#include "foundation/base/slab_allocator.h"
 #include "protocol/mcp/end_reason.h"
 #include "protocol/mcp/revision.h"
 #include "proxy/exchange/call_timeline.h"
@@ -112,7 +112,7 @@ class CallLog final : public metrics::CancelWatcher {
   std::vector<EndedCall> ring_;
   size_t next_ = 0;
   using Cancels = std::map<uint64_t, Cancel, std::less<>, SlabAllocator<std::pair<const uint64_t, Cancel>>>;
-  NodeSlabs nodes_;
+  Slabs nodes_;
   Cancels cancels_{Cancels::allocator_type(nodes_)};  // not settled, or not ended yet
   std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
   Reporter reporter_;

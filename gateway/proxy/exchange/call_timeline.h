@@ -21,7 +21,7 @@ enum class CallStep : uint8_t {
   judged,        // policies have decided
   routed,        // an aggregate has routed it to a member
   queued,        // waits for a free place
-  no_room,       // waits for a process
+  at_capacity,   // waits for a process
   starting,      // waits for its server to start
   sent,          // its server has it
   repeated,      // the request is sent to its server again
@@ -41,8 +41,8 @@ enum class CallStep : uint8_t {
 
 constexpr std::string_view name(CallStep step) {
   constexpr std::array<std::string_view, static_cast<size_t>(CallStep::count_)> kNames{
-      "arrived", "judging",  "judged",   "routed",     "queued",       "no_room", "starting",
-      "sent",    "repeated", "progress", "told",       "acknowledged", "asked",   "answered",
+      "arrived", "judging",  "judged",   "routed",     "queued",       "at_capacity", "starting",
+      "sent",    "repeated", "progress", "told",       "acknowledged", "asked",       "answered",
       "held",    "released", "answer",   "cancelling", "ended",        "settled"};
   return kNames[static_cast<size_t>(step)];
 }

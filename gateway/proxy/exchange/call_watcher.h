@@ -1,5 +1,5 @@
-// Receives call events while an observer is connected (operate/admin/call_teller.h). Each worker has its own.
-// Without one a call costs one null check.
+// Receives call events while an observer is connected (operate/admin/call_event_publisher.h). Each worker has
+// its own. Without one a call costs one null check.
 #pragma once
 
 #include <cstdint>

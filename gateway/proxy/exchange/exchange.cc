@@ -8,7 +8,7 @@
 #include "config/aggregate.h"
 #include "config/call_timeouts.h"
 #include "foundation/base/check.h"
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "foundation/log/redaction.h"
@@ -19,7 +19,7 @@
 #include "proxy/exchange/exchange_plugins.h"
 #include "proxy/exchange/exchange_questions.h"
 #include "proxy/exchange/exchange_report.h"
-#include "proxy/exchange/step_seam.h"
+#include "proxy/exchange/state_observer.h"
 
 namespace lineward::exchange {
 namespace {
@@ -46,15 +46,15 @@ int refusal_status(EndReason reason, const core::ClientRequest& from, config::Le
   return mcp::is_refusal_of_client(reason) ? mcp::row(reason).code : 200;
 }
 
-Exchange::Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, std::string call_id,
-                   core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply)
+Exchange::Exchange(net::Loop& loop, ExchangeCallbacks& owner, core::ExchangeId id, std::string call_id,
+                   core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply)
     : loop_(loop),
       owner_(owner),
       id_(id),
       from_(core::admitted(std::move(arrival.from), arrival.message, std::move(call_id))),
       message_(std::move(arrival.message)),
       headers_(std::move(arrival.headers)),
-      mirrors_itself_(arrival.mirrors_itself),
+      mirrors_itself_(arrival.sends_param_headers),
       reply_(std::move(reply)),
       clock_(loop, from_->method, [this](const CallClock::Due& due) { deadline(due); }),
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
@@ -100,14 +100,14 @@ void Exchange::advance() {
           questions_ = std::make_unique<ExchangeQuestions>(*this);
           return questions_->resume();
         }
-        core::CallRequest request;
+        core::UpstreamRequest request;
         request.message = std::move(message_);
         request.method = from_->method;
         request.client_era = from_->era;
         request.scope = {from_->session, from_->principal, from_->affinity};
-        request.sees_status = from_->sees_status;
+        request.http_status_visible = from_->http_status_visible;
         request.headers = std::move(headers_);
-        request.mirrors_itself = mirrors_itself_;
+        request.sends_param_headers = mirrors_itself_;
         request.tag = tag();
         request.from = from_;
         request.bytes_in = from_->bytes_in;
@@ -224,7 +224,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 
 void Exchange::final_message(mcp::Message&& message) {
   const bool well = message.kind() == mcp::MessageKind::result;
-  const bool its_own = call_ && call_->is_servers_word();
+  const bool its_own = call_ && call_->is_from_server();
   server_answer_ = !well ? ServerAnswer::error : its_own ? ServerAnswer::result : ServerAnswer::in_its_place;
   clock_.mark(CallStep::answer);
   int status = mcp::response_status(from_->era, message);
@@ -263,7 +263,7 @@ void Exchange::final_message(mcp::Message&& message) {
   Answer answer{is_listen() ? mcp::listen_response_for_client(message, from_->raw_id)
                             : mcp::response_for_client(message, from_->raw_id),
                 status};
-  SpareTexts::give(std::move(message).take_bytes());
+  StringPool::give(std::move(message).take_bytes());
   end(reason, code, {}, std::move(answer));
 }
 
@@ -389,7 +389,7 @@ void Exchange::deadline(const CallClock::Due& due) {
   seen(step_, StepEvent::deadline);
   if (ended()) return;
   // As in on_call_message, for a plugin of the member.
-  if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->is_answered())
+  if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->has_answer())
     return clock_.server_is_done();
   std::string method = log::Excerpt(from_->method_name, 100).string();
   std::string text;
@@ -405,9 +405,10 @@ void Exchange::deadline(const CallClock::Due& due) {
       break;
     case EndReason::queue_full:
       if (due.phase == core::CallPhase::no_share) {
-        metrics::limit_reached(metrics::Limit::principal_share);
+        metrics::limit_reached(metrics::Limit::max_principal_percent);
         text = fmt::format(
-            "this caller uses its share of {} ({} of instances: {}, listen.principalShare): none of these "
+            "this caller uses its share of {} ({} of instances: {}, listen.maxPrincipalPercent): none of "
+            "these "
             "processes became free within {} ms (lineward {})",
             server_->name, Account::share_of(server_->instances), server_->instances, due.limit.count(),
             due.option);

@@ -1,7 +1,7 @@
 // A client request from its admission to its single end. The only place that decides how it ends.
 //
 // Lives in the worker's slot map (exchange_table.h); all other code holds its id. It is entered by five ways:
-// a message from upstream (CallOwner), the client's disconnect, a deadline, a resumed plugin, tell(). The
+// a message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, tell(). The
 // first end wins, and later events are dropped. end() is the only way out: it shuts all entries first, and
 // only then cancels the call and answers the client.
 #pragma once
@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/base/pooled.h"
 #include "foundation/net/loop.h"
 #include "protocol/mcp/errors.h"
@@ -21,7 +21,7 @@
 #include "proxy/exchange/call_clock.h"
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/call_record.h"
-#include "proxy/exchange/served.h"
+#include "proxy/exchange/server_ref.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::plugin {
@@ -51,11 +51,11 @@ struct FailedAs {
 };
 
 // The interface of an exchange to its table.
-class ExchangeOwner {
+class ExchangeCallbacks {
  public:
   // The server to route to, empty if there is none; for a session the server version that the session is
   // with.
-  virtual UpstreamLease served(const core::ClientRequest& request) = 0;
+  virtual ServerRef served(const core::ClientRequest& request) = 0;
   virtual ParkTable& park_table() = 0;
   // Null if none are configured.
   virtual const std::shared_ptr<plugin::PluginSet>& plugins() {
@@ -85,18 +85,18 @@ class ExchangeOwner {
 
  protected:
   // `errors` must outlive this.
-  explicit ExchangeOwner(const config::Errors& errors = kDefaultErrors) : errors_(errors) {}
-  ~ExchangeOwner() = default;
+  explicit ExchangeCallbacks(const config::Errors& errors = kDefaultErrors) : errors_(errors) {}
+  ~ExchangeCallbacks() = default;
 
  private:
   static constexpr config::Errors kDefaultErrors{};
   const config::Errors& errors_;
 };
 
-class Exchange final : public core::CallOwner, public Pooled<Exchange> {
+class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
  public:
-  Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, std::string call_id,
-           core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply);
+  Exchange(net::Loop& loop, ExchangeCallbacks& owner, core::ExchangeId id, std::string call_id,
+           core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply);
   ~Exchange();
 
   void begin() { advance(); }
@@ -126,7 +126,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   bool may_have_asked() const { return mcp::may_ask(from_->method) && clock_.is_written(); }
   // True also while ending: no message is accepted any more.
   bool ended() const { return step_ >= Step::ending; }
-  const UpstreamLease& lease() const { return lease_; }
+  const ServerRef& lease() const { return lease_; }
   // The server of the call: at an aggregate the member it was routed to. route() is the aggregate's path
   // then, else empty.
   const std::string& server_name() const {
@@ -178,7 +178,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
 
   net::Loop& loop_;
-  ExchangeOwner& owner_;
+  ExchangeCallbacks& owner_;
   const core::ExchangeId id_;
   const core::ClientRequestPtr from_;
   // Plugins may change these.
@@ -186,7 +186,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   core::SharedFields headers_;
   bool mirrors_itself_;
   std::unique_ptr<core::ReplyStream> reply_;
-  UpstreamLease lease_;     // outlives the call
+  ServerRef lease_;         // outlives the call
   core::RoutedPtr routed_;  // at an aggregate: the member it goes to
   std::string lost_with_;   // for a retry at an aggregate after its call was lost: the member it was with
   std::unique_ptr<core::Call> call_;
@@ -199,7 +199,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   CallRecord record_;
   int64_t retry_after_ms_ = -1;
   int status_ = 200;  // of the answer, if it was the first message sent
-  HeldBytes request_bytes_{Held::calls};
+  MemoryCharge request_bytes_{Held::calls};
   bool acknowledged_ = false;  // a listen
   bool session_told_ = false;  // an `initialize`: session_opened() was called
   ServerAnswer server_answer_ = ServerAnswer::none;

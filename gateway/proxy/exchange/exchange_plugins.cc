@@ -164,8 +164,8 @@ void ExchangePlugins::ended(EndReason reason, int code) {
 
 // ---- plugin::ExchangeView ----
 
-plugin::RequestFacts ExchangePlugins::facts() const {
-  plugin::RequestFacts facts = plugin::facts_of(*exchange_.from_);
+plugin::RequestInfo ExchangePlugins::facts() const {
+  plugin::RequestInfo facts = plugin::facts_of(*exchange_.from_);
   facts.upstream = exchange_.server_name();
   return facts;
 }

@@ -12,11 +12,11 @@
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/plugin/chain.h"
-#include "proxy/plugin/passage.h"
+#include "proxy/plugin/hook_queue.h"
 
 namespace lineward::exchange {
 
-class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owner {
+class ExchangePlugins final : public plugin::ExchangeView, plugin::HookQueue::Owner {
  public:
   // Null if no plugin subscribes.
   static std::unique_ptr<ExchangePlugins> attach(Exchange& exchange,
@@ -47,7 +47,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   std::string_view waits_for() const { return chain_.waits_for(); }
 
   // plugin::ExchangeView
-  plugin::RequestFacts facts() const override;
+  plugin::RequestInfo facts() const override;
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;
@@ -67,7 +67,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   // Drops the client's headers that repeat a message which a plugin has changed.
   void drop_stale_mirrors();
 
-  // plugin::Passage::Owner
+  // plugin::HookQueue::Owner
   bool over() const override { return exchange_.ended(); }
   void pause_server() override;
   void resume_server() override;
@@ -78,7 +78,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
 
   Exchange& exchange_;
   plugin::Chain chain_;
-  plugin::Passage passage_;
+  plugin::HookQueue passage_;
   std::optional<plugin::Refusal> refusal_;
   std::optional<std::string> answer_;
   std::string trace_id_, span_id_;

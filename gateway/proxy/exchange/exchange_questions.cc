@@ -62,16 +62,16 @@ void ExchangeQuestions::ask(const mcp::Message& message) {
                 Exchange::Answer{mcp::missing_capability(from.raw_id, *needed), 400});
 }
 
-// Collects independent requests for a moment (timeouts.settle): they go to the client as one result.
+// Collects independent requests for a moment (timeouts.questionBatch): they go to the client as one result.
 void ExchangeQuestions::settle() {
-  if (!settle_.running()) settle_.start(exchange_.clock_.limits().settle, [this] { park(); });
+  if (!settle_.running()) settle_.start(exchange_.clock_.limits().question_batch, [this] { park(); });
 }
 
 void ExchangeQuestions::park() {
   if (exchange_.ended() || round_.empty()) return;  // withdrawn meanwhile
   // A message held by a plugin belongs to this round, or is the answer: all_heard() follows after it.
   if (exchange_.plugins_ && exchange_.plugins_->has_waiting()) return;
-  if (exchange_.call_->is_answered()) return;
+  if (exchange_.call_->has_answer()) return;
   if (auto lost = exchange_.reply_->lost()) return exchange_.client_gone(*lost);  // it would never retry
   const bool asks_anew = round_.has_new();
   if (!asks_anew && repeats_ >= kMaxRepeats) {

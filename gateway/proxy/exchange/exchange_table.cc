@@ -16,7 +16,7 @@ using mcp::Field;
 using mcp::Method;
 
 ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
-    : ExchangeOwner(config.errors),
+    : ExchangeCallbacks(config.errors),
       loop_(loop),
       servers_(loop, log_),
       load_limits_(config.listen),
@@ -30,14 +30,15 @@ ExchangeTable::~ExchangeTable() {
   servers_.close();
 }
 
-UpstreamLease ExchangeTable::served(const core::ClientRequest& request) {
+ServerRef ExchangeTable::served(const core::ClientRequest& request) {
   if (!request.session.empty()) {
-    if (UpstreamLease with = sessions_.lease(request.session)) return with;
+    if (ServerRef with = sessions_.lease(request.session)) return with;
   }
   return servers_.lease(request.upstream);
 }
 
-core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) {
+core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
+                                      std::unique_ptr<core::ReplyStream> reply) {
   LiveExchanges::Name name = live_.next_name();
   auto exchange = std::make_unique<Exchange>(loop_, *this, name.id, std::move(name.call_id),
                                              std::move(arrival), std::move(reply));
@@ -106,8 +107,8 @@ ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
 
 void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
                                     std::function<void()> left) {
-  const UpstreamLease retired = servers_.retire(upstream, std::move(left));  // `left` is not called before
-                                                                             // this returns
+  const ServerRef retired = servers_.retire(upstream, std::move(left));  // `left` is not called before
+                                                                         // this returns
   if (!retired) return;
   for (Exchange* listen : live_.listens()) {
     if (listen->lease().get() == retired.get()) listen->tell(EndReason::cancelled_drain, why);
@@ -118,14 +119,14 @@ void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, co
 
 // ---- notifications and answers of clients ----
 
-void ExchangeTable::notified(core::Arrival&& arrival) {
+void ExchangeTable::notified(core::IncomingMessage&& arrival) {
   if (arrival.from->method == Method::cancelled) return cancelled_by_message(arrival);
   if (arrival.message.method().rfind("notifications/", 0) != 0) {
     log::write(log::Level::info, "client.dropped",
                {{"kind", "request_without_id"}, {"remote", arrival.from->peer}});
     return;
   }
-  UpstreamLease to = served(*arrival.from);
+  ServerRef to = served(*arrival.from);
   if (!to) return;
   core::Scope scope{arrival.from->session, arrival.from->principal, arrival.from->affinity};
   if (plugins_ && config::is_aggregate(arrival.from->upstream)) scope.by = arrival.from;
@@ -136,7 +137,7 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
 
 // A cancel message of a legacy client: its id names one of its own calls. A modern HTTP client cancels by
 // closing the stream. Its cancel messages are dropped (SDK clients send one with their listen id).
-void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
+void ExchangeTable::cancelled_by_message(const core::IncomingMessage& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
   if (arrival.from->era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
     std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));

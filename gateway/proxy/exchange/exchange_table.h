@@ -19,7 +19,7 @@
 
 namespace lineward::exchange {
 
-class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
+class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
  public:
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
@@ -75,13 +75,13 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   void when_empty(std::function<void()> empty);
 
   // core::ExchangeApi
-  core::ExchangeId start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
+  core::ExchangeId start(core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
   void client_gone(core::ExchangeId id, mcp::EndReason why) override;
   void cancelled(core::ExchangeId id, std::string_view why) override;
-  std::optional<core::Denial> judge(core::Arrival& arrival) override {
+  std::optional<core::AuthError> judge(core::IncomingMessage& arrival) override {
     return judge_of_client(plugins_, arrival, legacy_status());
   }
-  void notified(core::Arrival&& arrival) override;
+  void notified(core::IncomingMessage&& arrival) override;
   bool answered(const std::string& session, mcp::Message answer, core::AnswerCame came) override {
     return sessions_.answered(session, answer, came);
   }
@@ -107,8 +107,8 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
     return servers_.hop(upstream, std::move(request), listener);
   }
 
-  // ExchangeOwner
-  UpstreamLease served(const core::ClientRequest& request) override;
+  // ExchangeCallbacks
+  ServerRef served(const core::ClientRequest& request) override;
   ParkTable& park_table() override { return park_; }
   const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override;
@@ -128,7 +128,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   void retire(Exchange& exchange) override;
 
  private:
-  void cancelled_by_message(const core::Arrival& arrival);
+  void cancelled_by_message(const core::IncomingMessage& arrival);
 
   net::Loop& loop_;
   CallLog log_;

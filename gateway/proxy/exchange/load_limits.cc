@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "config/load_levels.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::exchange {
@@ -41,7 +41,7 @@ void LoadLimits::went(const std::string& principal) {
 
 std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::string& principal, bool stream,
                                                  bool keeps, uint64_t held, const Account* account) const {
-  const uint64_t others = HeldBytes::total() - std::min(held, HeldBytes::total());
+  const uint64_t others = MemoryCharge::total() - std::min(held, MemoryCharge::total());
   const config::Load load = config::load_of(others, limits_);
   const bool room = stream ? load < config::Load::no_streams : config::has_room(load, held, limits_);
   if (!room) {

@@ -16,7 +16,7 @@ plugin::Place place_of(std::string_view upstream) {
   return config::is_aggregate(upstream) ? plugin::Place::whole : plugin::Place::alone;
 }
 
-void name_message(plugin::RequestFacts& facts, const mcp::Message& message, std::string_view method) {
+void name_message(plugin::RequestInfo& facts, const mcp::Message& message, std::string_view method) {
   facts.method_name = method.empty() ? plugin::kAnswer : method;
   facts.method = mcp::method_of(method);
   facts.bytes_in = message.bytes().size();
@@ -28,11 +28,11 @@ int status_of(mcp::EndReason reason, const core::ClientRequest& from, config::Le
 
 }  // namespace
 
-std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival,
-                                            config::LegacyStatus legacy) {
+std::optional<core::AuthError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
+                                               config::LegacyStatus legacy) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // a plugin may replace the message
-  plugin::RequestFacts facts = plugin::facts_of(*arrival.from);
+  plugin::RequestInfo facts = plugin::facts_of(*arrival.from);
   name_message(facts, arrival.message, method);
   facts.rate_limited_status = status_of(mcp::EndReason::rate_limited, *arrival.from, legacy);
   auto refusal =
@@ -53,8 +53,8 @@ std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arri
        {"end", mcp::name(refusal->reason)},
        {"policy", refusal->by},
        {"why", refusal->text}});
-  core::Denial denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
-                      std::move(refusal->text), std::move(refusal->headers)};
+  core::AuthError denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
+                         std::move(refusal->text), std::move(refusal->headers)};
   denial.by = std::move(refusal->by);
   if (refusal->retry_after_ms >= 0)
     denial.headers.emplace_back("Retry-After", std::to_string((refusal->retry_after_ms + 999) / 1000));
@@ -65,7 +65,7 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
                                            const core::Scope& scope, mcp::Message& message) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = message.method();
-  plugin::RequestFacts facts;
+  plugin::RequestInfo facts;
   facts.upstream = facts.endpoint = upstream;
   name_message(facts, message, method);
   facts.era = mcp::Era::legacy;

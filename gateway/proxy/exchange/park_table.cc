@@ -37,7 +37,7 @@ std::string_view text_of(StateFault fault) {
 }  // namespace
 
 // A parked call, as the owner of its core::Call.
-class ParkTable::Parked final : public core::CallOwner {
+class ParkTable::Parked final : public core::CallCallbacks {
  public:
   Parked(ParkTable& table, std::string name, ParkedCall what, const config::Server& whose)
       : table_(table),
@@ -56,9 +56,9 @@ class ParkTable::Parked final : public core::CallOwner {
   const config::Server& server;
   const milliseconds since;
   net::Timer timer;
-  AccountPtr caller;             // null: the gateway's only caller
-  size_t bytes = 0;              // counted in the table
-  HeldBytes held{Held::parked};  // `bytes` and those of its request
+  AccountPtr caller;                // null: the gateway's only caller
+  size_t bytes = 0;                 // counted in the table
+  MemoryCharge held{Held::parked};  // `bytes` and those of its request
   // Bytes of the server's messages.
   size_t said() const {
     size_t sum = call.questions.bytes() + (call.answer ? call.answer->bytes().size() : 0);
@@ -155,11 +155,11 @@ std::optional<core::Failure> ParkTable::refuses(const config::Server& server, co
     const size_t most = Account::share_of(server.limits.max_parked);
     auto its = sum.callers.find(Account::caller_of(call.from->account).get());
     if (its != sum.callers.end() && its->second >= most) {
-      metrics::limit_reached(metrics::Limit::principal_share);
+      metrics::limit_reached(metrics::Limit::max_principal_percent);
       return core::Failure{
           EndReason::queue_full,
           fmt::format("{} calls of this caller at {} wait for its answers already, its share "
-                      "of limits.maxParked (listen.principalShare)",
+                      "of limits.maxParked (listen.maxPrincipalPercent)",
                       most, server.name)};
     }
   }
@@ -326,7 +326,7 @@ size_t ParkTable::count_routed_to(const std::string& server) const {
   return count;
 }
 
-void ParkTable::end_of(const Served& served, std::string_view why) {
+void ParkTable::end_of(const ServerVersion& served, std::string_view why) {
   std::vector<Parked*> all;
   for (auto& [id, parked] : parked_) {
     if (parked->call.lease.get() == &served) all.push_back(parked.get());

@@ -15,20 +15,20 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/base/result.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/question_round.h"
 #include "proxy/exchange/request_state.h"
-#include "proxy/exchange/served.h"
+#include "proxy/exchange/server_ref.h"
 
 namespace lineward::exchange {
 
 // A call between two of its requests.
 struct ParkedCall {
-  UpstreamLease lease;  // outlives the call
+  ServerRef lease;  // outlives the call
   std::unique_ptr<core::Call> call;
   QuestionRound questions;             // open
   std::vector<mcp::Message> unheard;   // sent while no client request was open: no plugin has judged it yet
@@ -40,7 +40,7 @@ struct ParkedCall {
   core::RoutedPtr routed;              // at an aggregate: the member it goes to
   std::string asked_with;              // as AskedWith::digest
   metrics::UpstreamStats* stats = nullptr;
-  uint64_t tag = 0;  // CallRequest::tag at its upstream
+  uint64_t tag = 0;  // UpstreamRequest::tag at its upstream
 };
 
 // A client request, compared by its parameters with a parked call.
@@ -97,7 +97,7 @@ class ParkTable {
   // Ends all; no call is parked from here on.
   void close(std::string_view why);
   // Ends the calls of a server version that is no longer served.
-  void end_of(const Served& served, std::string_view why);
+  void end_of(const ServerVersion& served, std::string_view why);
   // Ends the calls with this server, whatever their path: an operator stops it.
   void end_at(const std::string& server, std::string_view why);
   size_t size() const { return parked_.size(); }

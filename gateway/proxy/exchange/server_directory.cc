@@ -14,7 +14,7 @@ void ServerDirectory::close() {
 }
 
 void ServerDirectory::add(core::Upstream& upstream, const config::Server& server) {
-  servers_[upstream.name()] = std::make_shared<Served>(upstream, server);
+  servers_[upstream.name()] = std::make_shared<ServerVersion>(upstream, server);
   hear_cancels(upstream.name());
 }
 
@@ -23,10 +23,10 @@ void ServerDirectory::hear_cancels(const std::string& name) {
   watched_.insert(name);
 }
 
-UpstreamLease ServerDirectory::retire(core::Upstream& upstream, std::function<void()> left) {
+ServerRef ServerDirectory::retire(core::Upstream& upstream, std::function<void()> left) {
   auto found = servers_.find(upstream.name());
   if (found == servers_.end() || &found->second->upstream != &upstream) return {};
-  std::shared_ptr<Served> served = std::move(found->second);
+  std::shared_ptr<ServerVersion> served = std::move(found->second);
   servers_.erase(found);
   retiring_.push_back(served);
   served->retiring = true;
@@ -36,7 +36,7 @@ UpstreamLease ServerDirectory::retire(core::Upstream& upstream, std::function<vo
       left();
     });
   };
-  return UpstreamLease(std::move(served));
+  return ServerRef(std::move(served));
 }
 
 core::Upstream* ServerDirectory::find(const std::string& name) const {
@@ -44,15 +44,15 @@ core::Upstream* ServerDirectory::find(const std::string& name) const {
   return found == servers_.end() ? nullptr : &found->second->upstream;
 }
 
-UpstreamLease ServerDirectory::lease(const std::string& name) const {
+ServerRef ServerDirectory::lease(const std::string& name) const {
   auto found = servers_.find(name);
-  return found == servers_.end() ? UpstreamLease() : UpstreamLease(found->second);
+  return found == servers_.end() ? ServerRef() : ServerRef(found->second);
 }
 
 std::function<std::shared_ptr<void>()> ServerDirectory::leases(const core::Upstream& upstream) const {
   auto found = servers_.find(upstream.name());
   if (found == servers_.end()) return [] { return nullptr; };
-  return [served = found->second] { return std::make_shared<UpstreamLease>(served); };
+  return [served = found->second] { return std::make_shared<ServerRef>(served); };
 }
 
 std::optional<std::vector<std::string>> ServerDirectory::versions(const std::string& name) const {

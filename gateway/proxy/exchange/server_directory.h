@@ -2,7 +2,7 @@
 // calls and sessions still use them.
 //
 // Owned by the exchange table. A server is found by its name until retire(). Its version
-// (proxy/exchange/served.h) lives until the last lease is gone; `left` reports that. The directory may be
+// (proxy/exchange/server_ref.h) lives until the last lease is gone; `left` reports that. The directory may be
 // destroyed before the leases: `left` is not called then.
 //
 // Errors: for an unknown name lease() is empty, versions() is nullopt, and hop() is null. The caller answers
@@ -21,7 +21,7 @@
 #include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
-#include "proxy/exchange/served.h"
+#include "proxy/exchange/server_ref.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::exchange {
@@ -42,12 +42,12 @@ class ServerDirectory {
   // The version takes no new calls. The returned lease keeps it while the caller ends what uses it. It is
   // empty if this version takes no calls here; `left` is never called then. `left` is called when nothing
   // refers to the version any more, never before this returns.
-  UpstreamLease retire(core::Upstream& upstream, std::function<void()> left);
+  ServerRef retire(core::Upstream& upstream, std::function<void()> left);
   // Stops all reports, of cancels and of last leases. For an owner that ends its calls later.
   void close();
 
   // A lease on the version that takes calls; empty: none.
-  UpstreamLease lease(const std::string& name) const;
+  ServerRef lease(const std::string& name) const;
   // A factory of leases on it, for callers that reach it through another upstream.
   std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream) const;
 
@@ -62,8 +62,8 @@ class ServerDirectory {
 
   net::Loop& loop_;
   metrics::CancelWatcher& cancels_;
-  std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // those that take calls, by name
-  std::vector<std::shared_ptr<Served>> retiring_;
+  std::unordered_map<std::string, std::shared_ptr<ServerVersion>> servers_;  // those that take calls, by name
+  std::vector<std::shared_ptr<ServerVersion>> retiring_;
   std::set<std::string> watched_;  // servers with reported cancels
   net::Lifetime lifetime_;
 };

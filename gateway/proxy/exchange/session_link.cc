@@ -276,7 +276,7 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
   }
 }
 
-bool SessionLink::is_lived_in() const {
+bool SessionLink::is_pinned() const {
   client::Session* session = finder_.session(scope_.session);
   return session != nullptr && !session->forsaken;
 }

@@ -11,11 +11,11 @@
 #include <string>
 #include <utility>
 
-#include "foundation/base/kept_refs.h"
+#include "foundation/base/counted_set.h"
 #include "proxy/client/session/session.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/exchange.h"
-#include "proxy/exchange/served.h"
+#include "proxy/exchange/server_ref.h"
 
 namespace lineward::exchange {
 
@@ -36,15 +36,15 @@ class ExchangeFinder {
   ~ExchangeFinder() = default;
 };
 
-class SessionLink final : public core::ScopeOwner {
+class SessionLink final : public core::ScopeCallbacks {
  public:
-  SessionLink(ExchangeFinder& finder, UpstreamLease lease, core::Scope scope)
+  SessionLink(ExchangeFinder& finder, ServerRef lease, core::Scope scope)
       : finder_(finder), lease_(std::move(lease)), upstream_(lease_.upstream()), scope_(std::move(scope)) {}
 
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
   void on_scope_reset() override;
   void on_scope_ended() override { finder_.session_lost(scope_.session); }
-  bool is_lived_in() const override;
+  bool is_pinned() const override;
   std::optional<std::chrono::milliseconds> unused_for() const override;
   // 2025-11-25 tasks: progress with Lineward's token is forwarded to the client with the client's token.
   void task_started(std::string_view token, const std::string& client_token);
@@ -59,7 +59,7 @@ class SessionLink final : public core::ScopeOwner {
   void exchange_ended(core::ExchangeId id, bool server_finished);
   const core::Scope& scope() const { return scope_; }
   core::Upstream& upstream() const { return upstream_; }
-  const UpstreamLease& lease() const { return lease_; }
+  const ServerRef& lease() const { return lease_; }
 
  private:
   struct Question {
@@ -91,7 +91,7 @@ class SessionLink final : public core::ScopeOwner {
   bool is_shared();
 
   ExchangeFinder& finder_;
-  const UpstreamLease lease_;
+  const ServerRef lease_;
   core::Upstream& upstream_;
   core::Scope scope_;
   std::map<int64_t, Question> questions_;                       // by the number in the shown id

@@ -15,9 +15,9 @@ SessionLink* SessionLinks::link(const std::string& session) const {
   return found == links_.end() ? nullptr : found->second.get();
 }
 
-UpstreamLease SessionLinks::lease(const std::string& session) const {
+ServerRef SessionLinks::lease(const std::string& session) const {
   const SessionLink* with = link(session);
-  return with == nullptr ? UpstreamLease() : with->lease();
+  return with == nullptr ? ServerRef() : with->lease();
 }
 
 size_t SessionLinks::count_of(const core::Upstream& upstream) const {
@@ -145,7 +145,7 @@ void SessionLinks::session_lost(const std::string& id) {
   });
 }
 
-void SessionLinks::end_idle_of(const UpstreamLease& retired, Retirement how) {
+void SessionLinks::end_idle_of(const ServerRef& retired, Retirement how) {
   if (sessions_ == nullptr) return;
   for (const std::string& id : sessions_->ids()) {
     const client::Session* one = session(id);
@@ -174,7 +174,7 @@ void SessionLinks::share(client::Session& opened, size_t authorization) {
 
 bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
   client::Session* adopted = session(id);
-  UpstreamLease lease = adopted != nullptr ? servers_.lease(adopted->upstream) : UpstreamLease();
+  ServerRef lease = adopted != nullptr ? servers_.lease(adopted->upstream) : ServerRef();
   if (!lease || links_.count(id) > 0) return false;
   core::Scope scope{id, adopted->principal, {}};
   core::PortableScopes* scopes = lease.upstream().portable(scope);

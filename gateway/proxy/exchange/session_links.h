@@ -43,7 +43,7 @@ class SessionLinks final : public ExchangeFinder {
   void share_sessions(bool share) { shares_sessions_ = share; }
 
   // The server version that this session is with; empty: none yet.
-  UpstreamLease lease(const std::string& session) const;
+  ServerRef lease(const std::string& session) const;
   size_t count_of(const core::Upstream& upstream) const;
   // The clientInfo that a legacy client sent with `initialize`; empty: none. Valid until the session is
   // touched.
@@ -66,7 +66,7 @@ class SessionLinks final : public ExchangeFinder {
   void end(const std::string& session);
   // Ends the idle sessions of a retired server. If a new version replaces it, sessions that are not
   // initialised yet may open with that one.
-  void end_idle_of(const UpstreamLease& retired, Retirement how);
+  void end_idle_of(const ServerRef& retired, Retirement how);
 
   // core::ExchangeApi: sessions that other replicas may serve too.
   bool adopt(const std::string& session, const core::ScopeState& state);

@@ -148,8 +148,8 @@ struct CancelReport {
   bool has_outcome() const { return told != CancelTold::others_wait; }
 };
 
-// Receives the outcome of each cancelled call once, named by CallRequest::tag. It may be called from inside
-// Call::cancel(), so it must not call into upstreams.
+// Receives the outcome of each cancelled call once, named by UpstreamRequest::tag. It may be called from
+// inside Call::cancel(), so it must not call into upstreams.
 class CancelWatcher {
  public:
   virtual void on_cancel_settled(uint64_t tag, const CancelReport& report) = 0;

@@ -7,8 +7,8 @@
 
 namespace lineward::plugin {
 
-inline RequestFacts facts_of(const core::ClientRequest& from) {
-  RequestFacts facts;
+inline RequestInfo facts_of(const core::ClientRequest& from) {
+  RequestInfo facts;
   facts.call_id = from.call_id;
   facts.upstream = facts.endpoint = from.upstream;
   facts.method_name = from.method_name;

@@ -50,7 +50,7 @@ struct Refusal {
 };
 
 // Facts of an exchange, known from its first byte. The views live as long as the exchange.
-struct RequestFacts {
+struct RequestInfo {
   int rate_limited_status = 429;  // HTTP status of a refusal by a rate limit (errors.legacyStatus)
   std::string_view call_id;
   std::string_view upstream;
@@ -90,7 +90,7 @@ enum class Sampled : bool { no, yes };
 
 class ExchangeView {
  public:
-  virtual RequestFacts facts() const = 0;
+  virtual RequestInfo facts() const = 0;
   // A field of the client's request head that some configured plugin reads (Plugin::headers).
   virtual std::string_view header(std::string_view name) const = 0;
   // Sets a header of the request to an HTTP server, replacing the client's.
@@ -141,7 +141,7 @@ class CounterSink {
 // The direction of a message that belongs to no exchange: a client's notification or answer, or a message of
 // a server to a legacy session. Its facts have no call and no target.
 enum class Direction : uint8_t { to_server, to_client };
-inline constexpr std::string_view kAnswer = "response";  // RequestFacts::method_name of an answer
+inline constexpr std::string_view kAnswer = "response";  // RequestInfo::method_name of an answer
 
 // The result of authentication. Only one authenticator decides: the first that recognises this kind of
 // credential.
@@ -172,11 +172,11 @@ class Plugin {
   virtual void on_refused(const core::RefusedRequest&) {}
   // The message may be changed. A refusal ends it: the client gets an error if possible, and a server's
   // question is refused with the text.
-  virtual std::optional<Refusal> on_loose(const RequestFacts&, mcp::Message&, Direction) {
+  virtual std::optional<Refusal> on_out_of_call(const RequestInfo&, mcp::Message&, Direction) {
     return std::nullopt;
   }
   // After that, for messages of clients; null: it was forwarded.
-  virtual void on_loose_end(const RequestFacts&, const Refusal*) {}
+  virtual void on_loose_end(const RequestInfo&, const Refusal*) {}
   // Whether it must see every message sent to a client.
   virtual bool reads_all() const { return false; }
   virtual void count(CounterSink&) const {}

@@ -305,7 +305,7 @@ describe('the console', { skip }, () => {
   const MANY = Number(process.env.CONSOLE_CALLS ?? 600);
   test(`${MANY} calls in flight scroll and update without a stutter, with the rows in sight alone`, { timeout: 180_000 }, async (t) => {
     const { root, call } = await running(t, {
-      listen: { principalShare: 100 },
+      listen: { maxPrincipalPercent: 100 },
       servers: { many: server(plainFixture(), { limits: { maxInFlight: MANY }, timeouts: { request: '5m' } }) },
     });
     for (let i = 0; i < MANY; i++) call({ onCancel: 'error' }, 'slow', 'many');

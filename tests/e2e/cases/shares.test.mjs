@@ -44,12 +44,12 @@ describe('shares', { skip }, () => {
     await fill(6);
     end(2); // one of each worker: their places are free wherever they went
     await fill(6);
-    one.write(servers, listen({ principalShare: 50 }));
+    one.write(servers, listen({ maxPrincipalPercent: 50 }));
     await one.reload();
     assert.equal(await more(), false, 'those that are there stay, and nobody comes');
     end(4);
     await fill(4);
-    one.write(servers, listen({ principalShare: 100 }));
+    one.write(servers, listen({ maxPrincipalPercent: 100 }));
     await one.reload();
     await fill(8);
     end(8);

@@ -67,7 +67,7 @@ describe(`${WANTED} connections that do nothing`, () => {
       const gateway = await startGatewayFrom(
         t,
         {
-          listen: { address: '127.0.0.1:0', maxConnections: WANTED + 100, principalShare: 100, idleTimeout: '10m', keepAlive: '10m' },
+          listen: { address: '127.0.0.1:0', maxConnections: WANTED + 100, maxPrincipalPercent: 100, idleTimeout: '10m', keepAlive: '10m' },
           log: { level: 'error' },
           mcpServers: { s: { command: process.execPath, args: ['-e', SERVER], protocolEra: 'modern', limits: { maxQueue: WANTED } } },
         },

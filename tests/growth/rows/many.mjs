@@ -6,7 +6,7 @@ import { key, keyLine, withKey } from './policies.mjs';
 
 const KIB = 1024;
 export const call = (args = '', name = 't') => `"name":"${name}","arguments":{${args}}`;
-export const roomy = { idleConnections: 10000, maxInFlight: 100000, maxQueue: 100000, maxParked: 100000, maxSessions: 100000, maxOwnSessions: 100000 };
+export const roomy = { idleConnections: 10000, maxInFlight: 100000, maxQueue: 100000, maxParked: 100000, maxSessions: 100000, maxGatewaySessions: 100000 };
 export const wide = (server, config) => world({ limits: roomy, instances: 10000, ...server }, { listen: { ...WIDE.listen, maxSessions: 100000 }, ...config });
 
 // ---- idle beside a call

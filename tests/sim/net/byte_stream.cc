@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "foundation/base/check.h"
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "link.h"
 #include "world.h"
 
@@ -123,7 +123,7 @@ int ByteStream::try_send() {
       return 0;
     }
     gone_ = 0;
-    SpareTexts::give(queue_.pop());
+    StringPool::give(queue_.pop());
   }
   return 0;
 }

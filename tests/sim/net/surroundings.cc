@@ -68,7 +68,7 @@ FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> 
 
 // ---- stdin and stdout ----
 
-StdStreams::StdStreams(Loop& loop, StreamOwner& owner)
+StdStreams::StdStreams(Loop& loop, StreamCallbacks& owner)
     : loop_(loop), owner_(owner), next_read_(loop), next_look_(loop) {
   in_.streams = out_.streams = this;
 }

@@ -74,8 +74,8 @@ class TwoWorkers final : public WorkerDirectory {
   void let_go() { stands_ = false; }
 
   Worker& worker(size_t index) override { return *workers_[index]; }
-  const ServerPlacement& placement() const override { return placement_; }
-  void use_placement(ServerPlacement placement) override {
+  const cluster::ServerPlacement& placement() const override { return placement_; }
+  void use_placement(cluster::ServerPlacement placement) override {
     placement_ = std::move(placement);
     stands_ = std::exchange(stands_next_, false);
   }
@@ -101,9 +101,9 @@ class TwoWorkers final : public WorkerDirectory {
   uint64_t slowest_beat() const override { return 0; }
 
  private:
-  WorkerPool pool_{2};
+  cluster::WorkerPool pool_{2};
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
-  ServerPlacement placement_;
+  cluster::ServerPlacement placement_;
   std::array<pid_t, 2> spawners_{};
   std::array<std::unique_ptr<Worker>, 2> workers_;
   bool exhausted_ = false;

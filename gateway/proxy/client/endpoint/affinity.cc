@@ -23,8 +23,8 @@ bool well_formed(std::string_view name) {
 
 }  // namespace
 
-Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers) {
-  auto refuse = [](std::string text) { return Unexpected<HttpRefusal>{invalid_request(std::move(text))}; };
+Result<std::string, HttpError> affinity_of(const http::HeaderList& headers) {
+  auto refuse = [](std::string text) { return Unexpected<HttpError>{invalid_request(std::move(text))}; };
   std::vector<std::string_view> names;
   if (headers.count(kAffinityHeader) > 0) {
     if (headers.count(kAffinityHeader) > 1)

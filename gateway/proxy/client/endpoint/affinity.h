@@ -20,7 +20,7 @@ inline constexpr std::string_view kAffinityCookie = config::kStateCookie;
 // The state name in the request; empty: there is none. Refused: more than one name, or one that Lineward
 // would not generate. A name has 16 to 128 characters of A-Z a-z 0-9 - . _ ~; shorter names could collide by
 // accident.
-Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers);
+Result<std::string, HttpError> affinity_of(const http::HeaderList& headers);
 
 // The cookie's Path for a request to `asked`: one for all paths below `listen.path`, by RFC 6265 (5.1.4). The
 // aggregate's path may be elsewhere.

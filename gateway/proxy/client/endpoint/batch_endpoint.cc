@@ -17,8 +17,8 @@ using mcp::Field;
 constexpr size_t kMaxInBatch = 100;
 
 // The context of one message of a batch.
-core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
-  core::Arrival arrival = pattern;
+core::IncomingMessage one_of(const core::IncomingMessage& pattern, mcp::Message&& message) {
+  core::IncomingMessage arrival = pattern;
   arrival.from = std::make_shared<core::ClientRequest>(*pattern.from);
   arrival.from->method = mcp::method_of(message.method());
   arrival.from->bytes_in = message.bytes().size();
@@ -75,7 +75,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   }
   parts_.sessions.table().touch(*session);
 
-  core::Arrival pattern = parts_.starter.arrival(connection, session->upstream, Mirrored::no);
+  core::IncomingMessage pattern = parts_.starter.arrival(connection, session->upstream, Mirrored::no);
   pattern.from->era = mcp::Era::legacy;
   place_in(*session, pattern);
 
@@ -100,9 +100,9 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
 }
 
 // Hands in a notification or an answer. Returns the notification for the other replicas.
-std::string BatchEndpoint::hand_in(const core::Arrival& pattern, mcp::Message&& message,
+std::string BatchEndpoint::hand_in(const core::IncomingMessage& pattern, mcp::Message&& message,
                                    core::AnswerCame came) {
-  core::Arrival arrival = one_of(pattern, std::move(message));
+  core::IncomingMessage arrival = one_of(pattern, std::move(message));
   std::string told;
   const bool is_answer = arrival.message.kind() != mcp::MessageKind::notification;
   if (is_answer) told = PeerRouter::of_answer(arrival.message.raw(Field::id));
@@ -118,8 +118,9 @@ std::string BatchEndpoint::hand_in(const core::Arrival& pattern, mcp::Message&& 
 }
 
 // All replies are created before the first exchange begins, so that none of them looks like the last.
-void BatchEndpoint::start(ClientConnection& connection, Session& session, const core::Arrival& pattern,
-                          std::vector<mcp::Message> requests, const std::vector<std::string>& errors) {
+void BatchEndpoint::start(ClientConnection& connection, Session& session,
+                          const core::IncomingMessage& pattern, std::vector<mcp::Message> requests,
+                          const std::vector<std::string>& errors) {
   auto ids = std::make_shared<std::vector<core::ExchangeId>>();
   SessionStream& stream = session.open_post_stream([&exchanges = parts_.exchanges, ids](mcp::EndReason why) {
     for (core::ExchangeId id : *ids)

@@ -25,10 +25,10 @@ class BatchEndpoint {
   void post(ClientConnection& connection, const std::string& server, const std::string& body);
 
  private:
-  void start(ClientConnection& connection, Session& session, const core::Arrival& pattern,
+  void start(ClientConnection& connection, Session& session, const core::IncomingMessage& pattern,
              std::vector<mcp::Message> requests, const std::vector<std::string>& errors);
 
-  std::string hand_in(const core::Arrival& pattern, mcp::Message&& message, core::AnswerCame came);
+  std::string hand_in(const core::IncomingMessage& pattern, mcp::Message&& message, core::AnswerCame came);
 
   const EndpointParts parts_;
   PeerRouter& peers_;

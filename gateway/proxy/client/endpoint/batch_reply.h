@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "proxy/client/session/session.h"
 
 namespace lineward::client {
@@ -19,11 +19,11 @@ struct Batch {
   SessionTable& sessions;
   const std::string session;
   const uint32_t stream;
-  size_t open = 0;              // requests that have not ended
-  bool streamed = false;        // an event was sent
-  bool as_array = false;        // the client accepts no events: one JSON array at the end
-  std::string answers = {};     // the array so far
-  HeldBytes held{Held::calls};  // accounts for `answers`
+  size_t open = 0;                 // requests that have not ended
+  bool streamed = false;           // an event was sent
+  bool as_array = false;           // the client accepts no events: one JSON array at the end
+  std::string answers = {};        // the array so far
+  MemoryCharge held{Held::calls};  // accounts for `answers`
 };
 
 class BatchReply final : public core::ReplyStream {

@@ -51,8 +51,8 @@ core::HeaderFields ExchangeStarter::seen_by_plugins(const ClientConnection& conn
   return out;
 }
 
-core::Arrival arrival_of(const Session& session) {
-  core::Arrival arrival;
+core::IncomingMessage arrival_of(const Session& session) {
+  core::IncomingMessage arrival;
   arrival.from->era = mcp::Era::legacy;
   arrival.from->upstream = session.upstream;
   arrival.from->principal = session.principal;
@@ -60,15 +60,15 @@ core::Arrival arrival_of(const Session& session) {
   return arrival;
 }
 
-void place_in(const Session& session, core::Arrival& arrival) {
+void place_in(const Session& session, core::IncomingMessage& arrival) {
   arrival.from->session = session.id;
   arrival.from->revision = session.revision;
   arrival.from->account = session.account();
 }
 
-core::Arrival ExchangeStarter::of_client(const ClientConnection& connection,
-                                         const std::string& server) const {
-  core::Arrival arrival;
+core::IncomingMessage ExchangeStarter::of_client(const ClientConnection& connection,
+                                                 const std::string& server) const {
+  core::IncomingMessage arrival;
   arrival.from->upstream = server;
   arrival.from->principal = connection.principal();
   arrival.from->peer = connection.client();
@@ -76,23 +76,23 @@ core::Arrival ExchangeStarter::of_client(const ClientConnection& connection,
   return arrival;
 }
 
-core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::string& server,
-                                       Mirrored mirrored) const {
-  core::Arrival arrival = of_client(connection, server);
+core::IncomingMessage ExchangeStarter::arrival(ClientConnection& connection, const std::string& server,
+                                               Mirrored mirrored) const {
+  core::IncomingMessage arrival = of_client(connection, server);
   arrival.from->wait = connection.facts().wait;
   arrival.from->account = connection.account();
   arrival.from->own_connection = !connection.sharing().shared() && !connection.facts().passed_by_peer &&
                                  !connection.facts().through_proxy;
   arrival.from->seen = seen_by_plugins(connection);
-  arrival.mirrors_itself = mirrored == Mirrored::yes;
+  arrival.sends_param_headers = mirrored == Mirrored::yes;
   arrival.headers = router_.forwarded(connection, server, mirrored);
   arrival.from->authorization = authorization_of(arrival.headers);
   return arrival;
 }
 
-core::Arrival ExchangeStarter::legacy_arrival(ClientConnection& connection, const std::string& server,
-                                              mcp::Message&& message, uint64_t bytes) const {
-  core::Arrival legacy = arrival(connection, server, Mirrored::no);
+core::IncomingMessage ExchangeStarter::legacy_arrival(ClientConnection& connection, const std::string& server,
+                                                      mcp::Message&& message, uint64_t bytes) const {
+  core::IncomingMessage legacy = arrival(connection, server, Mirrored::no);
   legacy.from->method = mcp::method_of(message.method());
   legacy.from->era = mcp::Era::legacy;
   legacy.from->bytes_in = bytes;
@@ -100,7 +100,7 @@ core::Arrival ExchangeStarter::legacy_arrival(ClientConnection& connection, cons
   return legacy;
 }
 
-void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arrival,
+void ExchangeStarter::start(ClientConnection& connection, core::IncomingMessage&& arrival,
                             std::vector<http::OutHeader> headers, Comments comments) {
   ReplyOptions options = reply_options(connection, config_, router_.table());
   options.headers = std::move(headers);
@@ -119,7 +119,7 @@ void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arriva
 }
 
 void ExchangeStarter::start_in_session(ClientConnection& connection, Session& session,
-                                       core::Arrival&& arrival) {
+                                       core::IncomingMessage&& arrival) {
   place_in(session, arrival);
   sessions_.table().touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);

@@ -1,5 +1,5 @@
-// Turns a client's request into an exchange, with the request's context (core::Arrival) and a reply. The
-// reply belongs to the request's connection, or in a session to a stream that may outlive the connection.
+// Turns a client's request into an exchange, with the request's context (core::IncomingMessage) and a reply.
+// The reply belongs to the request's connection, or in a session to a stream that may outlive the connection.
 //
 // Owned by the HttpFront. Exchanges are referred to by id only; an exchange is notified when its client
 // disconnects.
@@ -24,8 +24,8 @@ ReplyOptions reply_options(ClientConnection& connection, const config::Listen& c
                            const PathTable& paths);
 // The context of a message in a legacy session; and the session's part of the context of a connection's
 // message.
-core::Arrival arrival_of(const Session& session);
-void place_in(const Session& session, core::Arrival& arrival);
+core::IncomingMessage arrival_of(const Session& session);
+void place_in(const Session& session, core::IncomingMessage& arrival);
 
 class ExchangeStarter {
  public:
@@ -37,20 +37,21 @@ class ExchangeStarter {
   ExchangeStarter& operator=(const ExchangeStarter&) = delete;
 
   // The context that needs no parsing: the client and its server. The rest is filled in on demand.
-  core::Arrival of_client(const ClientConnection& connection, const std::string& server) const;
+  core::IncomingMessage of_client(const ClientConnection& connection, const std::string& server) const;
   // The context of the connection's request that does not depend on its message.
-  core::Arrival arrival(ClientConnection& connection, const std::string& server, Mirrored mirrored) const;
+  core::IncomingMessage arrival(ClientConnection& connection, const std::string& server,
+                                Mirrored mirrored) const;
   // The same for a legacy request.
-  core::Arrival legacy_arrival(ClientConnection& connection, const std::string& server,
-                               mcp::Message&& message, uint64_t bytes) const;
+  core::IncomingMessage legacy_arrival(ClientConnection& connection, const std::string& server,
+                                       mcp::Message&& message, uint64_t bytes) const;
 
   // The reply belongs to this connection alone. `headers`: sent with any answer. `Comments::no`: the stream
   // carries no comment after those of its head (`lineward/probe`).
   enum class Comments : bool { no, yes };
-  void start(ClientConnection& connection, core::Arrival&& arrival, std::vector<http::OutHeader> headers = {},
-             Comments comments = Comments::yes);
+  void start(ClientConnection& connection, core::IncomingMessage&& arrival,
+             std::vector<http::OutHeader> headers = {}, Comments comments = Comments::yes);
   // In a session, the answer's stream may outlive this connection.
-  void start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival);
+  void start_in_session(ClientConnection& connection, Session& session, core::IncomingMessage&& arrival);
 
   // Attaches the connection to a session's stream. `session_header` is set only where the client does not
   // know the session yet. `takes_long`: the head is sent before the answer (protocol/mcp/methods.h).

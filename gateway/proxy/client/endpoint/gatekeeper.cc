@@ -40,7 +40,7 @@ bool Gatekeeper::refuses_head(ClientConnection& connection) {
     return refusals_.refuse(connection, *refusal), true;
   if (!gate_ || gate_->open()) return false;
   auto answer = gate_->admit(question(connection), nullptr);
-  auto* denial = answer ? std::get_if<core::Denial>(&*answer) : nullptr;
+  auto* denial = answer ? std::get_if<core::AuthError>(&*answer) : nullptr;
   if (denial == nullptr) return false;
   refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
   return true;
@@ -92,14 +92,14 @@ void Gatekeeper::ask(ClientConnection& connection, std::string body) {
   });
   auto answer = gate_->admit(question(connection), std::move(later));
   if (answer) return decided(connection, std::move(*answer), std::move(body));
-  auto held = std::make_unique<HeldBytes>(Held::bodies);
+  auto held = std::make_unique<MemoryCharge>(Held::bodies);
   held->charge(connection.account());
   held->set(body.size());
   waiting_[&connection] = {number, std::move(body), gate_, std::move(held)};
 }
 
 void Gatekeeper::decided(ClientConnection& connection, core::GateAnswer answer, std::string body) {
-  if (auto* denial = std::get_if<core::Denial>(&answer))
+  if (auto* denial = std::get_if<core::AuthError>(&answer))
     return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
   connection.use_caller(std::get<core::CallerPtr>(std::move(answer)));
   admitted_.on_admitted(connection, std::move(body));

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "proxy/client/endpoint/path_router.h"
 #include "proxy/client/endpoint/refusal_writer.h"
@@ -53,8 +53,8 @@ class Gatekeeper {
   struct Waiting {
     uint64_t number;
     std::string body;
-    std::shared_ptr<core::Gate> gate;  // the one in use at the time; a reload replaces it
-    std::unique_ptr<HeldBytes> held;   // accounts for the body
+    std::shared_ptr<core::Gate> gate;    // the one in use at the time; a reload replaces it
+    std::unique_ptr<MemoryCharge> held;  // accounts for the body
   };
   core::GateRequest question(const ClientConnection& connection) const;
   void ask(ClientConnection& connection, std::string body);

@@ -112,10 +112,10 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
   if (!leads && kind == mcp::MessageKind::request)
     return parts_.refusals.refuse(connection, parts_.router.nothing_here(), parsed->raw(Field::id));
   parts_.sessions.table().touch(*session);
-  core::Arrival arrival =
+  core::IncomingMessage arrival =
       parts_.starter.legacy_arrival(connection, session->upstream, std::move(*parsed), bytes);
   arrival.from->wire = mcp::Wire::sse;
-  arrival.from->sees_status = false;
+  arrival.from->http_status_visible = false;
   place_in(*session, arrival);
   if (kind != mcp::MessageKind::request) {
     if (auto denial = parts_.exchanges.judge(arrival))

@@ -92,7 +92,7 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
                                  mcp::Message&& message, uint64_t bytes) {
   const http::HeaderList& headers = connection.head().headers;
   const std::string_view version = headers.get("MCP-Protocol-Version");
-  core::Arrival arrival = parts_.starter.arrival(connection, server, Mirrored::yes);
+  core::IncomingMessage arrival = parts_.starter.arrival(connection, server, Mirrored::yes);
   if (auto refusal = check_modern_request(message, headers, versions_to_tell(server, version)))
     return parts_.refusals.refuse(connection, *refusal, message.raw(Field::id));
   if (peers_.pass_retry(connection, message)) return;
@@ -108,7 +108,8 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
 }
 
 // Lineward answers the probe itself. The head of the answer states what the front has seen of the way.
-void McpEndpoint::start_probe(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message) {
+void McpEndpoint::start_probe(ClientConnection& connection, core::IncomingMessage&& arrival,
+                              mcp::Message message) {
   using Comments = ExchangeStarter::Comments;
   const Comments comments = mcp::is_probe_without_comments(message) ? Comments::no : Comments::yes;
   arrival.message = std::move(message);
@@ -118,7 +119,7 @@ void McpEndpoint::start_probe(ClientConnection& connection, core::Arrival&& arri
 }
 
 // The server keeps state for each client: a client without a state name is given one.
-void McpEndpoint::start_with_state(ClientConnection& connection, core::Arrival&& arrival,
+void McpEndpoint::start_with_state(ClientConnection& connection, core::IncomingMessage&& arrival,
                                    mcp::Message message) {
   auto name = affinity_of(connection.head().headers);
   if (!name) return parts_.refusals.refuse(connection, name.error(), message.raw(Field::id));
@@ -139,14 +140,16 @@ void McpEndpoint::initialize(ClientConnection& connection, const std::string& se
                                   raw_id);
   }
   if (parts_.exchanges.keeps_sessions(server) == false) {
-    core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
+    core::IncomingMessage arrival =
+        parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
     arrival.headers = with_revision(connection.head().headers, std::move(arrival.headers));
     return parts_.starter.start(connection, std::move(arrival));
   }
   Session* session = parts_.sessions.open(connection, server, SessionDirectory::Opener::client);
   if (session == nullptr)
     return parts_.refusals.refuse(connection, too_many_sessions(message, server), raw_id);
-  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
+  core::IncomingMessage arrival =
+      parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
   place_in(*session, arrival);
   parts_.starter.start(connection, std::move(arrival));
 }
@@ -170,7 +173,8 @@ void McpEndpoint::request_without_session(ClientConnection& connection, const st
   if (names_other_version(headers) || headers.count("Mcp-Session-Id") > 0)
     return refuse_without_session(connection, message.raw(Field::id));
   if (parts_.sessions.goes_without(connection, server)) {
-    core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
+    core::IncomingMessage arrival =
+        parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
     arrival.from->revision = std::string(legacy_revision_named(headers));
     arrival.headers = with_revision(headers, std::move(arrival.headers));
     return parts_.starter.start(connection, std::move(arrival));
@@ -187,8 +191,9 @@ void McpEndpoint::request_without_session(ClientConnection& connection, const st
   if (session == nullptr || session->opening)
     return opener_.open_for(connection, server, session, std::move(message), bytes);
   session->served_unnamed = true;
-  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
-  arrival.from->sees_status = !session->by_gateway;
+  core::IncomingMessage arrival =
+      parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
+  arrival.from->http_status_visible = !session->by_gateway;
   parts_.starter.start_in_session(connection, *session, std::move(arrival));
 }
 
@@ -213,7 +218,7 @@ void McpEndpoint::refuse_without_session(ClientConnection& connection, std::stri
 void McpEndpoint::notification(ClientConnection& connection, const std::string& server,
                                mcp::Message message) {
   const http::HeaderList& headers = connection.head().headers;
-  core::Arrival arrival = parts_.starter.of_client(connection, server);
+  core::IncomingMessage arrival = parts_.starter.of_client(connection, server);
   arrival.from->method = mcp::method_of(message.method());
   arrival.from->bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
@@ -277,12 +282,12 @@ void McpEndpoint::accept_when_settled(ClientConnection& connection, const Sessio
 }
 
 void McpEndpoint::no_message_came(ClientConnection& connection, const mcp::MessageFault& fault) {
-  const HttpRefusal refusal = no_message(fault);
+  const HttpError refusal = no_message(fault);
   if (auto instead = mcp::in_place_of_answer(fault)) return answer(connection, std::move(*instead), &refusal);
   parts_.refusals.refuse(connection, refusal, fault.id_to_refuse());
 }
 
-void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, const HttpRefusal* refusal) {
+void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, const HttpError* refusal) {
   const auto accept = [&] {
     if (refusal == nullptr) return connection.respond(202, {}, {});
     parts_.refusals.refuse(connection, *refusal);
@@ -300,7 +305,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message, con
     parts_.exchanges.answered(session->id, std::move(message), core::AnswerCame::elsewhere);
     return;
   }
-  core::Arrival arrival = arrival_of(*session);
+  core::IncomingMessage arrival = arrival_of(*session);
   arrival.from->peer = connection.client();
   arrival.from->caller = connection.caller();
   arrival.from->bytes_in = message.bytes().size();

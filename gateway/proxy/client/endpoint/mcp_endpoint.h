@@ -46,12 +46,12 @@ class McpEndpoint final : private AwaitsSession {
                                mcp::Message&& message, uint64_t bytes);
   void on_session_opened(ClientConnection& connection, const std::string& server, mcp::Message message,
                          uint64_t bytes) override;
-  void start_probe(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
-  void start_with_state(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
+  void start_probe(ClientConnection& connection, core::IncomingMessage&& arrival, mcp::Message message);
+  void start_with_state(ClientConnection& connection, core::IncomingMessage&& arrival, mcp::Message message);
   void notification(ClientConnection& connection, const std::string& server, mcp::Message message);
   void no_message_came(ClientConnection& connection, const mcp::MessageFault& fault);
   // With `refusal` the client gets that instead of 202: its answer was invalid.
-  void answer(ClientConnection& connection, mcp::Message message, const HttpRefusal* refusal = nullptr);
+  void answer(ClientConnection& connection, mcp::Message message, const HttpError* refusal = nullptr);
   std::vector<std::string> versions_to_tell(const std::string& server, std::string_view asked_for) const;
   void accept_when_settled(ClientConnection& connection, const Session& session);
   void refuse_without_session(ClientConnection& connection, std::string_view raw_id);

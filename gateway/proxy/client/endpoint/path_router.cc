@@ -61,7 +61,7 @@ uint64_t PathRouter::most_bytes(std::string_view server) const {
   return found == table_.most_bytes.end() ? UINT64_MAX : found->second;
 }
 
-HttpRefusal PathRouter::body_too_large(std::string_view server) const {
+HttpError PathRouter::body_too_large(std::string_view server) const {
   metrics::limit_reached(metrics::Limit::request_bytes);
   return too_large(fmt::format("the body is larger than {} bytes (mcpServers.{}.limits.maxRequestBytes)",
                                most_bytes(server), server));

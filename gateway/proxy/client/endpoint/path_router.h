@@ -39,14 +39,14 @@ class PathRouter {
   // The same for the POST paths of HTTP+SSE clients.
   std::string_view server_of_sse_post(const http::RequestHead& head) const;
   // The answer for a path without a server.
-  HttpRefusal nothing_here() const { return not_found("nothing is served at this path; " + table_.hint); }
+  HttpError nothing_here() const { return not_found("nothing is served at this path; " + table_.hint); }
   // Does this path accept a request with a body?
   bool takes_posts(const http::RequestHead& head) const;
 
   // The limit on a request's body (limits.maxRequestBytes), and the answer to a larger body.
   bool limits_bodies() const { return !table_.most_bytes.empty(); }
   bool fits(uint64_t bytes, std::string_view server) const { return bytes <= most_bytes(server); }
-  HttpRefusal body_too_large(std::string_view server) const;
+  HttpError body_too_large(std::string_view server) const;
   // The headers that are forwarded to that server.
   core::SharedFields forwarded(ClientConnection& connection, const std::string& server,
                                Mirrored mirrored) const;

@@ -273,7 +273,7 @@ void PeerRouter::untold(const std::string& peer) {
   metrics::stats().count(metrics::Passed::failed);
   ++notes_dropped_;
   if ((notes_dropped_ & (notes_dropped_ - 1)) != 0) return;
-  log::write(log::Level::warn, "peer.untold",
+  log::write(log::Level::warn, "peer.notify_failed",
              {{"peer", peer},
               {"waiting", static_cast<int64_t>(kMaxNotes)},
               {"so_far", static_cast<int64_t>(notes_dropped_)}});

@@ -12,7 +12,7 @@
 
 namespace lineward::client {
 
-void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refusal,
+void RefusalWriter::refuse(ClientConnection& connection, const HttpError& refusal,
                            std::string_view raw_id) const {
   metrics::stats().count_refused(refusal.reason);
   std::vector<http::OutHeader> headers;

@@ -23,7 +23,7 @@ class RefusalWriter {
   RefusalWriter& operator=(const RefusalWriter&) = delete;
 
   // Answers the connection's request. `raw_id`: of the JSON-RPC request; empty: there is none.
-  void refuse(ClientConnection& connection, const HttpRefusal& refusal, std::string_view raw_id = {}) const;
+  void refuse(ClientConnection& connection, const HttpError& refusal, std::string_view raw_id = {}) const;
   // Counts, logs and records that the request, or a part of it, was refused; the answer is sent by other
   // code.
   void note(const ClientConnection& connection, int status, mcp::EndReason reason,

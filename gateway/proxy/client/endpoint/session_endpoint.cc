@@ -78,8 +78,8 @@ bool SessionEndpoint::answered_by_server(ClientConnection& connection) {
     request.headers.emplace_back("Last-Event-ID", head.headers.get("Last-Event-ID"));
   auto reply = std::make_unique<PassedReply>(parts_.loop, connection,
                                              reply_options(connection, parts_.config, parts_.router.table()));
-  auto pass =
-      std::make_unique<PlainPass>(parts_.loop, std::move(reply), [this](PlainPass& passed) { over(passed); });
+  auto pass = std::make_unique<PassThroughRequest>(parts_.loop, std::move(reply),
+                                                   [this](PassThroughRequest& passed) { over(passed); });
   if (!pass->begin(parts_.exchanges, *server, std::move(request))) {
     pass->give_up();
     return false;
@@ -88,7 +88,7 @@ bool SessionEndpoint::answered_by_server(ClientConnection& connection) {
   return true;
 }
 
-void SessionEndpoint::over(PlainPass& pass) {
+void SessionEndpoint::over(PassThroughRequest& pass) {
   auto found =
       std::find_if(passes_.begin(), passes_.end(), [&](const auto& one) { return one.get() == &pass; });
   if (found == passes_.end()) return;
@@ -97,10 +97,10 @@ void SessionEndpoint::over(PlainPass& pass) {
 }
 
 void SessionEndpoint::drain() {
-  std::vector<PlainPass*> passes;
+  std::vector<PassThroughRequest*> passes;
   for (auto& pass : passes_)
     passes.push_back(pass.get());
-  for (PlainPass* pass : passes)
+  for (PassThroughRequest* pass : passes)
     pass->drain();  // which may end it
 }
 

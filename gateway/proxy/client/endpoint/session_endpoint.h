@@ -1,6 +1,6 @@
 // GET and DELETE at an MCP endpoint: the stream of a legacy session from its server to the client, and the
 // end of a session. A server that keeps no sessions answers these itself; its answer is passed through
-// unchanged (proxy/client/replica/plain_pass.h).
+// unchanged (proxy/client/replica/pass_through_request.h).
 //
 // Owned by the HttpFront. Owns the pass-through answers; each is freed at the end of the turn in which it
 // ends.
@@ -12,7 +12,7 @@
 
 #include "proxy/client/endpoint/endpoint_parts.h"
 #include "proxy/client/http/client_connection.h"
-#include "proxy/client/replica/plain_pass.h"
+#include "proxy/client/replica/pass_through_request.h"
 #include "proxy/core/gate.h"
 
 namespace lineward::client {
@@ -34,11 +34,11 @@ class SessionEndpoint {
   void open_stream(ClientConnection& connection, Session& session);
   // True: the server keeps no sessions and answers this GET or DELETE.
   bool answered_by_server(ClientConnection& connection);
-  void over(PlainPass& pass);
+  void over(PassThroughRequest& pass);
 
   const EndpointParts parts_;
   const std::shared_ptr<core::Gate>& gate_;
-  std::vector<std::unique_ptr<PlainPass>> passes_;
+  std::vector<std::unique_ptr<PassThroughRequest>> passes_;
 };
 
 }  // namespace lineward::client

@@ -76,9 +76,9 @@ void SessionOpener::initialize(ClientConnection& connection, const std::string& 
   if (revision.empty()) revision = mcp::kNewestLegacy;
   auto initialize =
       mcp::Message::parse(mcp::initialize_request(1, mcp::initialize_params("{}", revision))).value();
-  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(initialize), 0);
+  core::IncomingMessage arrival = parts_.starter.legacy_arrival(connection, server, std::move(initialize), 0);
   place_in(session, arrival);
-  arrival.from->sees_status = false;
+  arrival.from->http_status_visible = false;
   auto told = lifetime_.guard(
       [this, id = session.id](std::string answer, int status, const core::HeaderFields& headers) {
         answered(id, std::move(answer), status, headers);
@@ -118,7 +118,7 @@ void SessionOpener::settle(Session& session, bool wanted) {
   const std::string id = session.id;
   if (!wanted || parts_.exchanges.keeps_sessions(session.upstream) == false)
     return parts_.exchanges.session_ended(id);
-  core::Arrival arrival = arrival_of(session);
+  core::IncomingMessage arrival = arrival_of(session);
   arrival.from->method = mcp::Method::initialized;
   arrival.message = mcp::Message::parse(std::string(mcp::kInitialized)).value();
   parts_.exchanges.notified(std::move(arrival));
@@ -129,7 +129,7 @@ void SessionOpener::settle(Session& session, bool wanted) {
 void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* error,
                          int status, const core::HeaderFields& headers) {
   const std::string_view raw_id = waited.message.raw(Field::id);
-  HttpRefusal refusal = without_session(waited.message, waited.server);
+  HttpError refusal = without_session(waited.message, waited.server);
   if (error == nullptr || !error->has(Field::id)) return parts_.refusals.refuse(connection, refusal, raw_id);
   parts_.refusals.note_unanswered(connection,
                                   {.status = status,

@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "protocol/mcp/message.h"
 #include "proxy/client/endpoint/endpoint_parts.h"
@@ -45,7 +45,7 @@ class SessionOpener {
     std::string session, server;
     mcp::Message message;
     uint64_t bytes = 0;
-    HeldBytes held{Held::sessions};
+    MemoryCharge held{Held::sessions};
   };
   void initialize(ClientConnection& connection, const std::string& server, Session& session);
   void answered(const std::string& session, std::string answer, int status,

@@ -43,12 +43,12 @@ bool host_listed(const std::vector<std::string>& list, std::string_view host) {
   return false;
 }
 
-HttpRefusal header_mismatch(std::string text) {
+HttpError header_mismatch(std::string text) {
   return bad_request(mcp::kHeaderMismatch, "Header mismatch: " + std::move(text));
 }
 
 // The error for a header that must be there exactly once.
-HttpRefusal not_single(const http::HeaderList& headers, http::FieldName name) {
+HttpError not_single(const http::HeaderList& headers, http::FieldName name) {
   size_t count = headers.count(name);
   return header_mismatch(count == 0 ? fmt::format("the {} header is missing", name.text)
                                     : fmt::format("the {} header stands there {} times", name.text, count));
@@ -58,8 +58,8 @@ bool media_type_is(std::string_view value, std::string_view type) {
   return http::equals_ignoring_case(trim(value.substr(0, value.find(';'))), type);
 }
 
-std::optional<HttpRefusal> check_name(const mcp::Message& message, const http::HeaderList& headers,
-                                      Field source) {
+std::optional<HttpError> check_name(const mcp::Message& message, const http::HeaderList& headers,
+                                    Field source) {
   const http::Header* header = headers.only("Mcp-Name");
   if (header == nullptr) return not_single(headers, "Mcp-Name");
   std::string room;
@@ -73,8 +73,8 @@ std::optional<HttpRefusal> check_name(const mcp::Message& message, const http::H
 
 }  // namespace
 
-std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
-                                      bool loopback) {
+std::optional<HttpError> check_host(const http::HeaderList& headers, const config::Listen& listen,
+                                    bool loopback) {
   std::string_view host = headers.get("Host");
   bool check_host = loopback || !listen.allowed_hosts.empty();
   if (check_host && !host_listed(listen.allowed_hosts, host) &&
@@ -84,8 +84,8 @@ std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const con
   return std::nullopt;
 }
 
-std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
-                                           bool loopback) {
+std::optional<HttpError> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
+                                         bool loopback) {
   if (auto refusal = check_host(headers, listen, loopback)) return refusal;
   size_t origins = headers.count("Origin");
   if (origins == 0) return std::nullopt;
@@ -124,7 +124,7 @@ Accepts accepts(const http::HeaderList& headers) {
 
 namespace {
 
-std::optional<HttpRefusal> check_accept(const http::HeaderList& headers) {
+std::optional<HttpError> check_accept(const http::HeaderList& headers) {
   Accepts takes = accepts(headers);
   if (!takes.json && !takes.events) {
     return not_acceptable("Accept must allow application/json and text/event-stream");
@@ -168,7 +168,7 @@ bool names_other_version(const http::HeaderList& headers) {
   return headers.count("MCP-Protocol-Version") > 0 && legacy_revision_named(headers).empty();
 }
 
-std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers) {
+std::optional<HttpError> check_post_headers(const http::HeaderList& headers) {
   if (headers.count("Content-Type") != 1 || !media_type_is(headers.get("Content-Type"), "application/json")) {
     return unsupported_type("Content-Type must be application/json");
   }
@@ -204,11 +204,11 @@ std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderLi
 
 namespace {
 
-std::optional<HttpRefusal> check_revision(const mcp::Message& message, std::string_view version,
-                                          const std::vector<std::string>& supported) {
+std::optional<HttpError> check_revision(const mcp::Message& message, std::string_view version,
+                                        const std::vector<std::string>& supported) {
   const mcp::Revision* revision = mcp::find_revision(version);
   if (revision == nullptr || revision->era != mcp::Era::modern) {
-    HttpRefusal refusal = bad_request(mcp::kUnsupportedVersion, "Unsupported protocol version");
+    HttpError refusal = bad_request(mcp::kUnsupportedVersion, "Unsupported protocol version");
     refusal.body = mcp::unsupported_version(message.raw(Field::id), version, supported);
     return refusal;
   }
@@ -216,8 +216,8 @@ std::optional<HttpRefusal> check_revision(const mcp::Message& message, std::stri
 }
 
 // Checks the fields that every request needs, and rejects removed methods.
-std::optional<HttpRefusal> check_meta_and_method(const mcp::Message& message, const mcp::MethodRow* row,
-                                                 std::string_view version) {
+std::optional<HttpError> check_meta_and_method(const mcp::Message& message, const mcp::MethodRow* row,
+                                               std::string_view version) {
   if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
     return invalid_params(message.has(Field::meta_protocol_version)
                               ? "params._meta needs io.modelcontextprotocol/clientCapabilities (an object)"
@@ -237,8 +237,8 @@ std::optional<HttpRefusal> check_meta_and_method(const mcp::Message& message, co
 
 }  // namespace
 
-std::optional<HttpRefusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
-                                                const std::vector<std::string>& supported) {
+std::optional<HttpError> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
+                                              const std::vector<std::string>& supported) {
   const http::Header* version = headers.only("MCP-Protocol-Version");
   if (version == nullptr) return not_single(headers, "MCP-Protocol-Version");
   if (message.has(Field::meta_protocol_version) &&
@@ -256,8 +256,8 @@ std::optional<HttpRefusal> check_modern_request(const mcp::Message& message, con
   return check_meta_and_method(message, row, version->value);
 }
 
-std::optional<HttpRefusal> check_modern_body(const mcp::Message& message,
-                                             const std::vector<std::string>& supported) {
+std::optional<HttpError> check_modern_body(const mcp::Message& message,
+                                           const std::vector<std::string>& supported) {
   if (!message.is_string(Field::meta_protocol_version)) {
     return invalid_params("params._meta: io.modelcontextprotocol/protocolVersion is a string");
   }
@@ -266,8 +266,7 @@ std::optional<HttpRefusal> check_modern_body(const mcp::Message& message,
   return check_meta_and_method(message, mcp::row(mcp::method_of(message.method())), version);
 }
 
-std::optional<HttpRefusal> check_legacy_version(const http::HeaderList& headers,
-                                                std::string_view negotiated) {
+std::optional<HttpError> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated) {
   size_t count = headers.count("MCP-Protocol-Version");
   if (count == 0) return std::nullopt;  // 2025-03-26 did not have it
   if (count == 1 && !negotiated.empty() && headers.get("MCP-Protocol-Version") == negotiated)

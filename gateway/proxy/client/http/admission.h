@@ -19,15 +19,15 @@ namespace lineward::client {
 
 // Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to
 // loopback.
-std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
-                                           bool loopback);
+std::optional<HttpError> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
+                                         bool loopback);
 
 // The check of Host alone.
-std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
-                                      bool loopback);
+std::optional<HttpError> check_host(const http::HeaderList& headers, const config::Listen& listen,
+                                    bool loopback);
 
 // Content-Type, Content-Encoding and Accept of a POST.
-std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers);
+std::optional<HttpError> check_post_headers(const http::HeaderList& headers);
 
 // The request came through a proxy. Its connection may carry requests of several clients, and identifies none
 // of them.
@@ -56,15 +56,15 @@ std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderLi
 
 // Checks a modern request: the required `_meta` fields, the version, and the headers that mirror the body.
 // `supported`: the endpoint's versions, for error −32022.
-std::optional<HttpRefusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
-                                                const std::vector<std::string>& supported);
+std::optional<HttpError> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
+                                              const std::vector<std::string>& supported);
 
 // The same on stdio, where there are no headers.
-std::optional<HttpRefusal> check_modern_body(const mcp::Message& message,
-                                             const std::vector<std::string>& supported);
+std::optional<HttpError> check_modern_body(const mcp::Message& message,
+                                           const std::vector<std::string>& supported);
 
 // The version header of a request in a legacy session. The negotiated version is always accepted.
-std::optional<HttpRefusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated);
+std::optional<HttpError> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated);
 
 // `Prefer: wait=N` in seconds (RFC 7240).
 std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& headers);

@@ -149,7 +149,7 @@ void ClientConnection::on_data(std::string_view bytes) {
   parser_.append(bytes);
   const auto watch = lifetime_.watch();
   if (!busy_ && !has_head_) {
-    if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) {
+    if (config::load_of(MemoryCharge::total(), limits_) >= config::Load::no_requests) {
       handler_.on_request_while_full();
       if (watch.gone() || !stream_) return;  // it may have been cut as a slow reader
     }
@@ -163,7 +163,7 @@ void ClientConnection::on_data(std::string_view bytes) {
 // Bodies in transit count as held; none may grow over the budget.
 void ClientConnection::note_held() {
   held_.set(parser_.held());
-  const config::Load load = config::load_of(HeldBytes::total(), limits_);
+  const config::Load load = config::load_of(MemoryCharge::total(), limits_);
   if (load >= config::Load::no_requests) handler_.on_full();
   if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
   if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
@@ -340,7 +340,7 @@ void ClientConnection::write(std::string bytes) {
   if (!stream_) return;
   metrics::stats().bytes(metrics::Side::client, 0, bytes.size());
   stream_->write(std::move(bytes));
-  if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) handler_.on_full();
+  if (config::load_of(MemoryCharge::total(), limits_) >= config::Load::no_requests) handler_.on_full();
 }
 
 void ClientConnection::reply_finished(bool keep_alive, int status) {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
 #include "protocol/http/request_parser.h"
@@ -51,7 +51,7 @@ class RequestHandler {
   ~RequestHandler() = default;
 };
 
-class ClientConnection final : private net::StreamOwner {
+class ClientConnection final : private net::StreamCallbacks {
  public:
   ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
                    std::unique_ptr<net::ByteStream> stream, std::string peer);
@@ -146,7 +146,7 @@ class ClientConnection final : private net::StreamOwner {
   bool busy_ = false;                        // a request is being answered
   bool unread_ = false;                      // the body of the current request is not read yet
   bool lingering_ = false;                   // the last answer is being sent; further input is discarded
-  HeldBytes held_{Held::bodies};             // its requests' bodies, until they are handed on
+  MemoryCharge held_{Held::bodies};          // its requests' bodies, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
   uint64_t begun_in_ = 0;                    // the loop turn that begun_ counts in
   size_t begun_ = 0;

@@ -136,7 +136,7 @@ void ConnectionTable::make_room_now() {
 
 // Bytes that a client is reading right now are no reason to cut it.
 void ConnectionTable::make_room() {
-  auto full = [this] { return config::load_of(HeldBytes::total(), config_) >= config::Load::no_requests; };
+  auto full = [this] { return config::load_of(MemoryCharge::total(), config_) >= config::Load::no_requests; };
   std::vector<std::pair<size_t, ClientConnection*>> slow;
   for (const auto& entry : connections_) {
     ClientConnection& connection = *entry.second;
@@ -153,7 +153,7 @@ void ConnectionTable::make_room() {
     if ((count & (count - 1)) == 0) {
       log::write(log::Level::warn, "connection.cut",
                  {{"limit", "listen.maxBufferedBytes"},
-                  {"held", HeldBytes::total()},
+                  {"held", MemoryCharge::total()},
                   {"backlog", uint64_t{bytes}},
                   {"count", count},
                   {"remote", connection->peer()}});

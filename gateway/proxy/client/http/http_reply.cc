@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/http/resource_names.h"
 #include "proxy/metrics/limits.h"
@@ -136,7 +136,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     connection_->add_headers(head.headers);
     if (status == 200) add_session(head.headers);
     write(http::full_response(head, message));
-    SpareTexts::give(std::move(message));
+    StringPool::give(std::move(message));
     return done();
   }
   if (!head_sent_) start_events();

@@ -13,7 +13,7 @@
 namespace lineward::client {
 
 // `code`: of the JSON-RPC error in the body.
-struct HttpRefusal {
+struct HttpError {
   int status = 400;
   int code = -32600;
   std::string text;
@@ -36,35 +36,35 @@ struct UnansweredRequest {
 };
 
 // The HTTP status is the code of the error, too.
-HttpRefusal refused_with(int status, std::string text);
-HttpRefusal forbidden(std::string text);         // 403
-HttpRefusal not_found(std::string text);         // 404
-HttpRefusal session_not_found();                 // 404, for foreign sessions as for unknown ones
-HttpRefusal not_acceptable(std::string text);    // 406
-HttpRefusal too_large(std::string text);         // 413
-HttpRefusal unsupported_type(std::string text);  // 415
-HttpRefusal unavailable(std::string text);       // 503
+HttpError refused_with(int status, std::string text);
+HttpError forbidden(std::string text);         // 403
+HttpError not_found(std::string text);         // 404
+HttpError session_not_found();                 // 404, for foreign sessions as for unknown ones
+HttpError not_acceptable(std::string text);    // 406
+HttpError too_large(std::string text);         // 413
+HttpError unsupported_type(std::string text);  // 415
+HttpError unavailable(std::string text);       // 503
 // 405; `allow`: the accepted methods, as in the header.
-HttpRefusal not_allowed(std::string allow, std::string text);
+HttpError not_allowed(std::string allow, std::string text);
 
 // 400, with the code of a JSON-RPC error.
-HttpRefusal bad_request(int code, std::string text);
-HttpRefusal invalid_request(std::string text);
-HttpRefusal invalid_params(std::string text);
+HttpError bad_request(int code, std::string text);
+HttpError invalid_request(std::string text);
+HttpError invalid_params(std::string text);
 // A JSON-RPC error that has an HTTP status of its own.
-HttpRefusal rpc_error(int status, int code, std::string text);
+HttpError rpc_error(int status, int code, std::string text);
 
 // The body is not a JSON-RPC message.
-HttpRefusal no_message(const mcp::MessageFault& fault);
+HttpError no_message(const mcp::MessageFault& fault);
 
 // A request that would exceed the session limit: Lineward's own error, which the HTTP specification does not
 // define.
-HttpRefusal too_many_sessions(const mcp::Message& request, const std::string& server);
+HttpError too_many_sessions(const mcp::Message& request, const std::string& server);
 // The request's session could not be opened.
-HttpRefusal without_session(const mcp::Message& request, const std::string& server);
+HttpError without_session(const mcp::Message& request, const std::string& server);
 
 // A policy has refused it. `told`: the policies that count refusals know of it already.
 enum class ToldPolicies : bool { no, yes };
-HttpRefusal denied(core::Denial denial, ToldPolicies told);
+HttpError denied(core::AuthError denial, ToldPolicies told);
 
 }  // namespace lineward::client

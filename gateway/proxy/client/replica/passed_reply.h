@@ -1,6 +1,6 @@
 // Passes another party's response to a client unchanged: another replica's
 // (proxy/client/replica/peer_pass.h), or that of a server without sessions
-// (proxy/client/replica/plain_pass.h). Either whole, or as head, body pieces and end.
+// (proxy/client/replica/pass_through_request.h). Either whole, or as head, body pieces and end.
 //
 // Owned by its pass.
 #pragma once

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/client/http/refusal.h"
 #include "proxy/client/replica/passed_events.h"
@@ -84,7 +84,7 @@ class PeerPass final : private core::PeerListener {
   bool whole_ = false;  // the body is short and passed in one piece
   std::string body_;
   std::optional<PassedEvents> events_;  // of a call's answer
-  HeldBytes held_{Held::calls};         // the request, until the peer has answered; then the answer
+  MemoryCharge held_{Held::calls};      // the request, until the peer has answered; then the answer
   bool paused_ = false;
 };
 
@@ -110,7 +110,7 @@ class PeerNote final : private core::PeerListener {
   std::shared_ptr<core::PeerApi> peers_;
   const std::string peer_;
   const AccountPtr caller_;
-  HeldBytes held_{Held::calls};
+  MemoryCharge held_{Held::calls};
   std::unique_ptr<core::PeerCall> call_;
   Over over_;
   net::Timer limit_;

@@ -52,7 +52,7 @@ bool Session::may_keep(size_t more) const {
   const uint64_t most = Account::limit_of_callers() / 4 * 3;
   if (account_ && most > 0 && account_->held_by_caller() + more > most) return false;
   if (account_ && !account_->has_room(more)) return false;
-  return config::load_of(HeldBytes::total() + more, limits_) < config::Load::no_streams;
+  return config::load_of(MemoryCharge::total() + more, limits_) < config::Load::no_streams;
 }
 
 // The oldest streams lose their events first. Without any room the newest event goes as well: the client may
@@ -219,7 +219,7 @@ bool SessionTable::make_room(const Account* caller) {
   const size_t own = found == of_caller_.end() ? 0 : found->second.sessions.size();
   const size_t share = Account::share_of(limits_.max_sessions);
   const bool has_share = caller != nullptr && own >= share;
-  metrics::limit_reached(has_share ? metrics::Limit::principal_share : metrics::Limit::sessions);
+  metrics::limit_reached(has_share ? metrics::Limit::max_principal_percent : metrics::Limit::sessions);
   Session* goes = has_share ? dispensable(found->second) : nullptr;
   size_t looks = has_share ? 0 : kNewcomersALook;
   for (auto most = by_count_.rbegin(); goes == nullptr && looks > 0 && most != by_count_.rend(); ++most) {

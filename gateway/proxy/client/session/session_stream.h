@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/client/http/http_reply.h"
 #include "proxy/core/reply_stream.h"
@@ -24,7 +24,7 @@ class SessionStream;
 
 // The resume buffers of all streams of one session.
 struct EventStore {
-  HeldBytes held{Held::events};
+  MemoryCharge held{Held::events};
   // Called after each addition: over the limit, it must drop events.
   std::function<void(SessionStream& by)> trim;
 };

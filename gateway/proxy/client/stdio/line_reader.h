@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 
 namespace lineward::client {
 
@@ -54,7 +54,7 @@ class LineReader {
   size_t max_bytes_;
   std::string partial_;
   bool discarding_ = false;
-  HeldBytes held_{Held::bodies};
+  MemoryCharge held_{Held::bodies};
 };
 
 }  // namespace lineward::client

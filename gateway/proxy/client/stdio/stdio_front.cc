@@ -50,7 +50,7 @@ StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::strin
       in_(in),
       out_(out),
       sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
-      streams_(std::make_unique<net::StdStreams>(loop, static_cast<net::StreamOwner&>(*this))),
+      streams_(std::make_unique<net::StdStreams>(loop, static_cast<net::StreamCallbacks&>(*this))),
       writer_(loop, config, *streams_, [this] { leave_soon(EndReason::client_too_slow); }),
       lines_(config.max_body_bytes) {}
 
@@ -197,15 +197,15 @@ void StdioFront::take(mcp::Message message) {
   }
 }
 
-core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
-  core::Arrival arrival;
+core::IncomingMessage StdioFront::arrival_of(const mcp::Message& message, Era era) {
+  core::IncomingMessage arrival;
   arrival.from->method = mcp::method_of(message.method());
   arrival.from->era = era;
   arrival.from->upstream = server_;
   arrival.from->principal = kPrincipal;
   arrival.from->peer = "stdio";
   arrival.from->wire = mcp::Wire::stdio;
-  arrival.from->sees_status = false;
+  arrival.from->http_status_visible = false;
   arrival.from->bytes_in = message.bytes().size() + 1;
   if (era == Era::legacy) arrival.from->session = session_id_;
   if (era == Era::modern) arrival.from->affinity = kPrincipal;  // one client, for the life of the process
@@ -234,7 +234,7 @@ void StdioFront::request(mcp::Message message) {
 }
 
 // The context of the request; empty after a refusal.
-std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
+std::optional<core::IncomingMessage> StdioFront::admit(mcp::Message& message) {
   std::string_view raw_id = message.raw(Field::id);
   if (message.has(Field::meta_protocol_version)) {
     auto known = exchanges_.versions(server_);
@@ -245,7 +245,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
       refuse_with(std::move(body), refusal->code, refusal->text);
       return std::nullopt;
     }
-    core::Arrival arrival = arrival_of(message, Era::modern);
+    core::IncomingMessage arrival = arrival_of(message, Era::modern);
     arrival.from->revision = message.text(Field::meta_protocol_version);
     return arrival;
   }
@@ -264,7 +264,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
     return std::nullopt;
   }
   if (open != nullptr) {
-    core::Arrival arrival = arrival_of(message, Era::legacy);
+    core::IncomingMessage arrival = arrival_of(message, Era::legacy);
     arrival.from->revision = open->revision;
     return arrival;
   }
@@ -280,7 +280,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
 
 void StdioFront::answer(mcp::Message message) {
   if (message.has(Field::id)) questions_.answered(message.raw(Field::id));
-  core::Arrival arrival = arrival_of(message, Era::legacy);
+  core::IncomingMessage arrival = arrival_of(message, Era::legacy);
   arrival.message = std::move(message);
   if (exchanges_.judge(arrival)) return;
   exchanges_.answered(session_id_, std::move(arrival.message), core::AnswerCame::here);
@@ -294,7 +294,7 @@ void StdioFront::answer_in_place(std::optional<mcp::Message> answer) {
 
 void StdioFront::notification(mcp::Message message) {
   bool modern = message.has(Field::meta_protocol_version);
-  core::Arrival arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
+  core::IncomingMessage arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
   arrival.message = std::move(message);
   if (exchanges_.judge(arrival)) return;
   if (arrival.from->method == Method::cancelled) {

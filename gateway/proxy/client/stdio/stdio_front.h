@@ -15,7 +15,7 @@
 #include <unordered_map>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/net/std_streams.h"
 #include "proxy/client/endpoint/front.h"
@@ -27,7 +27,7 @@
 
 namespace lineward::client {
 
-class StdioFront final : public Front, private net::StreamOwner, private StdioLines {
+class StdioFront final : public Front, private net::StreamCallbacks, private StdioLines {
  public:
   // The client is gone and its calls have ended. `why`: cancelled_client, or client_too_slow.
   using Left = std::function<void(mcp::EndReason why)>;
@@ -54,7 +54,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
     bool listens = false;  // a subscription: runs until its client ends it
   };
 
-  // net::StreamOwner
+  // net::StreamCallbacks
   void on_data(std::string_view bytes) override;
   void on_end(int error) override;
   void on_drained() override;
@@ -86,13 +86,13 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void answer_in_place(std::optional<mcp::Message> answer);
   // The call that a cancel names; null: none in flight.
   const Running* named_by(const mcp::Message& cancel) const;
-  std::optional<core::Arrival> admit(mcp::Message& message);
+  std::optional<core::IncomingMessage> admit(mcp::Message& message);
   void refuse(std::string_view raw_id, int code, std::string_view text);
   void refuse_with(std::string error, int code, std::string_view text);
   void refuse_busy(std::string_view raw_id, mcp::EndReason reason, std::string_view text);
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
-  core::Arrival arrival_of(const mcp::Message& message, mcp::Era era);
+  core::IncomingMessage arrival_of(const mcp::Message& message, mcp::Era era);
   void leave_when_done();
   void leave_soon(mcp::EndReason why);
   void leave(mcp::EndReason why);

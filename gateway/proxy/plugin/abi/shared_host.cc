@@ -68,7 +68,7 @@ void do_log(lineward_host* host, int level, lineward_text line) {
 }
 
 void do_facts(lineward_exchange* exchange, lineward_facts* out) {
-  RequestFacts facts = exchange->view->facts();
+  RequestInfo facts = exchange->view->facts();
   lineward_facts full{};
   full.size = std::min(out->size, sizeof full);
   full.call_id = to_text(facts.call_id);

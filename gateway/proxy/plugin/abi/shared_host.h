@@ -32,12 +32,12 @@ struct Mailbox {
 };
 
 // Issues the tickets of one hook.
-class TicketOffice {
+class PendingDecisions {
  public:
   virtual lineward_ticket* begin_wait() = 0;
 
  protected:
-  ~TicketOffice() = default;
+  ~PendingDecisions() = default;
 };
 
 const lineward_host_api& host_api();
@@ -65,7 +65,7 @@ struct lineward_ticket {
 struct lineward_exchange {
   lineward::plugin::ExchangeView* view = nullptr;
   lineward::mcp::Message* message = nullptr;  // current message: during a hook's call, and while it waits
-  lineward::plugin::TicketOffice* office = nullptr;
+  lineward::plugin::PendingDecisions* office = nullptr;
   bool in_call = false;
   uint64_t wait = 0;  // the ticket issued, or 0
 };

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "foundation/net/self_contained.h"
+#include "foundation/net/static_init.h"
 
 namespace lineward::plugin {
 namespace {

@@ -78,7 +78,7 @@ class SharedPlugin final : public Plugin {
   std::unordered_map<uint64_t, SharedHook*> hooks_;  // waiting hooks
 };
 
-class SharedHook final : public Hook, public TicketOffice {
+class SharedHook final : public Hook, public PendingDecisions {
  public:
   SharedHook(SharedPlugin& plugin, ExchangeView& view) : plugin_(plugin) {
     at_.view = &view;

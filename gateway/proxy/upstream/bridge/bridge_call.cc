@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kPause{250};
 
 }  // namespace
 
-BridgeCall::BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner)
+BridgeCall::BridgeCall(BridgeSession& session, core::UpstreamRequest request, core::CallCallbacks& owner)
     : OwnedCall(&owner),
       session_(session),
       serial_(session.joined(*this)),
@@ -49,8 +49,8 @@ void BridgeCall::later(std::function<void()> work) {
 
 // Detaches the owner: the call cannot end again, whatever the withdrawal of its questions causes. The calling
 // code, which has checked live(), makes the last callback to the returned owner.
-core::CallOwner& BridgeCall::leave(std::string_view why) {
-  core::CallOwner* owner = take_owner();
+core::CallCallbacks& BridgeCall::leave(std::string_view why) {
+  core::CallCallbacks* owner = take_owner();
   LW_CHECK(owner != nullptr);
   pause_.stop();
   withdraw_questions(why);
@@ -83,7 +83,7 @@ void BridgeCall::finish(json::Text text) {
 
 void BridgeCall::fail(const core::Failure& failure) {
   if (!live()) return;
-  core::CallOwner& owner = leave();
+  core::CallCallbacks& owner = leave();
   if (inner_ && inner_->live()) inner_->cancel(failure.text);
   retire_inner();
   owner.on_call_failed(failure);
@@ -93,12 +93,12 @@ void BridgeCall::fail(const core::Failure& failure) {
 
 std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method method, core::Scope scope,
                                               mcp::Era era) {
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.message = std::move(message);
   request.method = method;
   request.client_era = era;
   request.scope = std::move(scope);
-  request.sees_status = request_.sees_status;
+  request.http_status_visible = request_.http_status_visible;
   request.headers = request_.headers;
   request.tag = request_.tag;
   request.from = request_.from;
@@ -156,8 +156,8 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
   if (!written_) session_.sent_or_answered();  // the answer may be cached
-  servers_word_ = inner_ && inner_->is_servers_word();
-  const bool takes = step_ == Step::translated && servers_word_ && message.kind() != mcp::MessageKind::error;
+  from_server_ = inner_ && inner_->is_from_server();
+  const bool takes = step_ == Step::translated && from_server_ && message.kind() != mcp::MessageKind::error;
   if (takes && !std::exchange(taken_, true)) session_.taken_by_server(request_);
   switch (message.kind()) {
     case mcp::MessageKind::request: return ask_live(message);

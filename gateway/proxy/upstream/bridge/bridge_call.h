@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "protocol/mcp/modern_server.h"
 #include "proxy/core/owned_call.h"
@@ -18,9 +18,9 @@ namespace lineward::upstream {
 
 class BridgeSession;
 
-class BridgeCall final : public core::OwnedCall, public core::CallOwner {
+class BridgeCall final : public core::OwnedCall, public core::CallCallbacks {
  public:
-  BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner);
+  BridgeCall(BridgeSession& session, core::UpstreamRequest request, core::CallCallbacks& owner);
   ~BridgeCall() override;
 
   // core::Call. A cancel withdraws the open questions before it returns, through the session's owner, which
@@ -30,7 +30,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
   bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
   const mcp::Message& request_message() const override { return request_.message; }
-  bool is_servers_word() const override { return servers_word_; }
+  bool is_from_server() const override { return from_server_; }
 
   // The session decides by the request which of these begins. None calls back synchronously.
   std::optional<core::Failure> start_as_it_came();  // the client's own `initialize`, unchanged
@@ -47,7 +47,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   // The client answered a question.
   void answered(int64_t question, const mcp::Message& answer);
 
-  const core::CallRequest& request() const { return request_; }
+  const core::UpstreamRequest& request() const { return request_; }
   uint64_t serial() const { return serial_; }
 
  private:
@@ -59,7 +59,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
     std::string answer;  // raw JSON; empty while open
   };
 
-  // core::CallOwner, of the modern call
+  // core::CallCallbacks, of the modern call
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
@@ -93,17 +93,17 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void retire_inner();
   // The answering server: among several, the one that the call was routed to.
   const std::string& answering() const;
-  core::CallOwner& leave(std::string_view why = "the call it belongs to has ended");
+  core::CallCallbacks& leave(std::string_view why = "the call it belongs to has ended");
 
   BridgeSession& session_;
   const uint64_t serial_;
-  core::CallRequest request_;  // as the client made it
+  core::UpstreamRequest request_;  // as the client made it
   std::unique_ptr<core::Call> inner_;
   core::RoutedPtr answers_;  // among several servers; null: the only one, or all
   Step step_ = Step::local;
-  bool written_ = false;       // reported, for this round
-  bool taken_ = false;         // the server has sent something other than an error
-  bool servers_word_ = false;  // of the last message; the modern call is gone when the owner asks
+  bool written_ = false;      // reported, for this round
+  bool taken_ = false;        // the server has sent something other than an error
+  bool from_server_ = false;  // of the last message; the modern call is gone when the owner asks
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
   HeldCount answers_held_{Held::calls};  // the client's answers, while other questions are open

@@ -88,7 +88,7 @@ void BridgeListen::want(Lists lists) {
   changed();
 }
 
-void BridgeListen::subscribe(const core::CallRequest& request, const std::string& uri, Asker asker) {
+void BridgeListen::subscribe(const core::UpstreamRequest& request, const std::string& uri, Asker asker) {
   SharedText text = wish_.uris.find(uri);
   if (!text) text = shared_text(uri, account_);
   const bool is_new = !wish_.uris.contains(uri);
@@ -110,7 +110,7 @@ void BridgeListen::subscribe(const core::CallRequest& request, const std::string
   changed();
 }
 
-void BridgeListen::unsubscribe(const core::CallRequest& request, const std::string& uri, Asker asker) {
+void BridgeListen::unsubscribe(const core::UpstreamRequest& request, const std::string& uri, Asker asker) {
   SharedText text = wish_.uris.find(uri);
   if (!text) text = shared_text(uri, account_);
   wish_.uris.erase(uri);
@@ -137,7 +137,7 @@ bool BridgeListen::is_waited_for(const std::string& uri) const {
                      [&](const Waiter& waiter) { return waiter.wanted && waiter.uri->text() == uri; });
 }
 
-BridgeListen::AsPtr BridgeListen::as_of(const core::CallRequest& request) {
+BridgeListen::AsPtr BridgeListen::as_of(const core::UpstreamRequest& request) {
   auto as = std::make_shared<As>();
   as->from = request.from;
   as->headers = request.headers;
@@ -218,7 +218,7 @@ void BridgeListen::refresh() {
   if (!message) return lost(*next_, "the wishes of this session make no message", Loss::refused);
   next_->request_bytes.charge(account_);
   next_->request_bytes.set(message->bytes().size());
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.message = std::move(*message);
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
@@ -231,7 +231,7 @@ void BridgeListen::refresh() {
   next_->call = std::move(*call);
 }
 
-void BridgeListen::use_request(const core::CallRequest& request) {
+void BridgeListen::use_request(const core::UpstreamRequest& request) {
   kept_ = as_of(request);
   account_ = request.account();
   asked();
@@ -355,13 +355,13 @@ void BridgeListen::tell_changes(const Wish& wish) {
 }
 
 BridgeListen::Loss BridgeListen::loss_of(const core::Failure& failure) {
-  return mcp::is_lack_of_room(failure.reason) ? Loss::no_room : Loss::broken;
+  return mcp::is_lack_of_room(failure.reason) ? Loss::at_capacity : Loss::broken;
 }
 
 // Drops the URIs named in the refusal, and keeps the rest. Each time the filter shrinks.
 void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
-  KeptRefs over;
+  CountedSet over;
   for (const std::string& uri : failure.refused_parts) {
     if (SharedText wished = wish_.uris.find(uri)) over.insert(std::move(wished));
   }
@@ -380,7 +380,7 @@ void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   changed();
 }
 
-void BridgeListen::end(const KeptRefs& over, const std::string& why) {
+void BridgeListen::end(const CountedSet& over, const std::string& why) {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
   for (Waiter& waiter : waiting) {
@@ -399,7 +399,7 @@ void BridgeListen::end(const KeptRefs& over, const std::string& why) {
 
 // A waiter for a subscription that was withdrawn meanwhile is not affected.
 void BridgeListen::refuse_ungranted(const Listen& listen) {
-  KeptRefs over;
+  CountedSet over;
   for (const Waiter& waiter : waiters_) {
     const std::string& uri = waiter.uri->text();
     const bool is_asked = waiter.wanted && wish_.uris.contains(uri) && listen.wish.uris.contains(uri);
@@ -432,11 +432,11 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   const bool is_anothers = !is_same(as, kept_);
   // Each refusal removes the waiters with its credentials, so this terminates.
   if (loss == Loss::refused && (is_anothers || !waiters_.empty())) return changed();
-  const bool tells_at_once = loss == Loss::refused || loss == Loss::no_room;
+  const bool tells_at_once = loss == Loss::refused || loss == Loss::at_capacity;
   if (tells_at_once && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
   // A known time of the next try, as of a rate limit, is treated like a lack of room.
   const bool is_told_when = loss == Loss::refused && no_sooner >= milliseconds(0);
-  if (loss != Loss::no_room && !is_told_when && ++failures_ > kTries) {
+  if (loss != Loss::at_capacity && !is_told_when && ++failures_ > kTries) {
     fail_waiters(why);
     if (!is_anothers) return give_up();
     failures_ = 0;
@@ -456,7 +456,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
 // An open circuit states how long it is open: earlier tries would only be logged. Waiters are notified of a
 // lack of room at once, as with any request.
 void BridgeListen::lost(Listen& listen, const core::Failure& failure) {
-  const bool counts = &listen == next_.get() && loss_of(failure) == Loss::no_room;
+  const bool counts = &listen == next_.get() && loss_of(failure) == Loss::at_capacity;
   if (counts && !stopped_) fail_waiters(failure);  // unrelated to the credentials
   lost(listen, failure.text, loss_of(failure), no_sooner_than(failure));
 }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
-#include "foundation/base/kept_refs.h"
+#include "foundation/base/counted_set.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
 
@@ -36,11 +36,11 @@ class BridgeListen {
                std::function<void(mcp::Message)> deliver);
   ~BridgeListen();
 
-  // From now on its requests are routed like the session's own (core::CallRequest::of_session).
+  // From now on its requests are routed like the session's own (core::UpstreamRequest::of_session).
   void go_with(const core::Scope& session) { scope_ = session; }
   // Stores the client's forwarded headers and identity from the last request that the server has accepted. A
   // listen is a request of its own, and headers of an unjudged request may be another caller's.
-  void use_request(const core::CallRequest& request);
+  void use_request(const core::UpstreamRequest& request);
   // The session has sent a request, of any caller.
   void asked();
   void want(Lists lists);
@@ -52,8 +52,8 @@ class BridgeListen {
     Settled settled;                             // called once: a listen with (or without) the URI is
                                                  // acknowledged
   };
-  void subscribe(const core::CallRequest& request, const std::string& uri, Asker asker);
-  void unsubscribe(const core::CallRequest& request, const std::string& uri, Asker asker);
+  void subscribe(const core::UpstreamRequest& request, const std::string& uri, Asker asker);
+  void unsubscribe(const core::UpstreamRequest& request, const std::string& uri, Asker asker);
   // The request is cancelled; a subscription that is not acknowledged yet is dropped.
   void withdraw(uint64_t serial);
   // No message is delivered, nothing settled or opened after this.
@@ -62,7 +62,7 @@ class BridgeListen {
  private:
   struct Wish {
     Lists lists;
-    KeptRefs uris;
+    CountedSet uris;
     bool empty() const { return lists == Lists{} && uris.empty(); }
     bool operator==(const Wish&) const = default;
   };
@@ -70,10 +70,10 @@ class BridgeListen {
   struct As {
     core::HeaderFields headers;
     core::ClientRequestPtr from;
-    HeldBytes bytes{Held::listens};
+    MemoryCharge bytes{Held::listens};
   };
   using AsPtr = std::shared_ptr<const As>;
-  struct Listen final : core::CallOwner {
+  struct Listen final : core::CallCallbacks {
     Listen(BridgeListen& its_listen, Wish its_wish, AsPtr asked_as)
         : listen(its_listen),
           wish(std::move(its_wish)),
@@ -90,17 +90,17 @@ class BridgeListen {
     BridgeListen& listen;
     Wish wish;
     AsPtr as;
-    KeptRefs granted;  // URIs
+    CountedSet granted;  // URIs
     bool acknowledged = false;
     std::chrono::milliseconds since{0};  // of the acknowledgement
     bool brought = false;                // a notification came since then
     std::unique_ptr<core::Call> call;
-    HeldBytes request_bytes{Held::listens};  // no exchange counts them
+    MemoryCharge request_bytes{Held::listens};  // no exchange counts them
     net::Timer ack_limit;
   };
   // refused: additions to the acknowledged filter get the refusal as their answer. for_good: the server does
-  // not support listens. no_room: not a failure of the server, so without a budget.
-  enum class Loss : uint8_t { broken, refused, for_good, no_room };
+  // not support listens. at_capacity: not a failure of the server, so without a budget.
+  enum class Loss : uint8_t { broken, refused, for_good, at_capacity };
   static Loss loss_of(const core::Failure& failure);
   struct Waiter {
     SharedText uri;
@@ -109,7 +109,7 @@ class BridgeListen {
     Asker asker;
   };
 
-  static AsPtr as_of(const core::CallRequest& request);
+  static AsPtr as_of(const core::UpstreamRequest& request);
   static bool is_same(const AsPtr& one, const AsPtr& other);
   // Does this listen's filter include what the waiter waits for?
   static bool is_asked_by(const Listen& listen, const Waiter& waiter);
@@ -129,7 +129,7 @@ class BridgeListen {
   // Refused by a policy, which may name the URIs concerned; or the server refuses the client (401, 403, 429).
   void refused(Listen& listen, const core::Failure& failure);
   // Ends these subscriptions; their waiters get the reason.
-  void end(const KeptRefs& over, const std::string& why);
+  void end(const CountedSet& over, const std::string& why);
   void refuse_ungranted(const Listen& listen);
   void give_up();
   // All waiters, or those with these credentials.

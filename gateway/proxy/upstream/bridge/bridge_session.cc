@@ -22,7 +22,7 @@ constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}
 
 }  // namespace
 
-BridgeSession::BridgeSession(BridgeOwner& bridge, core::Scope scope, core::ScopeOwner& owner,
+BridgeSession::BridgeSession(BridgeCallbacks& bridge, core::Scope scope, core::ScopeCallbacks& owner,
                              bool half_open_probe)
     : bridge_(bridge),
       scope_(std::move(scope)),
@@ -54,8 +54,8 @@ BridgeCall* BridgeSession::find(uint64_t serial) const {
 
 // ---- calls ----
 
-Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest&& request,
-                                                                        core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::UpstreamRequest&& request,
+                                                                        core::CallCallbacks& owner) {
   if (shares_) return start_as_it_is(std::move(request), owner);
   bool handshake = request.method == Method::initialize;
   if (probing_ && !handshake) return inner().start(std::move(request), owner);
@@ -86,8 +86,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
 // Starts a call on a shared process. A log level is forwarded, since the server needs the lowest level of all
 // sessions (proxy/upstream/shared/legacy_facade.h). Subscriptions are answered here, once the listen is
 // acknowledged.
-Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start_as_it_is(core::CallRequest&& request,
-                                                                                 core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start_as_it_is(
+    core::UpstreamRequest&& request, core::CallCallbacks& owner) {
   listen_.use_request(request);
   const bool subscribes = request.method == Method::resources_subscribe;
   if (subscribes || request.method == Method::resources_unsubscribe) {
@@ -154,7 +154,7 @@ void BridgeSession::sent_or_answered() {
 
 // The headers of the session's listen: a request that the server has not answered yet may be another
 // caller's, or carry an expired token.
-void BridgeSession::taken_by_server(const core::CallRequest& request) {
+void BridgeSession::taken_by_server(const core::UpstreamRequest& request) {
   listen_.use_request(request);
 }
 
@@ -215,7 +215,7 @@ std::optional<std::string> BridgeSession::discovered(const mcp::Message& answer)
   return mcp::initialize_answer(*server_, client_);
 }
 
-std::optional<json::Text> BridgeSession::project(const core::CallRequest& request,
+std::optional<json::Text> BridgeSession::project(const core::UpstreamRequest& request,
                                                  const mcp::Message& answer) {
   std::string tool;
   if (request.method == Method::tools_call) tool = request.message.text(Field::params_name);

@@ -27,7 +27,7 @@ namespace lineward::upstream {
 class BridgeSession;
 
 // The bridge as its sessions use it.
-class BridgeOwner {
+class BridgeCallbacks {
  public:
   virtual net::Loop& loop() = 0;
   virtual core::Upstream& inner() = 0;
@@ -39,20 +39,21 @@ class BridgeOwner {
   virtual void learned_modern_only(bool for_good) = 0;
 
  protected:
-  ~BridgeOwner() = default;
+  ~BridgeCallbacks() = default;
 };
 
-class BridgeSession final : public core::ScopeOwner {
+class BridgeSession final : public core::ScopeCallbacks {
  public:
   // `half_open_probe`: the client's own `initialize` is sent to the server first, since it may speak the
   // legacy revisions itself. Unrelated to the circuit breaker.
-  BridgeSession(BridgeOwner& bridge, core::Scope scope, core::ScopeOwner& owner, bool half_open_probe);
+  BridgeSession(BridgeCallbacks& bridge, core::Scope scope, core::ScopeCallbacks& owner,
+                bool half_open_probe);
   ~BridgeSession();
   BridgeSession(const BridgeSession&) = delete;
   BridgeSession& operator=(const BridgeSession&) = delete;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner);
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner);
   // Forwards with the client's headers. `by`: the sender, if it is known (core::Scope).
   void forward(const mcp::Message& message, const core::HeaderFields& headers = {},
                const core::ClientRequestPtr& by = nullptr);
@@ -77,14 +78,14 @@ class BridgeSession final : public core::ScopeOwner {
   void left(BridgeCall& call);
   // A request was sent to the server, or answered here.
   void sent_or_answered();
-  void taken_by_server(const core::CallRequest& request);
+  void taken_by_server(const core::UpstreamRequest& request);
   // The server's answer to this session's own `initialize` is good, and is used.
   void serves_itself(const mcp::Message& answer, bool has_session);
   void learned_modern_only(bool for_good) { bridge_.learned_modern_only(for_good); }
   void begin_bridging();
   // The answer to `initialize`; empty when the server's is unusable.
   std::optional<std::string> discovered(const mcp::Message& answer);
-  std::optional<json::Text> project(const core::CallRequest& request, const mcp::Message& answer);
+  std::optional<json::Text> project(const core::UpstreamRequest& request, const mcp::Message& answer);
   int64_t new_question(BridgeCall& call);
   std::string new_elicitation_id(const mcp::InputRequest& request);
   void to_client(mcp::Message message, std::optional<uint64_t> tag);
@@ -93,14 +94,14 @@ class BridgeSession final : public core::ScopeOwner {
   void withdraw(int64_t question, std::string_view why, uint64_t tag);
 
  private:
-  // core::ScopeOwner, for an aggregate: its servers have processes of this session's own.
+  // core::ScopeCallbacks, for an aggregate: its servers have processes of this session's own.
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
   void client_is_there();
   void on_scope_reset() override {}  // of one server among several: its questions are withdrawn by id
-  bool is_lived_in() const override { return owner_ != nullptr && owner_->is_lived_in(); }
+  bool is_pinned() const override { return owner_ != nullptr && owner_->is_pinned(); }
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start_as_it_is(core::CallRequest&& request,
-                                                                    core::CallOwner& owner);
+  Result<std::unique_ptr<core::Call>, core::Failure> start_as_it_is(core::UpstreamRequest&& request,
+                                                                    core::CallCallbacks& owner);
   void want_lists();
   BridgeCall* find(uint64_t serial) const;
   bool handled_here(BridgeCall& call);
@@ -110,22 +111,22 @@ class BridgeSession final : public core::ScopeOwner {
   void finish_later(BridgeCall& call, std::string text);
   void refuse_later(BridgeCall& call, int code, std::string_view text);
 
-  BridgeOwner& bridge_;
+  BridgeCallbacks& bridge_;
   core::Scope scope_;
-  core::ScopeOwner* owner_;  // null once closed
+  core::ScopeCallbacks* owner_;  // null once closed
   // Messages of servers before the client has sent `notifications/initialized`.
   struct Early {
     mcp::Message message;
     std::optional<uint64_t> only_call;
   };
   std::vector<Early> early_;
-  HeldBytes early_bytes_{Held::sessions};
+  MemoryCharge early_bytes_{Held::sessions};
   bool is_initialized_ = false;
   bool probing_;
   bool shares_ = false;  // shares a legacy server's process
   mcp::LegacyClient client_;
   std::optional<mcp::ModernServer> server_;
-  HeldBytes client_bytes_{Held::sessions}, server_bytes_{Held::servers};
+  MemoryCharge client_bytes_{Held::sessions}, server_bytes_{Held::servers};
   mcp::WrappedTools wrapped_;
   BridgeListen listen_;
   std::map<uint64_t, BridgeCall*> calls_;  // live, by serial number

@@ -30,8 +30,8 @@ BridgeSession* ModernBridge::find(const std::string& session) {
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::CallRequest&& request,
-                                                                       core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::UpstreamRequest&& request,
+                                                                       core::CallCallbacks& owner) {
   if (request.client_era == mcp::Era::modern || request.scope.session.empty())
     return inner_->start(std::move(request), owner);
   BridgeSession* session = find(request.scope.session);
@@ -42,7 +42,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::Cal
   return session->start(std::move(request), owner);
 }
 
-void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+void ModernBridge::open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) {
   if (scope.session.empty()) return inner_->open_scope(scope, owner);  // another bridge keeps it
   bool fixed_legacy = server_.protocol_era == config::Era::legacy;
   bool bridged = loop_.now() < modern_only_until_ && inner_->era() == mcp::Era::modern;

@@ -19,14 +19,14 @@
 
 namespace lineward::upstream {
 
-class ModernBridge final : public core::PassingUpstream, public BridgeOwner {
+class ModernBridge final : public core::PassingUpstream, public BridgeCallbacks {
  public:
   ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ModernBridge() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
   core::PortableScopes* portable(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
@@ -35,7 +35,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeOwner {
   std::optional<bool> keeps_sessions() const override;
   void stop(std::function<void()> done) override;
 
-  // BridgeOwner
+  // BridgeCallbacks
   net::Loop& loop() override { return loop_; }
   core::Upstream& inner() override { return *inner_; }
   const config::Server& server() const override { return server_; }

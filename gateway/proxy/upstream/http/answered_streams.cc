@@ -13,7 +13,7 @@
 
 namespace lineward::upstream {
 
-class AnsweredStreams::Stream final : public MessagesOwner {
+class AnsweredStreams::Stream final : public MessagesCallbacks {
  public:
   Stream(AnsweredStreams& all, std::unique_ptr<HttpMessages> messages, const SessionGroup& its_group)
       : group(its_group.key),

@@ -6,7 +6,7 @@
 
 namespace lineward::upstream {
 
-HttpCall::HttpCall(HttpCallHost& host, core::CallRequest&& what, core::CallOwner& owner)
+HttpCall::HttpCall(HttpCallHost& host, core::UpstreamRequest&& what, core::CallCallbacks& owner)
     : TransportCall(std::move(what), owner), timer(host.loop()), host_(host) {}
 
 HttpCall::~HttpCall() {
@@ -42,7 +42,7 @@ bool HttpCall::resume() {
   return true;
 }
 
-void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
+void HttpCall::hand_over(core::CallCallbacks& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // the new owner holds nothing back yet
   owner_ = &owner;

@@ -13,7 +13,7 @@
 #include "foundation/base/intrusive_list.h"
 #include "foundation/base/pooled.h"
 #include "proxy/upstream/http/http_messages.h"
-#include "proxy/upstream/http_client/stream_places.h"
+#include "proxy/upstream/http_client/stream_limiter.h"
 #include "proxy/upstream/shared/transport_call.h"
 
 namespace lineward::upstream {
@@ -48,16 +48,16 @@ class HttpCallHost {
   ~HttpCallHost() = default;
 };
 
-class HttpCall final : public TransportCall, public MessagesOwner, public Pooled<HttpCall> {
+class HttpCall final : public TransportCall, public MessagesCallbacks, public Pooled<HttpCall> {
  public:
-  HttpCall(HttpCallHost& host, core::CallRequest&& what, core::CallOwner& owner);
+  HttpCall(HttpCallHost& host, core::UpstreamRequest&& what, core::CallCallbacks& owner);
   ~HttpCall() override;
 
   void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
   bool pause() override;
   bool resume() override;
-  void hand_over(core::CallOwner& owner, core::Handover how) override;
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   void retried(mcp::Message message) override;
   std::string server_info() const override;
   bool has_session() const override;

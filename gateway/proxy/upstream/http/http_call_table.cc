@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "foundation/log/printable.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
@@ -91,7 +91,7 @@ HttpRequest modern_call(const HttpCall& call, const SharedHeaders& ours, ModernL
   HttpRequest request;
   if (forwarded.empty()) {  // no client header can replace one of Lineward's
     request.shared_headers = &ours;
-    request.lines = SpareTexts::take(256);
+    request.lines = StringPool::take(256);
     lines.append(request.lines, call.request.message, call.request.headers);
   } else {
     request.headers = ours.all();
@@ -110,7 +110,7 @@ bool is_one_of(const Calls& calls, const HttpCall& call) {
 
 }  // namespace
 
-HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
+HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableCallbacks& owner)
     : parts_(parts),
       loop_(parts.loop),
       server_(parts.server),
@@ -182,7 +182,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
     session.opening(lasting_headers(forwarded));
   if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
-  if (session.has_id() || !group.sees_status()) group.remember(call);
+  if (session.has_id() || !group.http_status_visible()) group.remember(call);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
                                              : legacy_request(session, call),
@@ -318,7 +318,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
-        if (group->session()->over_sse() || !group->sees_status())
+        if (group->session()->over_sse() || !group->http_status_visible())
           group->facade.keep_handshake(handshake_of(*group->session(), call), call.request.account());
         group->session()->initialized(answer);
         groups_.note_answer_of(*group->session());
@@ -487,8 +487,8 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
 // behaviour.md 6: a listen that the server lost is reopened while the client keeps it, a limited number of
 // times. Lack of room is not the server's failure, and does not count.
 void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
-  bool no_room = mcp::is_lack_of_room(failure.reason);
-  if (!no_room) ++call.failures;
+  bool at_capacity = mcp::is_lack_of_room(failure.reason);
+  if (!at_capacity) ++call.failures;
   if (call.failures > kListens || stopping_) return fail(call, failure);
   left(call);
   call.phase(core::CallPhase::starting);

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "foundation/base/node_slabs.h"
+#include "foundation/base/slab_allocator.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/http/answered_streams.h"
 #include "proxy/upstream/http/http_call.h"
@@ -24,7 +24,7 @@
 
 namespace lineward::upstream {
 
-class HttpCallTableOwner {
+class HttpCallTableCallbacks {
  public:
   // Adds the call to its group's queue, or returns why it is refused.
   virtual std::optional<core::Failure> enqueue(HttpCall& call) = 0;
@@ -33,12 +33,12 @@ class HttpCallTableOwner {
   virtual void serve_as_modern(SessionGroup& group) = 0;
 
  protected:
-  ~HttpCallTableOwner() = default;
+  ~HttpCallTableCallbacks() = default;
 };
 
-class HttpCallTable final : public HttpCallHost, public CancelsOwner, public LostCallsOwner {
+class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public LostCallsCallbacks {
  public:
-  HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
+  HttpCallTable(const HttpParts& parts, HttpCallTableCallbacks& owner);
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
@@ -85,14 +85,14 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   void call_ended(HttpCall& call, const MessagesEnd& end) override;
 
  private:
-  // CancelsOwner
+  // CancelsCallbacks
   bool post(const LeftCall& call, std::string message, std::function<void()> sent) override;
   void cancel_task(const std::string& group, std::string_view params) override;
 
   SessionGroup* group_of(const HttpCall& call) const;
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
-  // LostCallsOwner
+  // LostCallsCallbacks
   void finish(HttpCall& call, mcp::Message&& answer) override;
   void fail(HttpCall& call, const core::Failure& failure) override;
   void left(HttpCall& call) override;
@@ -107,11 +107,11 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner, public Los
   net::Loop& loop_;
   const config::Server& server_;
   SessionGroups& groups_;
-  HttpCallTableOwner& owner_;
+  HttpCallTableCallbacks& owner_;
   metrics::UpstreamStats& stats_;
   const SharedHeaders post_headers_;
   ModernLines modern_lines_;
-  NodeSlabs call_nodes_;
+  Slabs call_nodes_;
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
   // Sent calls, by upstream id.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};

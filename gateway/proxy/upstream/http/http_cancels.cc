@@ -21,7 +21,7 @@ bool is_answer(const mcp::Message& message) {
 
 }  // namespace
 
-class HttpCancels::PendingCancel final : public MessagesOwner {
+class HttpCancels::PendingCancel final : public MessagesCallbacks {
  public:
   PendingCancel(HttpCancels& its_cancels, LeftCall its_call)
       : cancels(its_cancels),
@@ -62,7 +62,7 @@ class HttpCancels::PendingCancel final : public MessagesOwner {
   net::Timer limit, grace;
 };
 
-HttpCancels::HttpCancels(net::Loop& loop, const config::Server& server, CancelsOwner& owner)
+HttpCancels::HttpCancels(net::Loop& loop, const config::Server& server, CancelsCallbacks& owner)
     : loop_(loop),
       server_(server),
       owner_(owner),

@@ -2,7 +2,7 @@
 // 3). The notification waits for the end of the turn: a call answered in the same turn is over, and not
 // cancelled.
 //
-// Owned by the HttpCallTable, which is its CancelsOwner.
+// Owned by the HttpCallTable, which is its CancelsCallbacks.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ namespace lineward::upstream {
 
 struct LeftCall;
 
-class CancelsOwner {
+class CancelsCallbacks {
  public:
   // Posts into the session of the call's group; false if there is none. `sent` (may be empty) is called when
   // the message is written, or never will be.
@@ -33,7 +33,7 @@ class CancelsOwner {
   virtual void cancel_task(const std::string& group, std::string_view params) = 0;
 
  protected:
-  ~CancelsOwner() = default;
+  ~CancelsCallbacks() = default;
 };
 
 // A call without a waiting caller.
@@ -58,7 +58,7 @@ struct LeftCall {
 
 class HttpCancels {
  public:
-  HttpCancels(net::Loop& loop, const config::Server& server, CancelsOwner& owner);
+  HttpCancels(net::Loop& loop, const config::Server& server, CancelsCallbacks& owner);
   ~HttpCancels();
   HttpCancels(const HttpCancels&) = delete;
   HttpCancels& operator=(const HttpCancels&) = delete;
@@ -83,7 +83,7 @@ class HttpCancels {
 
   net::Loop& loop_;
   const config::Server& server_;
-  CancelsOwner& owner_;
+  CancelsCallbacks& owner_;
   metrics::UpstreamStats& stats_;
   std::vector<std::unique_ptr<PendingCancel>> cancels_;  // oldest first
   std::vector<int64_t> untold_;

@@ -27,7 +27,7 @@ bool is_no_evidence(int status) {
 }  // namespace
 
 HttpEraProber::HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
-                             HttpHealth& health, std::string unreachable, HttpEraProberOwner& owner)
+                             HttpHealth& health, std::string unreachable, HttpEraProberCallbacks& owner)
     : loop_(loop),
       server_(server),
       sub_requests_(sub_requests),
@@ -36,7 +36,7 @@ HttpEraProber::HttpEraProber(net::Loop& loop, const config::Server& server, Http
       owner_(owner),
       patience_(loop) {}
 
-void HttpEraProber::ask(const core::CallRequest* first, Done done) {
+void HttpEraProber::ask(const core::UpstreamRequest* first, Done done) {
   asking_ = true;
   tried_ = trying_ = false;
   silent_.reset();
@@ -79,7 +79,7 @@ SubRequestPlan HttpEraProber::plan_of(std::string body) {
   return plan;
 }
 
-Headers HttpEraProber::probe_headers(const core::CallRequest* first) {
+Headers HttpEraProber::probe_headers(const core::UpstreamRequest* first) {
   Headers headers = base_headers(server_, HttpVerb::post);
   asked_as_.clear();
   asked_with_.clear();
@@ -170,7 +170,7 @@ void HttpEraProber::decided(EraVerdict verdict, const core::Failure& failure) {
   if (auto done = std::exchange(done_, nullptr)) done(std::move(verdict), failure);
 }
 
-bool HttpEraProber::concerns(const core::CallRequest& request, const core::Failure& failure) const {
+bool HttpEraProber::concerns(const core::UpstreamRequest& request, const core::Failure& failure) const {
   const int status = failure.server_status;
   const bool personal = status == 401 || status == 403 || status == 429;
   return !personal || identity_of(forwarded_headers(server_, request.headers)) == asked_as_;

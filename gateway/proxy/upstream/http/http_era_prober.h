@@ -18,7 +18,7 @@
 
 namespace lineward::upstream {
 
-class HttpEraProberOwner {
+class HttpEraProberCallbacks {
  public:
   // An id for one of Lineward's own requests.
   virtual int64_t next_id() = 0;
@@ -26,24 +26,24 @@ class HttpEraProberOwner {
   virtual core::Failure failure_of(const MessagesEnd& end) = 0;
 
  protected:
-  ~HttpEraProberOwner() = default;
+  ~HttpEraProberCallbacks() = default;
 };
 
 class HttpEraProber final : public EraProber {
  public:
   // `unreachable`: why no request can be sent at all, or empty.
   HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
-                HttpHealth& health, std::string unreachable, HttpEraProberOwner& owner);
+                HttpHealth& health, std::string unreachable, HttpEraProberCallbacks& owner);
   HttpEraProber(const HttpEraProber&) = delete;
   HttpEraProber& operator=(const HttpEraProber&) = delete;
 
-  void ask(const core::CallRequest* first, Done done) override;
+  void ask(const core::UpstreamRequest* first, Done done) override;
   bool is_busy() const override { return asking_; }
   // A personal refusal concerns only calls with the same credentials.
-  bool concerns(const core::CallRequest& request, const core::Failure& failure) const override;
+  bool concerns(const core::UpstreamRequest& request, const core::Failure& failure) const override;
 
  private:
-  Headers probe_headers(const core::CallRequest* first);
+  Headers probe_headers(const core::UpstreamRequest* first);
   SubRequestPlan plan_of(std::string body);
   void on_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void try_initialize(std::string params);
@@ -58,7 +58,7 @@ class HttpEraProber final : public EraProber {
   HttpSubRequests& sub_requests_;
   HttpHealth& health_;
   const std::string unreachable_;
-  HttpEraProberOwner& owner_;
+  HttpEraProberCallbacks& owner_;
   Done done_;
   Headers asked_with_;    // forwarded headers of the probe
   std::string asked_as_;  // identity of the request in progress

@@ -131,7 +131,7 @@ HttpFault fault_of_status(int status, const std::string& location) {
 }  // namespace
 
 HttpMessages::HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes,
-                           MessagesOwner& owner)
+                           MessagesCallbacks& owner)
     : pool_(pool),
       max_message_bytes_(max_message_bytes),
       owner_(&owner),
@@ -368,7 +368,7 @@ void HttpMessages::fail(EndReason reason, std::string text) {
 
 void HttpMessages::end(MessagesEnd end) {
   end.dropped = std::move(dropped_);
-  if (MessagesOwner* owner = std::exchange(owner_, nullptr)) owner->on_messages_end(*this, end);
+  if (MessagesCallbacks* owner = std::exchange(owner_, nullptr)) owner->on_messages_end(*this, end);
   close();
 }
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/base/pooled.h"
 #include "protocol/http/sse_parser.h"
 #include "protocol/mcp/message.h"
@@ -48,9 +48,9 @@ struct MessagesEnd {
 
 class HttpMessages;
 
-class MessagesOwner {
+class MessagesCallbacks {
  public:
-  virtual void on_messages_sent(HttpMessages&) {}  // as HttpTransferOwner's
+  virtual void on_messages_sent(HttpMessages&) {}  // as HttpTransferCallbacks's
   virtual void on_messages_drained(HttpMessages&) {}
   virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
   virtual void on_message(HttpMessages& from, mcp::Message&& message) = 0;
@@ -63,18 +63,18 @@ class MessagesOwner {
   virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
 
  protected:
-  ~MessagesOwner() = default;
+  ~MessagesCallbacks() = default;
 };
 
-class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages> {
+class HttpMessages final : public HttpTransferCallbacks, public Pooled<HttpMessages> {
  public:
-  HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes, MessagesOwner& owner);
+  HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes, MessagesCallbacks& owner);
   ~HttpMessages() { close(); }
   HttpMessages(const HttpMessages&) = delete;
   HttpMessages& operator=(const HttpMessages&) = delete;
 
   void close();
-  void set_owner(MessagesOwner& owner) { owner_ = &owner; }
+  void set_owner(MessagesCallbacks& owner) { owner_ = &owner; }
   // The owner needs nothing more; the rest may still be read, so that the connection can be reused.
   void finish_quietly();
   // The response may belong to another request: see HttpTransfer.
@@ -116,12 +116,12 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
 
   HttpPool& pool_;
   uint64_t max_message_bytes_;
-  MessagesOwner* owner_;
+  MessagesCallbacks* owner_;
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
   std::string body_;               // for a refusal that is not JSON: its beginning
   json::ArrivingOutline outline_;  // for a JSON body
-  HeldBytes held_{Held::bodies};
+  MemoryCharge held_{Held::bodies};
   std::string location_;  // of a redirect
   int status_ = 0;
   core::HeaderFields challenge_;

@@ -15,7 +15,7 @@ namespace lineward::upstream {
 
 class HttpPlainHops;
 
-class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
+class HttpPlainHop final : public core::Hop, public HttpTransferCallbacks {
  public:
   // `personal`: 401, 403 and 429 are passed to the client (behaviour.md 11). The server's `request` limit
   // applies to the response head, and to the whole response unless it is an event stream.

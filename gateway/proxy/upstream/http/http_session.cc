@@ -38,7 +38,7 @@ bool is_session_id(std::string_view id) {
 }
 
 // Why Lineward's own handshake failed.
-core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
+core::Failure refusal_of(const config::Server& server, SessionCallbacks& owner,
                          const std::optional<mcp::Message>& answer, const MessagesEnd& end) {
   core::Failure failure{EndReason::upstream_protocol, server.name + " "};
   if (end.kind != MessagesEnd::Kind::complete &&
@@ -61,7 +61,7 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
 }  // namespace
 
 HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                         SessionOwner& owner, std::string group, Transport transport)
+                         SessionCallbacks& owner, std::string group, Transport transport)
     : loop_(pool.loop()),
       server_(server),
       owner_(owner),

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "protocol/mcp/legacy_server.h"
 #include "proxy/core/upstream.h"
 #include "proxy/upstream/http/http_call.h"
@@ -30,7 +30,7 @@ namespace lineward::upstream {
 
 class HttpSession;
 
-class SessionOwner {
+class SessionCallbacks {
  public:
   virtual int64_t next_id() = 0;
   // The failure for waiting calls when a request failed.
@@ -59,14 +59,14 @@ class SessionOwner {
   virtual void on_session_stray(HttpSession& session, mcp::Message message) = 0;
 
  protected:
-  ~SessionOwner() = default;
+  ~SessionCallbacks() = default;
 };
 
 class HttpSession final : public ListenServer,
-                          public ServerStreamOwner,
-                          public SseTransportOwner,
-                          public SessionRequestsOwner,
-                          public SessionWaitsOwner {
+                          public ServerStreamCallbacks,
+                          public SseTransportCallbacks,
+                          public SessionRequestsCallbacks,
+                          public SessionWaitsCallbacks {
  public:
   enum class State : uint8_t { connecting, fresh, opening, ready, lost };
   enum class Transport : uint8_t { streamable_http, http_sse };
@@ -75,7 +75,7 @@ class HttpSession final : public ListenServer,
 
   // `transport`: known or assumed.
   HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-              SessionOwner& owner, std::string group, Transport transport);
+              SessionCallbacks& owner, std::string group, Transport transport);
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
@@ -145,14 +145,14 @@ class HttpSession final : public ListenServer,
 
   net::Loop& loop_;
   const config::Server& server_;
-  SessionOwner& owner_;
+  SessionCallbacks& owner_;
   std::string group_;
   SessionCredentials credentials_;
   State state_ = State::fresh;
   Transport transport_;
-  KeptText initialize_result_{Held::servers};
+  CountedString initialize_result_{Held::servers};
   mcp::LegacyServer legacy_server_;
-  HeldBytes legacy_server_bytes_{Held::servers};
+  MemoryCharge legacy_server_bytes_{Held::servers};
   bool initialized_sent_ = false;
   std::string other_revision_;  // the revision of the second attempt
   bool settling_ = false;       // notifications/initialized is not accepted yet

@@ -38,7 +38,7 @@ struct SubRequestPlan {
   std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)> done;
 };
 
-class HttpSubRequest final : public MessagesOwner {
+class HttpSubRequest final : public MessagesCallbacks {
  public:
   HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan);
   ~HttpSubRequest() = default;

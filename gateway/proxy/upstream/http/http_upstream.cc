@@ -91,8 +91,8 @@ void HttpUpstream::on_era_known(TransportCall& call) {
 
 // ---- new calls ----
 
-Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest&& request,
-                                                                       core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::UpstreamRequest&& request,
+                                                                       core::CallCallbacks& owner) {
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping()};
   if (!broken_.empty()) {
@@ -143,15 +143,15 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
     metrics::limit_reached(metrics::Limit::own_sessions);
     return core::Failure{mcp::EndReason::queue_full,
                          fmt::format("all {} sessions that Lineward may have with {} are in use "
-                                     "(limits.maxOwnSessions)",
-                                     server_.limits.max_own_sessions, server_.name)};
+                                     "(limits.maxGatewaySessions)",
+                                     server_.limits.max_gateway_sessions, server_.name)};
   }
   slots_->place(call, std::move(*plan));
   schedule_pump();
   return std::nullopt;
 }
 
-mcp::Era HttpUpstream::era_for(const core::CallRequest& request) {
+mcp::Era HttpUpstream::era_for(const core::UpstreamRequest& request) {
   const bool may_be_both = era_->is_modern() && server_.protocol_era == config::Era::automatic;
   if (!may_be_both || !planner_.is_bridged(request)) return era_->era();
   auto open = bridged_.find(request.scope.bridged_session);
@@ -191,7 +191,7 @@ void HttpUpstream::pump() {
 
 // Groups that need a place for a call take turns, in the order of their first calls' turns. A failed call may
 // start others and so add groups: iterates over a copy of the keys.
-void HttpUpstream::pump_in_turns(const WaitLine<SessionGroup>& wanting) {
+void HttpUpstream::pump_in_turns(const ReadyQueue<SessionGroup>& wanting) {
   std::vector<std::pair<uint64_t, std::string>> waiting;
   for (SessionGroup* group : wanting) {
     const HttpCall* first = group->queue().first();
@@ -270,7 +270,7 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
 
 // A bridged session gets its group with its first request, which carries the client's capabilities. A modern
 // server's session has no group, since the server keeps no state for it.
-void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) {
   if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
   if (scope.session.empty()) return;
   SessionPlan plan = planner_.plan(scope);

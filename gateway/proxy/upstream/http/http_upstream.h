@@ -24,7 +24,7 @@
 #include "proxy/upstream/http/sse_fallback.h"
 #include "proxy/upstream/http_client/http_documents.h"
 #include "proxy/upstream/http_client/oauth_client.h"
-#include "proxy/upstream/shared/call_places.h"
+#include "proxy/upstream/shared/call_limiter.h"
 
 namespace lineward::upstream {
 
@@ -32,10 +32,10 @@ class QuestionSlots;
 
 class HttpUpstream final : public core::Upstream,
                            public core::DocumentSource,
-                           public SessionGroupsOwner,
-                           public HttpEraProberOwner,
-                           public ServerEraOwner,
-                           public HttpCallTableOwner {
+                           public SessionGroupsCallbacks,
+                           public HttpEraProberCallbacks,
+                           public ServerEraCallbacks,
+                           public HttpCallTableCallbacks {
  public:
   // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
   // every call fails.
@@ -52,13 +52,13 @@ class HttpUpstream final : public core::Upstream,
 
   const std::string& name() const override { return server_.name; }
   const config::Server& server() const { return server_; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
-  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
-      const core::CallRequest& request) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
+  Result<std::unique_ptr<core::WaitingPermit>, core::Failure> wait_in_front(
+      const core::UpstreamRequest& request) override {
     return places_.wait_in_front(request, calls_here());
   }
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
   core::PortableScopes* portable(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
@@ -78,26 +78,26 @@ class HttpUpstream final : public core::Upstream,
   void stop(std::function<void()> done) override;
 
  private:
-  // SessionGroupsOwner
+  // SessionGroupsCallbacks
   void close_group(SessionGroup& group, std::string_view why) override;
-  // HttpEraProberOwner
+  // HttpEraProberCallbacks
   int64_t next_id() override { return ids_.next(); }
   core::Failure failure_of(const MessagesEnd& end) override { return failures_.of(end); }
-  // ServerEraOwner
+  // ServerEraCallbacks
   void on_era_known(TransportCall& call) override;
-  // HttpCallTableOwner
+  // HttpCallTableCallbacks
   std::optional<core::Failure> enqueue(HttpCall& call) override;
   void serve_as_modern(SessionGroup& group) override;
 
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
-  mcp::Era era_for(const core::CallRequest& request);
+  mcp::Era era_for(const core::UpstreamRequest& request);
   uint64_t calls_here() const;  // counts for limits.maxInFlight and limits.maxQueue
   void note_hop();
   void schedule_pump() { pump_later_.schedule(); }
   void pump();
   bool pump(SessionGroup& group, size_t most);
-  void pump_in_turns(const WaitLine<SessionGroup>& wanting);
+  void pump_in_turns(const ReadyQueue<SessionGroup>& wanting);
   void check_stopped();
 
   net::Loop& loop_;
@@ -121,11 +121,11 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<SseFallback> sse_;
   std::unique_ptr<HttpCallTable> calls_;
   std::unique_ptr<SessionKeeper> sessions_;
-  CallPlaces places_{server_};
+  CallLimiter places_{server_};
   SessionPlanner planner_{server_};
   // Sessions in front of several servers, by core::Scope::bridged_session.
   struct Bridged {
-    core::ScopeOwner* owner;
+    core::ScopeCallbacks* owner;
     bool is_modern = false;  // its server refused the legacy era
   };
   std::unordered_map<std::string, Bridged> bridged_;

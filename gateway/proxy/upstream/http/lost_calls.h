@@ -11,7 +11,7 @@
 
 namespace lineward::upstream {
 
-class LostCallsOwner {
+class LostCallsCallbacks {
  public:
   // Removes a call from the table; its place is free.
   virtual void left(HttpCall& call) = 0;
@@ -19,12 +19,12 @@ class LostCallsOwner {
   virtual void fail(HttpCall& call, const core::Failure& failure) = 0;
 
  protected:
-  ~LostCallsOwner() = default;
+  ~LostCallsCallbacks() = default;
 };
 
 class LostCalls {
  public:
-  LostCalls(const HttpParts& parts, LostCallsOwner& owner) : parts_(parts), owner_(owner) {}
+  LostCalls(const HttpParts& parts, LostCallsCallbacks& owner) : parts_(parts), owner_(owner) {}
   LostCalls(const LostCalls&) = delete;
   LostCalls& operator=(const LostCalls&) = delete;
 
@@ -45,7 +45,7 @@ class LostCalls {
   void end(HttpCall& call, const core::Failure& failure);
 
   const HttpParts parts_;
-  LostCallsOwner& owner_;
+  LostCallsCallbacks& owner_;
 };
 
 }  // namespace lineward::upstream

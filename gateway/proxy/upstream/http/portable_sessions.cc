@@ -17,7 +17,7 @@ std::optional<core::ScopeState> PortableSessions::share_scope(const core::Scope&
   return core::ScopeState{group->session()->credentials().id(), group->session()->legacy_server().revision};
 }
 
-bool PortableSessions::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner,
+bool PortableSessions::adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
                                    const core::ScopeState& state) {
   SessionPlan plan = planner_.plan(scope);
   if (!plan.initialize_params.empty() || groups_.find(plan.key) != nullptr) return false;

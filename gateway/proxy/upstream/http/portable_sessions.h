@@ -20,7 +20,8 @@ class PortableSessions final : public core::PortableScopes {
       : loop_(loop), server_(server), groups_(groups), planner_(planner), ids_(ids) {}
 
   std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
-  bool adopt_scope(const core::Scope& scope, core::ScopeOwner& owner, const core::ScopeState& state) override;
+  bool adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                   const core::ScopeState& state) override;
   void open_stream(const core::Scope& scope, const core::HeaderFields& headers) override;
   void close_stream(const core::Scope& scope) override;
   void when_settled(const core::Scope& scope, std::function<void()> done) override;

@@ -160,7 +160,7 @@ bool QuestionSlots::may_follow(SessionGroup& group) {
     if (!apart_timer_.running()) pump_after(group.apart_until() - loop_.now());
     return false;
   }
-  group.settle_turn();
+  group.acquire_turn();
   return true;
 }
 
@@ -189,8 +189,8 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
   // While a cancelled call may still be running, its late requests have no owner; neither has a request that
   // may be meant for different clients.
   const bool refused = group.exclusive && (group.is_apart() || may_be_asking(group));
-  const bool is_answered = method == Method::roots_list && !refused;
-  session.post(is_answered ? group.facade.roots(message) : LegacyFacade::nobody_to_ask(message, "session"));
+  const bool has_answer = method == Method::roots_list && !refused;
+  session.post(has_answer ? group.facade.roots(message) : LegacyFacade::nobody_to_ask(message, "session"));
 }
 
 }  // namespace lineward::upstream

@@ -22,7 +22,7 @@ constexpr milliseconds kMaxGapPause{60000};
 
 }  // namespace
 
-ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerStreamOwner& owner)
+ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerStreamCallbacks& owner)
     : loop_(pool.loop()),
       pool_(pool),
       server_(server),

@@ -1,7 +1,7 @@
 // The GET stream of a session with a legacy HTTP server, for messages outside of calls (2025-03-26 …
 // 2025-11-25 transports, "Listening for Messages from the Server"). Opens it, resumes it after a break, and
-// reopens it after pauses. A server may offer none; if too many are open already (StreamPlaces), it waits for
-// its turn. Without the stream the session gets messages only on its calls' streams.
+// reopens it after pauses. A server may offer none; if too many are open already (StreamLimiter), it waits
+// for its turn. Without the stream the session gets messages only on its calls' streams.
 //
 // Servers allow one such stream per session. If other replicas serve the session too (docs/replicas.md), a
 // replica has one only while the session's client has its own there.
@@ -17,7 +17,7 @@
 #include "foundation/base/backoff.h"
 #include "proxy/upstream/http/http_messages.h"
 #include "proxy/upstream/http_client/http_headers.h"
-#include "proxy/upstream/http_client/stream_places.h"
+#include "proxy/upstream/http_client/stream_limiter.h"
 
 namespace lineward::upstream {
 
@@ -31,7 +31,7 @@ enum class StreamNews : uint8_t {
   missed
 };
 
-class ServerStreamOwner {
+class ServerStreamCallbacks {
  public:
   // Headers of the next request of this session.
   virtual Headers headers(HttpVerb verb) const = 0;
@@ -47,12 +47,12 @@ class ServerStreamOwner {
   virtual void on_stream_news(StreamNews news) = 0;
 
  protected:
-  ~ServerStreamOwner() = default;
+  ~ServerStreamCallbacks() = default;
 };
 
-class ServerStream final : public MessagesOwner {
+class ServerStream final : public MessagesCallbacks {
  public:
-  ServerStream(HttpPool& pool, const config::Server& server, ServerStreamOwner& owner);
+  ServerStream(HttpPool& pool, const config::Server& server, ServerStreamCallbacks& owner);
   ~ServerStream();
   ServerStream(const ServerStream&) = delete;
   ServerStream& operator=(const ServerStream&) = delete;
@@ -97,7 +97,7 @@ class ServerStream final : public MessagesOwner {
   net::Loop& loop_;
   HttpPool& pool_;
   const config::Server& server_;
-  ServerStreamOwner& owner_;
+  ServerStreamCallbacks& owner_;
   StreamPlace place_;
   std::unique_ptr<HttpMessages> messages_;
   bool pending_ = false;

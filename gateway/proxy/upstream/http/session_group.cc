@@ -44,7 +44,7 @@ bool SessionGroup::translates(const HttpCall& call) const {
 void SessionGroup::join(HttpCall& call) {
   call.group = key;
   if (call.is_listen()) call.family = family;
-  sees_status_ = call.request.sees_status;
+  http_status_visible_ = call.request.http_status_visible;
   if (era == mcp::Era::legacy) lasting_ = lasting_headers(forwarded_headers(server_, call.request.headers));
   queue_.join(call);
 }
@@ -116,9 +116,9 @@ bool SessionGroup::takes_question() const {
   return !queue_.any(asks) && !calls_.any(asks);
 }
 
-void SessionGroup::settle_turn() {
+void SessionGroup::acquire_turn() {
   if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse())
-    session_->waits().settle_turn();
+    session_->waits().acquire_turn();
 }
 
 // A request beside another client's call has no owner: it must not reach the wrong client.

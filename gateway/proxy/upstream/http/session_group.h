@@ -20,7 +20,7 @@
 #include "proxy/upstream/http/session_plan.h"
 #include "proxy/upstream/shared/attribution.h"
 #include "proxy/upstream/shared/legacy_facade.h"
-#include "proxy/upstream/shared/wait_line.h"
+#include "proxy/upstream/shared/ready_queue.h"
 
 namespace lineward::upstream {
 
@@ -54,12 +54,12 @@ class SessionGroup {
   // Replaces the session and returns the old one. Either may be null.
   std::unique_ptr<HttpSession> replace_session(std::unique_ptr<HttpSession> next);
   // For a legacy client's session; null: none, or it has ended.
-  core::ScopeOwner* scope() const { return scope_; }
-  void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
+  core::ScopeCallbacks* scope() const { return scope_; }
+  void set_scope(core::ScopeCallbacks* scope) { scope_ = scope; }
   // Its callers' headers that are forwarded with everything.
   const Headers& lasting() const { return lasting_; }
   // Its client sees the HTTP status; otherwise a 404 cannot make it initialise anew.
-  bool sees_status() const { return sees_status_; }
+  bool http_status_visible() const { return http_status_visible_; }
 
   // Waiting calls, and sent ones that are not over.
   CallQueue<HttpCall>& queue() { return queue_; }
@@ -74,7 +74,7 @@ class SessionGroup {
   bool wants_pump() const { return !queue_.empty() || (!session_ && (is_listened() || revive_)); }
   bool has_calls() const { return !calls_.empty() || !queue_.empty(); }
   // Whether Lineward opens a new session by itself when the server has lost this one.
-  bool replays() const { return own_handshake || !sees_status_; }
+  bool replays() const { return own_handshake || !http_status_visible_; }
   // A modern client's call on a legacy server.
   bool translates(const HttpCall& call) const;
   void used() { last_used_ = loop_.now(); }
@@ -113,7 +113,7 @@ class SessionGroup {
   bool takes_question() const;
   // Before a call that allows server requests follows another. An HTTP+SSE server answers a ping on its
   // single stream after its earlier messages.
-  void settle_turn();
+  void acquire_turn();
   // The owner of a server request outside all calls' streams: the only call that allows requests. Null if
   // there are several, or if another client's request is pending too.
   HttpCall* asking_call() const;
@@ -131,7 +131,7 @@ class SessionGroup {
  private:
   net::Loop& loop_;
   const config::Server& server_;
-  HeldBytes key_bytes_{Held::servers};
+  MemoryCharge key_bytes_{Held::servers};
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds apart_until_{0};
   // The callers of calls that are over, and of those that allowed requests.
@@ -144,12 +144,12 @@ class SessionGroup {
   bool revive_ = false;     // its client may get notifications while it makes no calls
   ReopenPause reopening_;
   std::unique_ptr<HttpSession> session_;
-  core::ScopeOwner* scope_ = nullptr;
+  core::ScopeCallbacks* scope_ = nullptr;
   Headers lasting_;
   CallQueue<HttpCall> queue_;
   IntrusiveList<HttpCall> calls_;
-  bool sees_status_ = true;
-  friend class WaitLine<SessionGroup>;
+  bool http_status_visible_ = true;
+  friend class ReadyQueue<SessionGroup>;
   bool in_line = false;
 };
 

@@ -31,7 +31,7 @@ bool is_served(const SessionGroup& group) {
 }  // namespace
 
 SessionGroups::SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                             net::Deferred& pump, SessionGroupsOwner& owner)
+                             net::Deferred& pump, SessionGroupsCallbacks& owner)
     : loop_(pool.loop()),
       pool_(pool),
       sub_requests_(sub_requests),
@@ -83,7 +83,7 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
     if (may_make_room(*group) && (oldest == nullptr || group->last_used() < oldest->last_used()))
       oldest = group.get();
   }
-  if (sessions < server_.limits.max_own_sessions) return true;
+  if (sessions < server_.limits.max_gateway_sessions) return true;
   if (oldest == nullptr) return false;
   // If the server keeps no sessions, no state is lost.
   log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
@@ -123,7 +123,7 @@ void SessionGroups::reap() {
   reaper_.start(kReapInterval, [this] { reap(); });
   std::vector<std::string> idle;
   for (auto& [key, group] : groups_) {
-    LW_DEBUG_CHECK(WaitLine<SessionGroup>::contains(*group) || !group->wants_pump());
+    LW_DEBUG_CHECK(ReadyQueue<SessionGroup>::contains(*group) || !group->wants_pump());
     if (!group->is_busy() && loop_.now() - group->last_used() > server_.instance_idle) idle.push_back(key);
   }
   for (const auto& key : idle) {

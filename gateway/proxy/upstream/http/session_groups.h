@@ -2,7 +2,7 @@
 // `limits.maxSessions`, tracks those with work, and closes unused ones.
 //
 // Owned by an HttpUpstream, which is its owner and outlives it. A group that ends is removed first and
-// retired last, because its functions may be on the stack. Session events go to the SessionOwner.
+// retired last, because its functions may be on the stack. Session events go to the SessionCallbacks.
 #pragma once
 
 #include <chrono>
@@ -15,29 +15,29 @@
 
 #include "foundation/net/loop.h"
 #include "proxy/upstream/http/session_group.h"
-#include "proxy/upstream/shared/wait_line.h"
+#include "proxy/upstream/shared/ready_queue.h"
 
 namespace lineward::upstream {
 
-class SessionGroupsOwner {
+class SessionGroupsCallbacks {
  public:
   // Ends the group's calls, then removes and retires it.
   virtual void close_group(SessionGroup& group, std::string_view why) = 0;
 
  protected:
-  ~SessionGroupsOwner() = default;
+  ~SessionGroupsCallbacks() = default;
 };
 
 class SessionGroups {
  public:
   // `pump` is scheduled when a group has work.
   SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                net::Deferred& pump, SessionGroupsOwner& owner);
+                net::Deferred& pump, SessionGroupsCallbacks& owner);
   SessionGroups(const SessionGroups&) = delete;
   SessionGroups& operator=(const SessionGroups&) = delete;
 
   // Receives the events of all sessions; set once, before the first is opened.
-  void use(SessionOwner& sessions) { session_owner_ = &sessions; }
+  void use(SessionCallbacks& sessions) { session_owner_ = &sessions; }
 
   SessionGroup* find(const std::string& key);
   // Creates the group if it does not exist.
@@ -50,7 +50,7 @@ class SessionGroups {
   std::vector<std::string> keys() const;
   // The earliest end of a pause after a cancelled call; nullopt: none.
   std::optional<std::chrono::milliseconds> next_apart() const;
-  // As SessionGroupsOwner.
+  // As SessionGroupsCallbacks.
   void close(SessionGroup& group, std::string_view why) { owner_.close_group(group, why); }
   // Removes a group without retiring it; it has no work any more. Null: unknown.
   std::unique_ptr<SessionGroup> take(SessionGroup& group);
@@ -86,7 +86,7 @@ class SessionGroups {
   // left to do, the next prune_line() closes it; doing so here would destroy functions on the stack.
   void note_served(SessionGroup& group);
   // Groups with work, and some without; prune_line() removes the latter.
-  const WaitLine<SessionGroup>& wanting() const { return wanting_; }
+  const ReadyQueue<SessionGroup>& wanting() const { return wanting_; }
   void prune_line();
   // Calls in all queues.
   size_t queued() const;
@@ -108,12 +108,12 @@ class SessionGroups {
   HttpPool& pool_;
   HttpSubRequests& sub_requests_;
   const config::Server& server_;
-  SessionOwner* session_owner_ = nullptr;
+  SessionCallbacks* session_owner_ = nullptr;
   net::Deferred& pump_;
-  SessionGroupsOwner& owner_;
+  SessionGroupsCallbacks& owner_;
   std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
   std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
-  WaitLine<SessionGroup> wanting_;
+  ReadyQueue<SessionGroup> wanting_;
   std::optional<bool> keeps_sessions_;
   size_t sessions_ = 0;                 // number of groups with a session
   SessionGroup* found_last_ = nullptr;  // cache: usually it is wanted again

@@ -72,7 +72,7 @@ bool SessionKeeper::reclaim() {
              {{"upstream", server_.name},
               {"group", log::Excerpt(group->key, 64)},
               {"why", "its session was idle, and made room for another"}});
-  core::ScopeOwner& scope = *group->scope();
+  core::ScopeCallbacks& scope = *group->scope();
   scope.on_scope_reset();
   group->session()->end();
   groups_.close_session(*group);

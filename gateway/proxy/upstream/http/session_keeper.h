@@ -12,7 +12,7 @@
 
 namespace lineward::upstream {
 
-class SessionKeeper final : public SessionOwner {
+class SessionKeeper final : public SessionCallbacks {
  public:
   SessionKeeper(const HttpParts& parts, HttpCallTable& calls)
       : parts_(parts), server_(parts.server), groups_(parts.groups), calls_(calls) {}
@@ -29,7 +29,7 @@ class SessionKeeper final : public SessionOwner {
   bool answers(SessionGroup& group, HttpCall& call);
 
  private:
-  // SessionOwner
+  // SessionCallbacks
   int64_t next_id() override;
   core::Failure failure_of(const MessagesEnd& end) override;
   void on_session_ready(HttpSession& session) override;

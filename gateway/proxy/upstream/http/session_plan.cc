@@ -6,7 +6,7 @@
 
 namespace lineward::upstream {
 
-Result<SessionPlan, core::Failure> SessionPlanner::plan(const core::CallRequest& request, mcp::Era era) {
+Result<SessionPlan, core::Failure> SessionPlanner::plan(const core::UpstreamRequest& request, mcp::Era era) {
   if (is_stateless(request, era)) return stateless_;
   auto group = grouping_.of(request, era);
   if (!group) return Unexpected<core::Failure>{group.error()};

@@ -32,12 +32,12 @@ class SessionPlanner {
   // For a legacy client.
   SessionPlan plan(const core::Scope& scope) { return SessionPlan(grouping_.of_legacy(scope)); }
   // For a call to a server of this era. Fails if the client declares more capabilities than allowed.
-  Result<SessionPlan, core::Failure> plan(const core::CallRequest& request, mcp::Era era);
+  Result<SessionPlan, core::Failure> plan(const core::UpstreamRequest& request, mcp::Era era);
   // No state anywhere: all such calls share one queue and one constant plan.
-  static bool is_stateless(const core::CallRequest& request, mcp::Era era) {
+  static bool is_stateless(const core::UpstreamRequest& request, mcp::Era era) {
     return !request.of_session() && era == mcp::Era::modern;
   }
-  bool is_bridged(const core::CallRequest& request) const { return grouping_.is_bridged(request); }
+  bool is_bridged(const core::UpstreamRequest& request) const { return grouping_.is_bridged(request); }
   const SessionPlan& stateless() const { return stateless_; }
 
  private:

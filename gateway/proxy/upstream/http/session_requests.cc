@@ -24,7 +24,7 @@ constexpr milliseconds kPostLimit{10000};
 }  // namespace
 
 SessionRequests::SessionRequests(net::Loop& loop, HttpSubRequests& sub_requests, const config::Server& server,
-                                 SessionRequestsOwner& owner)
+                                 SessionRequestsCallbacks& owner)
     : loop_(loop),
       sub_requests_(sub_requests),
       server_(server),

@@ -24,7 +24,7 @@ class HttpCall;
 class ServerStream;
 class SessionCredentials;
 
-class SessionRequestsOwner {
+class SessionRequestsCallbacks {
  public:
   virtual int64_t next_id() = 0;
   virtual bool is_ready() const = 0;
@@ -38,7 +38,7 @@ class SessionRequestsOwner {
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
 
  protected:
-  ~SessionRequestsOwner() = default;
+  ~SessionRequestsCallbacks() = default;
 };
 
 class SessionRequests {
@@ -48,7 +48,7 @@ class SessionRequests {
   using Posted = std::function<void(const MessagesEnd& end)>;
 
   SessionRequests(net::Loop& loop, HttpSubRequests& sub_requests, const config::Server& server,
-                  SessionRequestsOwner& owner);
+                  SessionRequestsCallbacks& owner);
   ~SessionRequests() { lifetime_.end(); }
   SessionRequests(const SessionRequests&) = delete;
   SessionRequests& operator=(const SessionRequests&) = delete;
@@ -95,7 +95,7 @@ class SessionRequests {
   net::Loop& loop_;
   HttpSubRequests& sub_requests_;
   const config::Server& server_;
-  SessionRequestsOwner& owner_;
+  SessionRequestsCallbacks& owner_;
   const uint64_t session_;
   const ServerStream* stream_ = nullptr;
   std::map<int64_t, Asked> asked_;  // answered on the session's stream

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
 }  // namespace
 
-bool SessionWaits::takes(const core::CallRequest& request) const {
+bool SessionWaits::takes(const core::UpstreamRequest& request) const {
   // Its first log messages would be lost.
   const bool wants_lines = request.message.has(Field::meta_log_level) || !request.log_wish.level.empty();
   if (level_pending_ && wants_lines) return false;
@@ -32,7 +32,7 @@ void SessionWaits::stop() {
 // ---- the log level ----
 
 // Calls with this level wait for it for kAnswerPatience; the request itself has longer.
-void SessionWaits::want_level(const core::CallRequest& request) {
+void SessionWaits::want_level(const core::UpstreamRequest& request) {
   const std::string params = level_.lower_for(request, owner_.legacy_server());
   if (params.empty()) return;
   level_pending_ = true;
@@ -52,12 +52,12 @@ void SessionWaits::level_set() {
 // ---- a turn ----
 
 void SessionWaits::stream_settled() {
-  if (std::exchange(settles_first_, false)) settle_turn();
+  if (std::exchange(settles_first_, false)) acquire_turn();
 }
 
 // Calls that allow server requests wait until the ping and the subscriptions sent meanwhile are answered, or
 // kAnswerPatience has passed.
-void SessionWaits::settle_turn() {
+void SessionWaits::acquire_turn() {
   if (!owner_.is_ready() || pinged_ || !answers_pings_) return;
   pinged_ = true;
   awaited_ = 1;

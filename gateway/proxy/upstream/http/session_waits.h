@@ -15,31 +15,31 @@
 
 namespace lineward::upstream {
 
-class SessionWaitsOwner {
+class SessionWaitsCallbacks {
  public:
   virtual bool is_ready() const = 0;
   virtual const mcp::LegacyServer& legacy_server() const = 0;
-  // As SessionRequestsOwner's.
+  // As SessionRequestsCallbacks's.
   virtual bool check_lost(const MessagesEnd& end) = 0;
   // Waiting calls may be sent.
   virtual void on_wait_over() = 0;
 
  protected:
-  ~SessionWaitsOwner() = default;
+  ~SessionWaitsCallbacks() = default;
 };
 
 class SessionWaits {
  public:
-  SessionWaits(net::Loop& loop, SessionRequests& requests, SessionWaitsOwner& owner)
+  SessionWaits(net::Loop& loop, SessionRequests& requests, SessionWaitsCallbacks& owner)
       : requests_(requests), owner_(owner), level_timer_(loop), ping_timer_(loop) {}
   SessionWaits(const SessionWaits&) = delete;
   SessionWaits& operator=(const SessionWaits&) = delete;
 
   // Whether these waits allow the request to be sent now.
-  bool takes(const core::CallRequest& request) const;
+  bool takes(const core::UpstreamRequest& request) const;
   // Sets the log level of a call in a shared session: a legacy server has one level for all, the lowest
   // requested.
-  void want_level(const core::CallRequest& request);
+  void want_level(const core::UpstreamRequest& request);
   // A legacy client's own logging/setLevel was sent.
   void level_is_set(const mcp::Message& set_level) { level_.is_set(set_level); }
   const LowestLogLevel& level() const { return level_; }
@@ -49,7 +49,7 @@ class SessionWaits {
   void settle_first() { settles_first_ = true; }
   void stream_settled();
   // The same between two such calls, if all messages come on one stream.
-  void settle_turn();
+  void acquire_turn();
   // Adds one of Lineward's own requests: returns the turn in which it must be answered, to be passed to
   // left(); 0: it need not be.
   uint32_t join(std::string_view method);
@@ -63,7 +63,7 @@ class SessionWaits {
   void turn_settled();
 
   SessionRequests& requests_;
-  SessionWaitsOwner& owner_;
+  SessionWaitsCallbacks& owner_;
   LowestLogLevel level_;
   bool settles_first_ = false;
   bool level_pending_ = false;  // sent and not confirmed yet

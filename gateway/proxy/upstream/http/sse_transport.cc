@@ -10,7 +10,7 @@ namespace lineward::upstream {
 
 using mcp::EndReason;
 
-SseTransport::SseTransport(HttpPool& pool, const config::Server& server, SseTransportOwner& owner)
+SseTransport::SseTransport(HttpPool& pool, const config::Server& server, SseTransportCallbacks& owner)
     : loop_(pool.loop()),
       pool_(pool),
       server_(server),

@@ -16,11 +16,11 @@ namespace lineward::upstream {
 class HttpCall;
 class SessionCredentials;
 
-class SseTransportOwner {
+class SseTransportCallbacks {
  public:
   virtual Headers headers(HttpVerb verb) const = 0;
   virtual SessionCredentials& credentials() = 0;
-  // As ServerStreamOwner's.
+  // As ServerStreamCallbacks's.
   virtual void hear(mcp::Message message, HttpCall* call) = 0;
   virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
   // The endpoint is known.
@@ -31,12 +31,12 @@ class SseTransportOwner {
   virtual void on_sse_ended() = 0;
 
  protected:
-  ~SseTransportOwner() = default;
+  ~SseTransportCallbacks() = default;
 };
 
-class SseTransport final : public MessagesOwner {
+class SseTransport final : public MessagesCallbacks {
  public:
-  SseTransport(HttpPool& pool, const config::Server& server, SseTransportOwner& owner);
+  SseTransport(HttpPool& pool, const config::Server& server, SseTransportCallbacks& owner);
   ~SseTransport();
   SseTransport(const SseTransport&) = delete;
   SseTransport& operator=(const SseTransport&) = delete;
@@ -63,7 +63,7 @@ class SseTransport final : public MessagesOwner {
   net::Loop& loop_;
   HttpPool& pool_;
   const config::Server& server_;
-  SseTransportOwner& owner_;
+  SseTransportCallbacks& owner_;
   StreamPlace place_;
   std::unique_ptr<HttpMessages> messages_;
   std::string endpoint_;

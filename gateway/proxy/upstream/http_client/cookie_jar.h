@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "protocol/http/header_list.h"
 #include "proxy/upstream/http_client/http_url.h"
 
@@ -30,7 +30,7 @@ class CookieJar {
   void put(std::string_view name, std::string_view value);
 
   std::vector<Cookie> cookies_;
-  HeldBytes held_{Held::servers};
+  MemoryCharge held_{Held::servers};
 };
 
 }  // namespace lineward::upstream

@@ -32,7 +32,7 @@ struct HttpFault {
   bool oversize = false;      // more than limits.maxMessageBytes
 };
 
-class HttpConnectionOwner {
+class HttpConnectionCallbacks {
  public:
   virtual void on_connected() = 0;
   // The kernel has taken the whole request.
@@ -44,17 +44,17 @@ class HttpConnectionOwner {
   virtual void on_connection_failed(const HttpFault& fault) = 0;
 
  protected:
-  ~HttpConnectionOwner() = default;
+  ~HttpConnectionCallbacks() = default;
 };
 
-class HttpConnection final : public net::StreamOwner {
+class HttpConnection final : public net::StreamCallbacks {
  public:
   HttpConnection(net::Loop& loop, const HttpUrl& url, const http::ResponseLimits& limits);
   ~HttpConnection() { close(); }
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  void set_owner(HttpConnectionOwner* owner) { owner_ = owner; }
+  void set_owner(HttpConnectionCallbacks* owner) { owner_ = owner; }
   // `tls` is null for plain HTTP, `resolver` for a Unix socket. With a proxy the resolver is the proxy's, and
   // TLS uses a tunnel (RFC 9110 9.3.6, CONNECT). Requests without TLS send the full URL to the proxy.
   void connect(net::Resolver* resolver, const HttpProxy* proxy, std::shared_ptr<net::TlsContext> tls,
@@ -101,7 +101,7 @@ class HttpConnection final : public net::StreamOwner {
 
   net::Loop& loop_;
   const HttpUrl& url_;
-  HttpConnectionOwner* owner_ = nullptr;
+  HttpConnectionCallbacks* owner_ = nullptr;
   std::unique_ptr<net::Connector> connector_;
   std::unique_ptr<net::ByteStream> stream_;
   std::shared_ptr<net::TlsContext> tls_context_;

@@ -23,7 +23,7 @@ bool is_json(std::string_view type) {
 
 }  // namespace
 
-class HttpDocument final : public HttpTransferOwner {
+class HttpDocument final : public HttpTransferCallbacks {
  public:
   HttpDocument(HttpDocuments& owner, const std::string& path, core::DocumentDone done)
       : owner_(owner), done_(std::move(done)), limit_(owner.pool_.loop()) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "foundation/base/spare_texts.h"
+#include "foundation/base/string_pool.h"
 #include "foundation/log/log.h"
 #include "protocol/http/header_list.h"
 #include "proxy/upstream/http_client/body_inflater.h"
@@ -35,7 +35,7 @@ SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(st
 
 // ---- a transfer ----
 
-HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner)
+HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferCallbacks& owner)
     : pool_(pool),
       request_(std::move(request)),
       owner_(&owner),
@@ -58,8 +58,8 @@ HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOw
 
 HttpTransfer::~HttpTransfer() {
   close();
-  SpareTexts::give(std::move(request_.body));
-  SpareTexts::give(std::move(request_.lines));
+  StringPool::give(std::move(request_.body));
+  StringPool::give(std::move(request_.lines));
 }
 
 void HttpTransfer::await_credentials() {
@@ -153,7 +153,7 @@ void HttpTransfer::on_connected() {
   const bool may_be_redirected = pool_.liberal_ && request_.body.size() <= kRepeatable;
   if (!reused_ && credentials == nullptr && !may_be_redirected) {
     is_given_away_ = true;
-    SpareTexts::give(std::move(request_.body));  // it cannot be needed for a repetition
+    StringPool::give(std::move(request_.body));  // it cannot be needed for a repetition
     held_.set(0);
   }
   owner_->on_transfer_sent();
@@ -176,7 +176,7 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
   }
   if (follow(info)) return;
   if (redirects_ == 0 && request_.target.empty() && info.status == 404) pool_.moved_to({});
-  SpareTexts::give(std::move(request_.body));  // it cannot be needed for a repetition
+  StringPool::give(std::move(request_.body));  // it cannot be needed for a repetition
   held_.set(0);
   if (pool_.liberal_) inflater_ = BodyInflater::for_coding(info.headers.get("Content-Encoding"));
   owner_->on_transfer_head(info);
@@ -463,7 +463,7 @@ void HttpPool::append_start(std::string& head, std::string_view method, std::str
 
 std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
   const bool post = request.method == "POST";
-  std::string out = SpareTexts::take(512 + request.body.size());  // with room for the body
+  std::string out = StringPool::take(512 + request.body.size());  // with room for the body
   if (post && request.target.empty() && request.host.empty()) {
     out += post_start_;
   } else {

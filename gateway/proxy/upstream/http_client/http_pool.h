@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/base/pooled.h"
 #include "foundation/log/paced.h"
 #include "foundation/net/lifetime.h"
@@ -19,7 +19,7 @@
 #include "protocol/http/writer.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/http_client/http_connection.h"
-#include "proxy/upstream/http_client/stream_places.h"
+#include "proxy/upstream/http_client/stream_limiter.h"
 
 namespace lineward::upstream {
 
@@ -62,7 +62,7 @@ class RequestCredentials {
   virtual bool refused(const std::string& used, const http::ResponseInfo& info) = 0;
 };
 
-class HttpTransferOwner {
+class HttpTransferCallbacks {
  public:
   // A connection exists and the request is being sent: it cannot be withdrawn any more.
   virtual void on_transfer_sent() = 0;
@@ -75,16 +75,16 @@ class HttpTransferOwner {
   virtual void on_transfer_failed(const HttpFault& fault) = 0;
 
  protected:
-  ~HttpTransferOwner() = default;
+  ~HttpTransferCallbacks() = default;
 };
 
 class BodyInflater;
 class HttpPool;
 
 // A request and its response. Its owner may close() it in any callback, and frees it at the end of the turn.
-class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfer> {
+class HttpTransfer final : public HttpConnectionCallbacks, public Pooled<HttpTransfer> {
  public:
-  HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner);
+  HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferCallbacks& owner);
   ~HttpTransfer();
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
@@ -131,8 +131,8 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
 
   HttpPool& pool_;
   HttpRequest request_;
-  HeldBytes held_{Held::bodies};  // the body, until it cannot be needed for a repetition
-  HttpTransferOwner* owner_;
+  MemoryCharge held_{Held::bodies};  // the body, until it cannot be needed for a repetition
+  HttpTransferCallbacks* owner_;
   std::unique_ptr<HttpConnection> connection_;
   bool reused_ = false;
   bool sent_ = false;
@@ -201,7 +201,7 @@ class HttpPool {
   // Limits for later requests; the proxy stays.
   void set_limits(const config::Server& server);
   // The limiter of connections that are streams without an end of their own.
-  StreamPlaces& streams() { return streams_; }
+  StreamLimiter& streams() { return streams_; }
   // The connection limit is reached, and no connection is idle. Only the owner enforces it; `freed` notifies
   // the owner when that is over.
   bool full() const { return *open_ >= options_.most_connections && idle_.empty(); }
@@ -249,7 +249,7 @@ class HttpPool {
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};
   bool refreshing_ = false;
-  StreamPlaces streams_{loop_};
+  StreamLimiter streams_{loop_};
   log::Paced dropped_log_;
   std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // number of connections
   std::function<void()> freed_;

@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds kConnect{2000};
 // An answer with a length is no larger than a server's message may be; streams have no limit.
 constexpr uint64_t kMaxPeerBody = 2ull << 30;
 
-class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
+class PeerTransfer final : public core::PeerCall, public HttpTransferCallbacks {
  public:
   PeerTransfer(net::Loop& loop, HttpPool& pool, HttpRequest request, core::PeerListener& listener)
       : loop_(loop),

@@ -40,7 +40,7 @@ struct WebRequest {
 // the MCP authorization pages, "Communication Security"). Empty when `url` may be used, else why not.
 std::string secure_url_fault(const std::string& url);
 
-class WebFetch final : public HttpTransferOwner {
+class WebFetch final : public HttpTransferCallbacks {
  public:
   // `tls` is used for https; may be null for plain http.
   WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebRequest request,

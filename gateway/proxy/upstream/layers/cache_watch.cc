@@ -21,7 +21,7 @@ constexpr milliseconds kRefusal{60000};
 
 }  // namespace
 
-CacheWatch::CacheWatch(net::Loop& loop, core::CallRequest request, std::function<void()> unheard,
+CacheWatch::CacheWatch(net::Loop& loop, core::UpstreamRequest request, std::function<void()> unheard,
                        std::function<void()> over)
     : loop_(loop),
       request_(std::move(request)),
@@ -36,7 +36,7 @@ CacheWatch::~CacheWatch() {
 }
 
 void CacheWatch::listen(core::Upstream& inner) {
-  auto call = inner.start(core::CallRequest(request_), *this);
+  auto call = inner.start(core::UpstreamRequest(request_), *this);
   if (call) {
     call_ = std::move(*call);
   } else {
@@ -83,7 +83,7 @@ void CacheWatch::ended() {
   if (stood_) unheard_();
 }
 
-core::CallRequest watch_request(const core::CallRequest& like, const core::Tells& tells) {
+core::UpstreamRequest watch_request(const core::UpstreamRequest& like, const core::Tells& tells) {
   std::string lists;
   auto add = [&](bool told, std::string_view key) {
     if (told) lists += fmt::format("{}\"{}\":true", lists.empty() ? "" : ",", key);
@@ -99,7 +99,7 @@ core::CallRequest watch_request(const core::CallRequest& like, const core::Tells
     meta += fmt::format(R"({}"io.modelcontextprotocol/{}":{})", meta.empty() ? "" : ",", key,
                         like.message.raw(field));
   }
-  core::CallRequest request;
+  core::UpstreamRequest request;
   auto message = mcp::Message::parse(
       fmt::format(
           R"({{"jsonrpc":"2.0","id":0,"method":"subscriptions/listen","params":{{"_meta":{{{}}},"notifications":{{{}}}}}}})",

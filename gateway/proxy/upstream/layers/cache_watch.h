@@ -13,18 +13,18 @@
 #include <memory>
 #include <string>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
 
 namespace lineward::upstream {
 
-class CacheWatch final : public core::CallOwner {
+class CacheWatch final : public core::CallCallbacks {
  public:
   // `unheard`: earlier changes were not received. Called when the listen is first acknowledged, after the
   // first list was cached, and when it ends, before the last list is dropped. `over` is called from a timer:
   // no list is held any more, or a refusal was remembered long enough. `request` is sent for each listen.
-  CacheWatch(net::Loop& loop, core::CallRequest request, std::function<void()> unheard,
+  CacheWatch(net::Loop& loop, core::UpstreamRequest request, std::function<void()> unheard,
              std::function<void()> over);
   ~CacheWatch();
   CacheWatch(const CacheWatch&) = delete;
@@ -48,8 +48,8 @@ class CacheWatch final : public core::CallOwner {
   void ended();
 
   net::Loop& loop_;
-  const core::CallRequest request_;
-  HeldBytes held_bytes_{Held::listens};  // its request
+  const core::UpstreamRequest request_;
+  MemoryCharge held_bytes_{Held::listens};  // its request
   const std::function<void()> unheard_, over_;
   std::unique_ptr<core::Call> call_;
   bool stood_ = false;
@@ -60,6 +60,6 @@ class CacheWatch final : public core::CallOwner {
 };
 
 // The listen's request: as `like`, for these lists.
-core::CallRequest watch_request(const core::CallRequest& like, const core::Tells& tells);
+core::UpstreamRequest watch_request(const core::UpstreamRequest& like, const core::Tells& tells);
 
 }  // namespace lineward::upstream

@@ -16,14 +16,14 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::MessageKind;
 
-core::ClientRequestPtr origin_of(const core::CallRequest& request) {
+core::ClientRequestPtr origin_of(const core::UpstreamRequest& request) {
   return request.from ? request.from : std::make_shared<const core::ClientRequest>();
 }
 
 }  // namespace
 
 GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr<PluginSet> plugins,
-                         core::CallRequest request)
+                         core::UpstreamRequest request)
     : PassingCall(std::move(request), nullptr),
       loop_(loop),
       upstream_(inner),
@@ -34,7 +34,7 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
       raw_id_(request_.message.raw(Field::id)),
       principal_(request_.scope.principal),
       bytes_(request_.message.bytes().size()),
-      mirrors_(request_.mirrors_itself, request_.method, request_.message, request_.headers),
+      mirrors_(request_.sends_param_headers, request_.method, request_.message, request_.headers),
       chain_(std::move(plugins), [this] { moved(); }),
       passage_(chain_, *this, *this) {
   passage_.charge(request_.account());
@@ -46,7 +46,7 @@ GuardedCall::~GuardedCall() {
 
 // ---- the request ----
 
-void GuardedCall::begin(core::CallOwner& owner) {
+void GuardedCall::begin(core::CallCallbacks& owner) {
   owner_ = &owner;
   begun_at_ = net::Loop::nanoseconds();
   beginning_ = true;
@@ -66,7 +66,7 @@ void GuardedCall::ask() {
   bool same = message.kind() == MessageKind::request && message.method() == method_ &&
               message.raw(Field::id) == raw_id_;
   if (!same) return broke("changed the request's id or method");
-  if (mirrors_.drop_stale(message, request_.headers)) request_.mirrors_itself = false;
+  if (mirrors_.drop_stale(message, request_.headers)) request_.sends_param_headers = false;
   send();
 }
 
@@ -84,7 +84,7 @@ void GuardedCall::send() {
 
 // ---- end ----
 
-core::CallOwner* GuardedCall::leave(EndReason reason, int code, std::string_view text) {
+core::CallCallbacks* GuardedCall::leave(EndReason reason, int code, std::string_view text) {
   Ending ending;
   ending.reason = reason;
   ending.code = code;
@@ -201,7 +201,7 @@ void GuardedCall::resume_server() {
   hold();
 }
 
-void GuardedCall::hand_over(core::CallOwner& owner, core::Handover how) {
+void GuardedCall::hand_over(core::CallCallbacks& owner, core::Handover how) {
   paused_ = false;  // the new owner has not paused it
   PassingCall::hand_over(owner, how);
   if (live()) hold();
@@ -249,8 +249,8 @@ void GuardedCall::passed(mcp::Message message) {
 
 // ---- the view of the plugins ----
 
-RequestFacts GuardedCall::facts() const {
-  RequestFacts facts = facts_of(*from_);
+RequestInfo GuardedCall::facts() const {
+  RequestInfo facts = facts_of(*from_);
   facts.upstream = upstream_.name();
   facts.method_name = method_;
   facts.method = request_.method;

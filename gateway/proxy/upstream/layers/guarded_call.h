@@ -12,33 +12,33 @@
 #include "proxy/core/mirrors.h"
 #include "proxy/core/owned_call.h"
 #include "proxy/plugin/chain.h"
-#include "proxy/plugin/passage.h"
+#include "proxy/plugin/hook_queue.h"
 
 namespace lineward::plugin {
 
-class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner {
+class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Owner {
  public:
   GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr<PluginSet> plugins,
-              core::CallRequest request);
+              core::UpstreamRequest request);
   ~GuardedCall() override;
 
   // False: no plugin handles it; then the request proceeds without this object.
   bool attach() { return chain_.attach(*this, upstream_.name(), Place::part); }
-  core::CallRequest take_request() { return std::move(request_); }
-  void begin(core::CallOwner& owner);  // never calls back synchronously
+  core::UpstreamRequest take_request() { return std::move(request_); }
+  void begin(core::CallCallbacks& owner);  // never calls back synchronously
 
   // core::Call
   void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
   bool pause() override;
   bool resume() override;
-  void hand_over(core::CallOwner& owner, core::Handover how) override;
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   void retried(mcp::Message request) override;
-  bool is_answered() const override { return live() && passage_.has_last(); }
-  bool is_servers_word() const override { return !answer_ && PassingCall::is_servers_word(); }
+  bool has_answer() const override { return live() && passage_.has_last(); }
+  bool is_from_server() const override { return !answer_ && PassingCall::is_from_server(); }
 
  private:
-  // core::CallOwner, of the server's call
+  // core::CallCallbacks, of the server's call
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message&& message) override {
     if (live()) passage_.take(std::move(message));
@@ -50,7 +50,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   }
 
   // ExchangeView
-  RequestFacts facts() const override;
+  RequestInfo facts() const override;
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;
@@ -58,7 +58,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void answer(std::string result) override;
   void resume(Verdict verdict) override { chain_.resume(verdict); }
 
-  // Passage::Owner
+  // HookQueue::Owner
   bool over() const override { return !live(); }
   void pause_server() override;
   void resume_server() override;
@@ -74,7 +74,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void finish(mcp::Message message, mcp::EndReason reason, int code);
   void fail(core::Failure failure);
   // Detaches the owner and reports the end to the plugins.
-  core::CallOwner* leave(mcp::EndReason reason, int code, std::string_view text);
+  core::CallCallbacks* leave(mcp::EndReason reason, int code, std::string_view text);
 
   net::Loop& loop_;
   core::Upstream& upstream_;
@@ -83,7 +83,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   const size_t bytes_;  // of the original request
   const core::Mirrors mirrors_;
   Chain chain_;
-  Passage passage_;
+  HookQueue passage_;
   bool sent_ = false, beginning_ = false;
   bool paused_ = false, holding_ = false;  // by the caller; for a plugin
   std::optional<Refusal> refusal_;

@@ -12,8 +12,8 @@ bool GuardedUpstream::is_judged() const {
   return plugins && plugins->judges_parts(name());
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::CallRequest&& request,
-                                                                          core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::UpstreamRequest&& request,
+                                                                          core::CallCallbacks& owner) {
   auto plugins = request.of_gateway ? nullptr : plugins_();
   if (!plugins || plugins->empty()) return inner_->start(std::move(request), owner);
   auto call = std::make_unique<GuardedCall>(loop_, *inner_, std::move(plugins), std::move(request));
@@ -28,7 +28,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
   auto plugins = plugins_();
   if (!plugins || plugins->empty()) return out;
   const std::string method = message.method();
-  RequestFacts facts;
+  RequestInfo facts;
   facts.upstream = facts.endpoint = name();
   facts.method_name = method;
   facts.method = mcp::method_of(method);

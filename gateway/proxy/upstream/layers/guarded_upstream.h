@@ -24,8 +24,8 @@ class GuardedUpstream final : public core::PassingUpstream {
   // May a plugin answer one caller differently from another?
   bool is_judged() const;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
   void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
               const core::HeaderFields& headers) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;

@@ -24,7 +24,7 @@ constexpr uint32_t kMaxFailures = 8;
 
 // ---- the listen ----
 
-SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
+SharedListen::SharedListen(ListenHub& hub, std::string key, const core::UpstreamRequest& like)
     : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
       hub_(hub),
       asked_(like.message.raw(Field::params_notifications), like.account()),
@@ -111,9 +111,9 @@ void SharedListen::stood(mcp::Message acknowledgement) {
 void SharedListen::on_call_failed(const core::Failure& failure) {
   const bool for_good = failure.by_policy || failure.session_over || failure.tries_used_up ||
                         hub_.stopping() || failure.reason == mcp::EndReason::cancelled_drain;
-  const bool no_room = mcp::is_lack_of_room(failure.reason);
-  if (acknowledgement_ && !for_good && (no_room || !stands_))
-    return open_again(mcp::name(failure.reason), no_room);
+  const bool at_capacity = mcp::is_lack_of_room(failure.reason);
+  if (acknowledgement_ && !for_good && (at_capacity || !stands_))
+    return open_again(mcp::name(failure.reason), at_capacity);
   give_up(failure);
 }
 
@@ -126,8 +126,8 @@ void SharedListen::give_up(const core::Failure& failure) {
 
 // The server ended the listen while leases exist: it is reopened, with pauses that double. A refused listen
 // may be granted later: only the budget ends the tries.
-void SharedListen::open_again(std::string_view why, bool no_room) {
-  if (!no_room) ++failures_;
+void SharedListen::open_again(std::string_view why, bool at_capacity) {
+  if (!at_capacity) ++failures_;
   log::write(log::Level::info, "listen.ended",
              {{"upstream", hub_.name()},
               {"by", why},
@@ -161,7 +161,7 @@ ListenHub::~ListenHub() {
 }
 
 // The same filter, and the same credentials in the server's view.
-std::string ListenHub::key_of(const core::CallRequest& request, bool apart) const {
+std::string ListenHub::key_of(const core::UpstreamRequest& request, bool apart) const {
   std::string key = identity_of(forwarded_headers(server_, request.headers));
   key += '\n';
   if (apart) {
@@ -177,7 +177,7 @@ std::string ListenHub::key_of(const core::CallRequest& request, bool apart) cons
 // Callers do not share while the server's era is unknown, nor on legacy servers, where processes and sessions
 // belong to groups of callers. A listen for a legacy session is not shared either: the server's legacy
 // revisions serve the session even if it supports the modern one.
-SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key) {
+SharedListen* ListenHub::find(const core::UpstreamRequest& request, std::string& key) {
   using config::Isolation;
   bool apart = inner_->era() != mcp::Era::modern || request.of_session() ||
                server_.isolation == Isolation::principal || server_.isolation == Isolation::session ||
@@ -194,8 +194,8 @@ SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key
   return shared_.insert(std::move(early)).position->second.get();
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::CallRequest&& request,
-                                                                    core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::UpstreamRequest&& request,
+                                                                    core::CallCallbacks& owner) {
   bool shares = request.method == Method::subscriptions_listen && request.client_era == mcp::Era::modern &&
                 request.message.is_object(Field::params_notifications) && !stopping_;
   if (!shares) return inner_->start(std::move(request), owner);

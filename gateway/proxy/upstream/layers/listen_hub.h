@@ -29,7 +29,7 @@ class ListenHub;
 // A listen on the server and its leases. Owned by the hub.
 class SharedListen final : public SharedCall {
  public:
-  SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like);
+  SharedListen(ListenHub& hub, std::string key, const core::UpstreamRequest& like);
 
   void close(core::CancelCause why) override;
 
@@ -45,14 +45,14 @@ class SharedListen final : public SharedCall {
   void stood(mcp::Message acknowledgement);
   void fell();
   void is_good();
-  void open_again(std::string_view why, bool no_room);
+  void open_again(std::string_view why, bool at_capacity);
   void give_up(const core::Failure& failure);
   void again();
 
   ListenHub& hub_;
   const mcp::ListenFilter asked_;
   std::optional<mcp::Message> acknowledgement_;  // the last one, cut to the requested filter
-  HeldBytes acknowledgement_bytes_{Held::listens};
+  MemoryCharge acknowledgement_bytes_{Held::listens};
   std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
   bool stands_ = false;                               // acknowledged, and not lost since
   uint32_t failures_ = 0;  // in a row: it ended soon after its acknowledgement, or could not be reopened
@@ -69,8 +69,8 @@ class ListenHub final : public core::PassingUpstream {
       : PassingUpstream(std::move(inner)), loop_(loop), server_(server) {}
   ~ListenHub() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
 
   // Called with every notification on a listen of the server, and each acknowledgement after the first.
   void watch(std::function<void(const mcp::Message&)> watcher) { watcher_ = std::move(watcher); }
@@ -89,8 +89,8 @@ class ListenHub final : public core::PassingUpstream {
 
  private:
   // The sharing key; `apart`: shared with the same caller only.
-  std::string key_of(const core::CallRequest& request, bool apart) const;
-  SharedListen* find(const core::CallRequest& request, std::string& key);
+  std::string key_of(const core::UpstreamRequest& request, bool apart) const;
+  SharedListen* find(const core::UpstreamRequest& request, std::string& key);
 
   net::Loop& loop_;
   const config::Server& server_;

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/base/result.h"
 #include "protocol/mcp/end_reason.h"
 
@@ -75,7 +75,7 @@ class ProbeBook {
 
   std::mutex mutex_;
   std::deque<Entry> entries_;  // the oldest first
-  HeldBytes held_{Held::calls};
+  MemoryCharge held_{Held::calls};
 };
 
 }  // namespace lineward::upstream

@@ -38,7 +38,7 @@ std::string_view word_of(State state) {
 
 }  // namespace
 
-ProbeCall::ProbeCall(net::Loop& loop, core::CallRequest&& request, core::CallOwner& owner,
+ProbeCall::ProbeCall(net::Loop& loop, core::UpstreamRequest&& request, core::CallCallbacks& owner,
                      mcp::ProbeRequest probe, ProbeBook& book, ProbeBook::Caller caller)
     : request_(std::move(request)),
       owner_(&owner),

@@ -15,14 +15,14 @@ namespace lineward::upstream {
 class ProbeCall final : public core::Call {
  public:
   // A stream was begun in the book, which outlives this.
-  ProbeCall(net::Loop& loop, core::CallRequest&& request, core::CallOwner& owner, mcp::ProbeRequest probe,
-            ProbeBook& book, ProbeBook::Caller caller);
+  ProbeCall(net::Loop& loop, core::UpstreamRequest&& request, core::CallCallbacks& owner,
+            mcp::ProbeRequest probe, ProbeBook& book, ProbeBook::Caller caller);
   ~ProbeCall() override;
 
   void cancel(core::CancelCause why) override;
   bool live() const override { return live_; }
   void reply(std::string) override {}
-  void hand_over(core::CallOwner& owner, core::Handover) override { owner_ = &owner; }
+  void hand_over(core::CallCallbacks& owner, core::Handover) override { owner_ = &owner; }
   const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message) override {}
 
@@ -34,8 +34,8 @@ class ProbeCall final : public core::Call {
   void over(ProbeOutcome::State state, mcp::EndReason reason);
   std::string result() const;
 
-  const core::CallRequest request_;
-  core::CallOwner* owner_;
+  const core::UpstreamRequest request_;
+  core::CallCallbacks* owner_;
   const mcp::ProbeRequest probe_;
   ProbeBook& book_;
   const ProbeBook::Caller caller_;

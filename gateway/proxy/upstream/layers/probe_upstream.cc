@@ -14,14 +14,14 @@ namespace {
 
 // Callers that nobody knows share what there is by their addresses; the outcome is asked for with the nonce
 // alone then, since the request may come by another proxy.
-ProbeBook::Caller caller_of(const core::CallRequest& request) {
+ProbeBook::Caller caller_of(const core::UpstreamRequest& request) {
   const std::string& principal = request.scope.principal;
   const bool known = principal != core::kAnonymous && !principal.empty();
   const std::string peer = request.from ? address_of_peer(request.from->peer) : std::string();
   return {principal, known ? "principal " + principal : "address " + peer};
 }
 
-core::Failure no_such_method(const core::CallRequest& request, std::string text) {
+core::Failure no_such_method(const core::UpstreamRequest& request, std::string text) {
   core::Failure failure{mcp::EndReason::invalid_request, std::move(text)};
   failure.code = mcp::kMethodNotFound;
   if (request.client_era == mcp::Era::modern) failure.http_status = 404;
@@ -34,8 +34,8 @@ ProbeUpstream::ProbeUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> in
                              const config::Listen& listen, ProbeBook& book)
     : PassingUpstream(std::move(inner)), loop_(loop), listen_(listen), book_(book) {}
 
-Result<std::unique_ptr<core::Call>, core::Failure> ProbeUpstream::start(core::CallRequest&& request,
-                                                                        core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> ProbeUpstream::start(core::UpstreamRequest&& request,
+                                                                        core::CallCallbacks& owner) {
   using Refused = Unexpected<core::Failure>;
   if (request.method != mcp::Method::other || request.message.method() != mcp::kProbe)
     return inner_->start(std::move(request), owner);

@@ -18,8 +18,8 @@ class ProbeUpstream final : public core::PassingUpstream {
   ProbeUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Listen& listen,
                 ProbeBook& book = ProbeBook::of_process());
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
 
  private:
   net::Loop& loop_;

@@ -74,8 +74,8 @@ std::string params_of(const mcp::Message& request) {
 // The share of a caller answered from the cache.
 class KeptAnswer final : public SharedCallHandle {
  public:
-  KeptAnswer(net::Loop& loop, const config::Server& server, core::CallRequest request, core::CallOwner& owner,
-             mcp::Message answer)
+  KeptAnswer(net::Loop& loop, const config::Server& server, core::UpstreamRequest request,
+             core::CallCallbacks& owner, mcp::Message answer)
       : SharedCallHandle(server, std::move(request), owner),
         answer_(std::move(answer)),
         later_(
@@ -83,7 +83,7 @@ class KeptAnswer final : public SharedCallHandle {
     later_.schedule();
   }
   // Says nothing about this caller's credentials: a public result may have been fetched with other ones.
-  bool is_servers_word() const override { return false; }
+  bool is_from_server() const override { return false; }
 
  private:
   void tell() {
@@ -100,7 +100,7 @@ class KeptAnswer final : public SharedCallHandle {
 
 // ---- the call ----
 
-SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::CallRequest like)
+SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::UpstreamRequest like)
     : SharedCall(cache.loop(), cache.inner(), std::move(key), std::move(like)), cache_(cache) {}
 
 void SharedFetch::on_call_message(mcp::Message&& message) {
@@ -151,7 +151,7 @@ void ResultCache::reconfigured() {
     forget(std::prev(entries_.end()));
 }
 
-bool ResultCache::may_keep(const core::CallRequest& request) const {
+bool ResultCache::may_keep(const core::UpstreamRequest& request) const {
   const mcp::Message& message = request.message;
   bool plain = !message.has(Field::meta_progress_token) && !message.has(Field::meta_log_level) &&
                !message.has(Field::params_input_responses) && !message.has(Field::params_request_state) &&
@@ -164,7 +164,7 @@ bool ResultCache::may_keep(const core::CallRequest& request) const {
          (!mcp::may_ask(request.method) || inner_->era() == mcp::Era::modern);
 }
 
-std::string ResultCache::key_of(const core::CallRequest& request, bool everybodys) const {
+std::string ResultCache::key_of(const core::UpstreamRequest& request, bool everybodys) const {
   const mcp::Message& message = request.message;
   std::string key = message.method();
   key += '\n';
@@ -172,20 +172,20 @@ std::string ResultCache::key_of(const core::CallRequest& request, bool everybody
   key += '\n' + json::compact(message.raw(Field::meta_client_capabilities)) + '\n';
   key += params_of(message);
   // Callers that do not mirror parameters in headers are not shown tools that require them.
-  if (request.mirrors_itself) key += "\nmirrors";
+  if (request.sends_param_headers) key += "\nmirrors";
   return key + (everybodys ? "\neverybody" : "\nof\n" + asker_of(request));
 }
 
 // The state name matters where the server has one state for each.
-std::string ResultCache::asker_of(const core::CallRequest& request) const {
+std::string ResultCache::asker_of(const core::UpstreamRequest& request) const {
   std::string asker = request.scope.principal + '\n' + request.scope.session + '\n';
   if (server_.isolation == config::Isolation::session) asker += request.scope.affinity;
   if (inner_->era() != mcp::Era::modern) asker += request.scope.bridged_session;
   return asker + '\n' + identity_of(forwarded_headers(server_, request.headers));
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::CallRequest&& request,
-                                                                      core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::UpstreamRequest&& request,
+                                                                      core::CallCallbacks& owner) {
   if (!may_keep(request)) return inner_->start(std::move(request), owner);
   std::string key = key_of(request, false);
   if (key.size() > kMaxKeyBytes) return inner_->start(std::move(request), owner);
@@ -211,8 +211,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
 }
 
 // Answers from the cache, with the remaining time to live.
-std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::CallRequest request,
-                                                core::CallOwner& owner) {
+std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::UpstreamRequest request,
+                                                core::CallCallbacks& owner) {
   int64_t age = (loop_.now() - entry.kept_at).count();
   json::Splice splice = entry.result.splice();
   splice.replace(entry.result.at(Field::result_ttl_ms),
@@ -326,7 +326,7 @@ void ResultCache::changed(const mcp::Message& notification) {
   uint64_t forgotten = 0;
   for (auto fetch = under_way_.begin(); fetch != under_way_.end();) {
     auto next = std::next(fetch);
-    const core::CallRequest& like = fetch->second->like();
+    const core::UpstreamRequest& like = fetch->second->like();
     if (concerns(notification, like.method, like.message.text(Field::params_uri))) outdate(fetch);
     fetch = next;
   }
@@ -359,7 +359,7 @@ void ResultCache::discovered(const mcp::Message& result) {
 }
 
 // Opens a listen for a cached list that may change while no client listens.
-void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
+void ResultCache::watch(Entry& entry, const core::UpstreamRequest& like) {
   core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
   bool can = is_list(like.method) && tells.any() && inner_->era() == mcp::Era::modern &&
              server_.isolation != config::Isolation::call &&
@@ -391,7 +391,7 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
   slot->hold(entry.until);
 }
 
-std::string ResultCache::view_of(const core::CallRequest& like) const {
+std::string ResultCache::view_of(const core::UpstreamRequest& like) const {
   std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';
   view += like.message.raw(Field::meta_protocol_version);
   return view + '\n' + asker_of(like);
@@ -402,7 +402,7 @@ std::string ResultCache::view_of(const core::CallRequest& like) const {
 void ResultCache::unwatched(const std::string& view) {
   for (auto fetch = under_way_.begin(); fetch != under_way_.end();) {
     auto next = std::next(fetch);
-    const core::CallRequest& like = fetch->second->like();
+    const core::UpstreamRequest& like = fetch->second->like();
     if (is_list(like.method) && view_of(like) == view) outdate(fetch);
     fetch = next;
   }

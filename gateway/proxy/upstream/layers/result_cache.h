@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/passing_upstream.h"
 #include "proxy/metrics/stats.h"
@@ -31,7 +31,7 @@ class ResultCache;
 // A call on the server, and the callers that wait for its answer. Owned by the cache.
 class SharedFetch final : public SharedCall {
  public:
-  SharedFetch(ResultCache& cache, std::string key, core::CallRequest like);
+  SharedFetch(ResultCache& cache, std::string key, core::UpstreamRequest like);
 
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
@@ -49,8 +49,8 @@ class ResultCache final : public core::PassingUpstream {
   ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ResultCache() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
   void reconfigured() override;
   void stop(std::function<void()> done) override;
 
@@ -80,23 +80,24 @@ class ResultCache final : public core::PassingUpstream {
     Clock kept_at{0}, until{0};
     int64_t ttl_ms = 0;
     std::string view;  // of a list with a listen: the view it belongs to
-    HeldBytes held{Held::cache};
+    MemoryCharge held{Held::cache};
   };
-  bool may_keep(const core::CallRequest& request) const;
-  std::string key_of(const core::CallRequest& request, bool everybodys) const;
-  std::string asker_of(const core::CallRequest& request) const;
+  bool may_keep(const core::UpstreamRequest& request) const;
+  std::string key_of(const core::UpstreamRequest& request, bool everybodys) const;
+  std::string asker_of(const core::UpstreamRequest& request) const;
   bool concerns(const mcp::Message& notification, mcp::Method method, const std::string& uri) const;
   // Lineward's own listens.
-  void watch(Entry& entry, const core::CallRequest& like);
+  void watch(Entry& entry, const core::UpstreamRequest& like);
   void unwatched(const std::string& view);
   bool may_listen_again(const CacheWatch& watch) const;
   void log_forgotten(std::string_view what, uint64_t results) const;
-  std::string view_of(const core::CallRequest& like) const;
+  std::string view_of(const core::UpstreamRequest& like) const;
   void outdate(std::map<std::string, std::unique_ptr<SharedFetch>>::iterator fetch);
   void watch_over(const std::string& view);
   Entries::iterator find(const std::string& key);
   void forget(Entries::iterator entry);
-  std::unique_ptr<core::Call> answer(const Entry& entry, core::CallRequest request, core::CallOwner& owner);
+  std::unique_ptr<core::Call> answer(const Entry& entry, core::UpstreamRequest request,
+                                     core::CallCallbacks& owner);
 
   net::Loop& loop_;
   const config::Server& server_;

@@ -35,7 +35,7 @@ void SharedCallHandle::cancel(core::CancelCause why) {
 
 // ---- the call ----
 
-SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::CallRequest like)
+SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::UpstreamRequest like)
     : loop_(loop),
       inner_(inner),
       key_(std::move(key)),
@@ -52,7 +52,7 @@ SharedCall::~SharedCall() {
 }
 
 std::optional<core::Failure> SharedCall::open() {
-  auto call = inner_.start(core::CallRequest(like_), *this);
+  auto call = inner_.start(core::UpstreamRequest(like_), *this);
   if (!call) return std::move(call.error());
   call_ = std::move(*call);
   return std::nullopt;
@@ -141,7 +141,7 @@ void SharedCall::close(core::CancelCause why) {
   if (call_ && call_->live()) call_->cancel(why);
 }
 
-core::CallOwner* SharedCall::release(SharedCallHandle& lease) {
+core::CallCallbacks* SharedCall::release(SharedCallHandle& lease) {
   lease.shared_ = nullptr;
   leases_[lease.place_] = nullptr;
   --living_;

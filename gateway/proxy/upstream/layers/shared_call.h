@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "protocol/mcp/listen_filter.h"
 #include "proxy/core/owned_call.h"
@@ -23,7 +23,7 @@ class SharedCall;
 class SharedCallHandle : public core::OwnedCall {
  public:
   // `server` outlives it.
-  SharedCallHandle(const config::Server& server, core::CallRequest request, core::CallOwner& owner)
+  SharedCallHandle(const config::Server& server, core::UpstreamRequest request, core::CallCallbacks& owner)
       : OwnedCall(&owner), server_(server), request_(std::move(request)) {}
   ~SharedCallHandle() override;
 
@@ -33,7 +33,7 @@ class SharedCallHandle : public core::OwnedCall {
  private:
   friend class SharedCall;
   const config::Server& server_;
-  core::CallRequest request_;
+  core::UpstreamRequest request_;
   SharedCall* shared_ = nullptr;
   size_t place_ = 0;  // among the leases of shared_
   std::optional<core::CallPhase> told_;
@@ -46,10 +46,10 @@ class SharedCallHandle : public core::OwnedCall {
 
 // A call on the server, and the callers that wait for it. It lives while any caller waits; each caller's own
 // limits run in its exchange. Its owner retires it when it is over.
-class SharedCall : public core::CallOwner {
+class SharedCall : public core::CallCallbacks {
  public:
   // `like`: the first caller's request, which is sent.
-  SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::CallRequest like);
+  SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::UpstreamRequest like);
   virtual ~SharedCall();
   SharedCall(const SharedCall&) = delete;
   SharedCall& operator=(const SharedCall&) = delete;
@@ -61,7 +61,7 @@ class SharedCall : public core::CallOwner {
   virtual void close(core::CancelCause why);
   const std::string& key() const { return key_; }
   void rename(std::string key) { key_ = std::move(key); }
-  const core::CallRequest& like() const { return like_; }
+  const core::UpstreamRequest& like() const { return like_; }
 
   // Later callers get it from catch_up().
   void on_call_phase(core::CallPhase phase) override;
@@ -88,7 +88,7 @@ class SharedCall : public core::CallOwner {
   size_t living() const { return living_; }
   // Detaches all callers but the first, without a callback.
   std::vector<SharedCallHandle*> let_go_of_others();
-  static const core::CallRequest& request_of(const SharedCallHandle& lease) { return lease.request_; }
+  static const core::UpstreamRequest& request_of(const SharedCallHandle& lease) { return lease.request_; }
 
   net::Loop& loop_;
   std::unique_ptr<core::Call> call_;
@@ -101,15 +101,15 @@ class SharedCall : public core::CallOwner {
   bool leave(SharedCallHandle& lease);
   // Returns its owner for one last callback, which may destroy the lease: no reference to it remains here.
   // Within each() only.
-  core::CallOwner* release(SharedCallHandle& lease);
+  core::CallCallbacks* release(SharedCallHandle& lease);
   void catch_up();
   void tell_phase(SharedCallHandle& lease);
   void acknowledge(SharedCallHandle& lease, const mcp::Message& acknowledgement);
 
   core::Upstream& inner_;
   std::string key_;
-  const core::CallRequest like_;
-  HeldBytes like_bytes_{Held::calls};      // `like_`, the copy in flight, and the key
+  const core::UpstreamRequest like_;
+  MemoryCharge like_bytes_{Held::calls};   // `like_`, the copy in flight, and the key
   std::vector<SharedCallHandle*> leases_;  // null: it left during each()
   size_t living_ = 0;
   bool has_first_ = false;

@@ -30,7 +30,8 @@ bool is_param_header(const std::string& name) {
 
 }  // namespace
 
-ToolCall::ToolCall(ToolUpstream& upstream, core::CallRequest request, core::CallOwner& owner, HeaderRole role)
+ToolCall::ToolCall(ToolUpstream& upstream, core::UpstreamRequest request, core::CallCallbacks& owner,
+                   HeaderRole role)
     : PassingCall(std::move(request), &owner),
       tools_(upstream),
       role_(role),
@@ -135,7 +136,7 @@ std::optional<core::Failure> ToolCall::go() {
   begun_ = true;
   written_ = false;
   // The message is copied only if it may be sent again.
-  core::CallRequest request;
+  core::UpstreamRequest request;
   if (keeps_message_) {
     request = request_;
     held_.charge(request_.account());
@@ -284,11 +285,11 @@ void ToolCall::count_repeat(const core::Failure& failure) {
 // ---- end ----
 
 void ToolCall::answer(mcp::Message message) {
-  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
+  if (core::CallCallbacks* owner = take_owner()) owner->on_call_message(std::move(message));
 }
 
 void ToolCall::fail(const core::Failure& failure) {
-  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
+  if (core::CallCallbacks* owner = take_owner()) owner->on_call_failed(failure);
 }
 
 void ToolCall::retire_inner() {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/owned_call.h"
 
@@ -24,7 +24,8 @@ enum class HeaderRole : uint8_t {
 
 class ToolCall final : public core::PassingCall {
  public:
-  ToolCall(ToolUpstream& upstream, core::CallRequest request, core::CallOwner& owner, HeaderRole role);
+  ToolCall(ToolUpstream& upstream, core::UpstreamRequest request, core::CallCallbacks& owner,
+           HeaderRole role);
   ~ToolCall() override;
 
   // To be called once, from start(). On failure nothing was begun.
@@ -37,13 +38,13 @@ class ToolCall final : public core::PassingCall {
   // The server is unreachable, so there is no list.
   void unreached(const core::Failure& failure);
   // Its permit among the server's calls, while it waits.
-  void waits_at(std::unique_ptr<core::WaitingPlace> place) { place_ = std::move(place); }
+  void waits_at(std::unique_ptr<core::WaitingPermit> place) { place_ = std::move(place); }
   bool has_place() const { return place_ != nullptr; }
   // The list is needed for headers only, which legacy servers do not have.
   bool asks_modern_only() const;
   // Reports the phase of the list that the call waits for.
   void listing_phase(core::CallPhase phase);
-  const core::CallRequest& request() const { return request_; }
+  const core::UpstreamRequest& request() const { return request_; }
   const std::string& view() const { return view_; }
 
  private:
@@ -83,10 +84,10 @@ class ToolCall final : public core::PassingCall {
   bool begun_anew_ = false;
   bool relisted_ = false;
   bool listing_ = false;
-  std::unique_ptr<core::WaitingPlace> place_;  // held while it waits; the first waiting call's is with the
-                                               // listing
+  std::unique_ptr<core::WaitingPermit> place_;  // held while it waits; the first waiting call's is with the
+                                                // listing
   bool keeps_message_ = false;
-  HeldBytes held_{Held::calls};  // the kept message, beside the one that was sent
+  MemoryCharge held_{Held::calls};  // the kept message, beside the one that was sent
   net::Timer timer_;
   net::Lifetime lifetime_;
 };

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "protocol/mcp/message.h"
 #include "protocol/mcp/param_headers.h"
 
@@ -40,7 +40,7 @@ struct ToolView {
   ListPause pause;      // for these callers' lists
   uint64_t number = 0;  // differs from that of a dropped view with the same key
   std::string key;
-  HeldBytes held{Held::servers};  // the tools
+  MemoryCharge held{Held::servers};  // the tools
 
   const ToolFacts* find(const std::string& name) const {
     auto found = tools.find(name);

@@ -50,22 +50,22 @@ ToolUpstream::~ToolUpstream() {
   listings_.clear();
 }
 
-HeaderRole ToolUpstream::role_of(const core::CallRequest& request) const {
+HeaderRole ToolUpstream::role_of(const core::UpstreamRequest& request) const {
   if (request.client_era != mcp::Era::modern) return HeaderRole::none;
   bool http = !server_.url.empty();
   bool modern_http = http && inner_->era() != mcp::Era::legacy;
-  if (!request.mirrors_itself) return modern_http ? HeaderRole::make : HeaderRole::none;
+  if (!request.sends_param_headers) return modern_http ? HeaderRole::make : HeaderRole::none;
   return modern_http ? HeaderRole::none : HeaderRole::check;
 }
 
-std::string ToolUpstream::view_key(const core::CallRequest& request) const {
+std::string ToolUpstream::view_key(const core::UpstreamRequest& request) const {
   std::string key = identity_of(forwarded_headers(server_, request.headers));
   const bool has_its_own = server_.isolation == config::Isolation::session;
   return request.scope.principal + "\n" + (has_its_own ? request.scope.affinity + "\n" : "") + key;
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::CallRequest&& request,
-                                                                       core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::UpstreamRequest&& request,
+                                                                       core::CallCallbacks& owner) {
   bool repeats = server_.retry.attempts > 1;
   Method method = request.method;
   HeaderRole role = role_of(request);
@@ -148,7 +148,7 @@ void ToolUpstream::drop(Listing& listing) {
 
 ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, const ToolCall& first)
     : upstream(its_upstream), view(first.view()), limit(its_upstream.loop_), patience(its_upstream.loop_) {
-  const core::CallRequest& from = first.request();
+  const core::UpstreamRequest& from = first.request();
   like.method = Method::tools_list;
   like.client_era = from.client_era;
   like.scope = from.scope;
@@ -165,7 +165,7 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   bool modern = like.client_era == mcp::Era::modern;
   auto message = mcp::Message::parse(tools_list_request(like.message, modern, next));
   if (!message || like.message.bytes().empty()) return false;
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.message = std::move(*message);
   request.method = Method::tools_list;
   request.client_era = like.client_era;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/passing_upstream.h"
 #include "proxy/upstream/layers/tool_call.h"
@@ -24,8 +24,8 @@ class ToolUpstream final : public core::PassingUpstream {
   ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ToolUpstream() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
   void reconfigured() override;
 
   // For ToolCall.
@@ -33,7 +33,7 @@ class ToolUpstream final : public core::PassingUpstream {
   core::Upstream& inner() { return *inner_; }
   const config::Server& server() const { return server_; }
   ToolCatalog& book() { return book_; }
-  std::string view_key(const core::CallRequest& request) const;
+  std::string view_key(const core::UpstreamRequest& request) const;
   // Fetches the list on behalf of `call`, and calls its learned() later, never synchronously. A failure: too
   // many calls wait already.
   std::optional<core::Failure> learn(ToolCall& call);
@@ -45,7 +45,7 @@ class ToolUpstream final : public core::PassingUpstream {
 
  private:
   // Lineward's own tools/list, for the calls that wait.
-  struct Listing final : core::CallOwner {
+  struct Listing final : core::CallCallbacks {
     Listing(ToolUpstream& its_upstream, const ToolCall& first);
     bool ask(std::string_view cursor);
     void on_call_phase(core::CallPhase phase) override;
@@ -61,9 +61,9 @@ class ToolUpstream final : public core::PassingUpstream {
     std::string view;
     // The caller of the list; its message requests the first page. The original message, which may be long,
     // is not kept.
-    core::CallRequest like;
-    HeldBytes held{Held::calls};                // accounts for `like`
-    std::unique_ptr<core::WaitingPlace> place;  // until the request is sent: that of the first waiting call
+    core::UpstreamRequest like;
+    MemoryCharge held{Held::calls};              // accounts for `like`
+    std::unique_ptr<core::WaitingPermit> place;  // until the request is sent: that of the first waiting call
     std::unique_ptr<core::Call> call;
     std::vector<ToolCall*> waiting;
     std::string cursor;
@@ -84,7 +84,7 @@ class ToolUpstream final : public core::PassingUpstream {
   void pause(ToolView& view, Whose whose, std::string_view event);
   // Waiting calls proceed without the list, and no call waits for it for a while.
   void go_without(Listing& listing);
-  HeaderRole role_of(const core::CallRequest& request) const;
+  HeaderRole role_of(const core::UpstreamRequest& request) const;
   bool is_stdio() const { return server_.url.empty(); }
 
   net::Loop& loop_;

@@ -5,7 +5,7 @@
 namespace lineward::upstream {
 namespace {
 
-std::string_view session_of(const core::CallRequest& request) {
+std::string_view session_of(const core::UpstreamRequest& request) {
   if (!request.scope.session.empty()) return request.scope.session;
   if (!request.scope.bridged_session.empty()) return request.scope.bridged_session;
   return request.from != nullptr ? std::string_view(request.from->session) : std::string_view();
@@ -13,7 +13,7 @@ std::string_view session_of(const core::CallRequest& request) {
 
 }  // namespace
 
-CallerId::CallerId(const core::CallRequest& request) {
+CallerId::CallerId(const core::UpstreamRequest& request) {
   const core::ClientRequest* from = request.from.get();
   const core::Scope& scope = request.scope;
   if (from != nullptr && from->on_stdio()) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "proxy/core/upstream.h"
 
 namespace lineward::upstream {
@@ -18,7 +18,7 @@ namespace lineward::upstream {
 // The identity of a caller, as far as callers can be told apart.
 class CallerId {
  public:
-  explicit CallerId(const core::CallRequest& request);
+  explicit CallerId(const core::UpstreamRequest& request);
   CallerId() = default;
 
   // Two calls of unknown callers never have the same caller.
@@ -49,7 +49,7 @@ class KeptCallerId {
 
  private:
   CallerId::Kind kind_ = CallerId::Kind::unknown;
-  KeptText name_{Held::servers};
+  CountedString name_{Held::servers};
 };
 
 // Callers with ended calls, and how long a message may be meant for them.

@@ -42,7 +42,7 @@ CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
 }
 
 // The key contains the era: after a new verdict, a group made for the old era must not be used.
-Result<CallerGroup, core::Failure> CallerGrouping::of(const core::CallRequest& request, mcp::Era era) {
+Result<CallerGroup, core::Failure> CallerGrouping::of(const core::UpstreamRequest& request, mcp::Era era) {
   if (request.of_session()) return of_legacy(request.scope);
   if (era == mcp::Era::modern) return of_modern(request.scope);
   if (is_bridged(request)) return of_bridged(request);
@@ -71,7 +71,7 @@ std::optional<core::Failure> CallerGrouping::too_large(size_t declared) {
 
 // All its calls are from one client, so none waits for another. A server request that names no call is for
 // that client anyway.
-Result<CallerGroup, core::Failure> CallerGrouping::of_bridged(const core::CallRequest& request) {
+Result<CallerGroup, core::Failure> CallerGrouping::of_bridged(const core::UpstreamRequest& request) {
   CallerGroup group;
   group.key = key_of_session(request.scope);
   group.era = mcp::Era::legacy;
@@ -84,7 +84,7 @@ Result<CallerGroup, core::Failure> CallerGrouping::of_bridged(const core::CallRe
 }
 
 // A modern client's call on a legacy server.
-Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRequest& request) {
+Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::UpstreamRequest& request) {
   using Refused = Unexpected<core::Failure>;
   // A retry without its parked call: the tool must not run a second time.
   if (mcp::may_ask(request.method) && request.message.has(Field::params_request_state)) {

@@ -39,13 +39,13 @@ class CallerGrouping {
   // For a legacy client, and for its listens.
   CallerGroup of_legacy(const core::Scope& scope);
   // For a call to a server of this era. Fails if the client declares more capabilities than allowed.
-  Result<CallerGroup, core::Failure> of(const core::CallRequest& request, mcp::Era era);
+  Result<CallerGroup, core::Failure> of(const core::UpstreamRequest& request, mcp::Era era);
   // The key of a session's own group, whether its client or Lineward initialises it.
   static std::string key_of_session(const core::Scope& scope) {
     return "session:" + (scope.bridged_session.empty() ? scope.session : scope.bridged_session);
   }
   // Whether this request's session has a process, or a session, of its own at a legacy server.
-  bool is_bridged(const core::CallRequest& request) const {
+  bool is_bridged(const core::UpstreamRequest& request) const {
     return !request.scope.bridged_session.empty() && config::is_of_one_session(server_.isolation);
   }
   // The key of a modern client's group on a modern server, unless each call has its own.
@@ -54,9 +54,9 @@ class CallerGrouping {
  private:
   static CallerGroup of_all();
   CallerGroup of_modern(const core::Scope& scope);
-  Result<CallerGroup, core::Failure> translated(const core::CallRequest& request);
+  Result<CallerGroup, core::Failure> translated(const core::UpstreamRequest& request);
   static std::optional<core::Failure> too_large(size_t declared);
-  static Result<CallerGroup, core::Failure> of_bridged(const core::CallRequest& request);
+  static Result<CallerGroup, core::Failure> of_bridged(const core::UpstreamRequest& request);
   std::string key_of_next_call();
 
   const config::Server& server_;

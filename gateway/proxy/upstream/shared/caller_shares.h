@@ -19,7 +19,7 @@
 
 #include "config/config.h"
 #include "foundation/base/account.h"
-#include "foundation/base/node_slabs.h"
+#include "foundation/base/slab_allocator.h"
 #include "proxy/core/upstream.h"
 #include "proxy/metrics/limits.h"
 
@@ -64,17 +64,18 @@ class CallerShares {
   };
 
   // Why this request's caller gets no further place; nullopt: it is below its share.
-  std::optional<core::Failure> refusal(const core::CallRequest& request, const config::Server& server) const {
+  std::optional<core::Failure> refusal(const core::UpstreamRequest& request,
+                                       const config::Server& server) const {
     if (!request.account() || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
     const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
     auto found = calls_.find(Account::caller_of(request.account()).get());
     if (found == calls_.end() || found->second.calls < most) return std::nullopt;
-    metrics::limit_reached(metrics::Limit::principal_share);
+    metrics::limit_reached(metrics::Limit::max_principal_percent);
     return core::Failure{
         mcp::EndReason::queue_full,
         fmt::format(
             "{} calls of this caller wait for {} or are under way, its share of limits.maxInFlight and "
-            "limits.maxQueue (listen.principalShare)",
+            "limits.maxQueue (listen.maxPrincipalPercent)",
             most, server.name)};
   }
 
@@ -94,7 +95,7 @@ class CallerShares {
     uint64_t last_turn = 0;
   };
   using Nodes = SlabAllocator<std::pair<const Account* const, Caller>>;
-  NodeSlabs nodes_;  // a caller with one call at a time is added and removed with each
+  Slabs nodes_;  // a caller with one call at a time is added and removed with each
   std::unordered_map<const Account*, Caller, std::hash<const Account*>, std::equal_to<const Account*>, Nodes>
       calls_{Nodes(nodes_)};
   uint64_t last_of_nobody_ = 0;

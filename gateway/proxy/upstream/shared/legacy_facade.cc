@@ -14,7 +14,7 @@ namespace lineward::upstream {
 using mcp::Field;
 using mcp::Method;
 
-LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
+LegacyFacade::LocalAnswer LegacyFacade::answer(const core::UpstreamRequest& request,
                                                const mcp::LegacyServer& server,
                                                const std::string& initialize_result,
                                                const LowestLogLevel& level) const {
@@ -41,7 +41,7 @@ LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
                                     fmt::format("{} answered initialize with no result", server_.name)}};
 }
 
-bool LegacyFacade::wants_log_line(const core::CallRequest& request, const mcp::Message& line) {
+bool LegacyFacade::wants_log_line(const core::UpstreamRequest& request, const mcp::Message& line) {
   auto level = mcp::log_level(line.text(Field::params_level));
   if (request.client_era != mcp::Era::modern) {
     auto wished = mcp::log_level(request.log_wish.level);
@@ -65,7 +65,7 @@ std::string LegacyFacade::nobody_to_ask(const mcp::Message& question, std::strin
                             fmt::format("no single client stands behind this {}", place));
 }
 
-void LegacyFacade::remember(const core::CallRequest& request) {
+void LegacyFacade::remember(const core::UpstreamRequest& request) {
   const mcp::Message& message = request.message;
   switch (request.method) {
     case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
@@ -84,22 +84,23 @@ void LegacyFacade::replay(ListenServer& to) const {
     to.send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
 }
 
-void LegacyFacade::tell(std::vector<std::string> notices, core::ScopeOwner* const& scope) {
+void LegacyFacade::tell(std::vector<std::string> notices, core::ScopeCallbacks* const& scope) {
   for (std::string& notice : notices) {
     auto message = mcp::Message::parse(std::move(notice));
     if (message && scope != nullptr) scope->on_scope_message(std::move(*message), std::nullopt);
   }
 }
 
-void LegacyFacade::tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
+void LegacyFacade::tell_state_is_gone(const mcp::LegacyServer& server,
+                                      core::ScopeCallbacks* const& scope) const {
   tell(mcp::notices_of_lost_state(server, server_.name, level_params_), scope);
 }
 
-void LegacyFacade::tell_restarted(core::ScopeOwner* const& scope) const {
+void LegacyFacade::tell_restarted(core::ScopeCallbacks* const& scope) const {
   tell(mcp::notices_of_lost_state(mcp::LegacyServer(), server_.name, {}), scope);
 }
 
-void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
+void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeCallbacks* const& scope) const {
   std::vector<std::string> notices = mcp::notices_of_changed_lists(server);
   for (const std::string& uri : subscriptions_) {
     notices.push_back(
@@ -109,7 +110,7 @@ void LegacyFacade::tell_changes(const mcp::LegacyServer& server, core::ScopeOwne
   tell(std::move(notices), scope);
 }
 
-std::string LowestLogLevel::lower_for(const core::CallRequest& request, const mcp::LegacyServer& server) {
+std::string LowestLogLevel::lower_for(const core::UpstreamRequest& request, const mcp::LegacyServer& server) {
   const bool modern = request.client_era == mcp::Era::modern;
   // A default level does not lower the server's level if no level was requested before.
   if (!modern && !request.log_wish.is_said && level_ == kNobodys) return {};
@@ -120,7 +121,7 @@ std::string LowestLogLevel::lower_for(const core::CallRequest& request, const mc
   return fmt::format(R"({{"level":"{}"}})", name);
 }
 
-void LowestLogLevel::want(const core::CallRequest& request, ListenServer& server) {
+void LowestLogLevel::want(const core::UpstreamRequest& request, ListenServer& server) {
   const std::string params = lower_for(request, server.legacy_server());
   if (!params.empty()) server.send_own("logging/setLevel", params, nullptr);
 }

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "foundation/base/result.h"
 #include "protocol/mcp/legacy_server.h"
 #include "proxy/core/upstream.h"
@@ -27,10 +27,10 @@ class LegacyFacade {
   // The answer to a call that a server initialised by Lineward need not see: server information, a repeated
   // `initialize`, or a log level above one that another caller set. Nullopt: the server must answer.
   using LocalAnswer = std::optional<Result<mcp::Message, core::Failure>>;
-  LocalAnswer answer(const core::CallRequest& request, const mcp::LegacyServer& server,
+  LocalAnswer answer(const core::UpstreamRequest& request, const mcp::LegacyServer& server,
                      const std::string& initialize_result, const LowestLogLevel& level) const;
   // Whether this log message is for this call, by the level that the call requested.
-  static bool wants_log_line(const core::CallRequest& request, const mcp::Message& line);
+  static bool wants_log_line(const core::UpstreamRequest& request, const mcp::Message& line);
 
   // ---- in a client's place ----
 
@@ -50,23 +50,23 @@ class LegacyFacade {
   const std::string& handshake() const { return initialize_params_.text(); }
   bool has_handshake() const { return !initialize_params_.empty(); }
   // Stores the log level and the subscriptions of a client's own session.
-  void remember(const core::CallRequest& request);
+  void remember(const core::UpstreamRequest& request);
   void forget_subscriptions() { subscriptions_.clear(); }
   bool has_subscriptions() const { return !subscriptions_.empty(); }
   void replay(ListenServer& to) const;
   // Notifies the client of a session that state kept by the last process is gone. `scope` may become null
   // meanwhile.
-  void tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const;
+  void tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeCallbacks* const& scope) const;
   // The same without list changes: listens report those.
-  void tell_restarted(core::ScopeOwner* const& scope) const;
+  void tell_restarted(core::ScopeCallbacks* const& scope) const;
   // Notifies that every list, and every subscribed resource, may have changed.
-  void tell_changes(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const;
+  void tell_changes(const mcp::LegacyServer& server, core::ScopeCallbacks* const& scope) const;
 
  private:
-  static void tell(std::vector<std::string> notices, core::ScopeOwner* const& scope);
+  static void tell(std::vector<std::string> notices, core::ScopeCallbacks* const& scope);
 
   const config::Server& server_;
-  KeptText initialize_params_{Held::sessions};
+  CountedString initialize_params_{Held::sessions};
   std::string level_params_;  // of logging/setLevel: only the level
   KeptTexts subscriptions_;   // URIs
 };
@@ -76,9 +76,9 @@ class LegacyFacade {
 class LowestLogLevel {
  public:
   // The parameters of the logging/setLevel that this request needs; empty: none.
-  std::string lower_for(const core::CallRequest& request, const mcp::LegacyServer& server);
+  std::string lower_for(const core::UpstreamRequest& request, const mcp::LegacyServer& server);
   // Sends that logging/setLevel, if needed.
-  void want(const core::CallRequest& request, ListenServer& server);
+  void want(const core::UpstreamRequest& request, ListenServer& server);
   // Whether a legacy client's own logging/setLevel must be sent to the server. True also for an invalid one.
   bool is_lowered_by(const mcp::Message& set_level) const;
   // It was sent.

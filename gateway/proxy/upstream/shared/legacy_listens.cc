@@ -119,7 +119,7 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   }
   listen.needs_server = !call.is_of_session() || !listen.wanted.empty();
   needing_ += listen.needs_server ? 1 : 0;
-  const KeptRefs wanted = listen.wanted;
+  const CountedSet wanted = listen.wanted;
   Listen& opened = listens_.emplace(&call, std::move(listen)).first->second;
   for (const SharedText& uri : wanted) {
     if (++wishes_[uri] > 1) continue;
@@ -354,7 +354,7 @@ void LegacyListens::close(ListenCall& call) {
   auto found = listens_.find(&call);
   if (found == listens_.end()) return;
   needing_ -= found->second.needs_server ? 1 : 0;
-  const KeptRefs wanted = std::move(found->second.wanted);
+  const CountedSet wanted = std::move(found->second.wanted);
   listens_.erase(found);
   if (listens_.empty()) {
     told_.clear();

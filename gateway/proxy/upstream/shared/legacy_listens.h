@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "foundation/base/kept_refs.h"
+#include "foundation/base/counted_set.h"
 #include "foundation/net/lifetime.h"
 #include "protocol/mcp/legacy_server.h"
 #include "proxy/core/upstream.h"
@@ -94,9 +94,9 @@ class LegacyListens {
   struct Listen {
     uint64_t number = 0;  // deliveries are in this order
     bool tools = false, prompts = false, resources = false;
-    KeptRefs wanted;   // URIs
-    KeptRefs open;     // of these, those that an answer may still grant
-    KeptRefs granted;  // of these, the acknowledged ones
+    CountedSet wanted;   // URIs
+    CountedSet open;     // of these, those that an answer may still grant
+    CountedSet granted;  // of these, the acknowledged ones
     bool acknowledged = false;
     bool needs_server = false;
   };
@@ -104,11 +104,11 @@ class LegacyListens {
   struct Server {
     ListenServer* server;
     uint64_t number;
-    KeptMap<State> uris;
+    CountedMap<State> uris;
     // URIs to be subscribed or unsubscribed when enough requests have been answered.
     std::deque<SharedText> to_ask;
     size_t under_way = 0;
-    KeptRefs restoring;  // after a gap: must be answered before changes are notified
+    CountedSet restoring;  // after a gap: must be answered before changes are notified
     net::Lifetime lifetime;
   };
   // The last notification of a kind, and how often each server has sent it.
@@ -152,9 +152,9 @@ class LegacyListens {
   uint64_t next_server_ = 1;
   uint64_t last_listen_ = 0;
   std::map<ListenCall*, Listen> listens_;
-  size_t needing_ = 0;      // listens that need a server
-  KeptMap<size_t> wishes_;  // number of listens that want a URI
-  KeptMap<Told> told_;      // by method and URI, while there are several servers
+  size_t needing_ = 0;         // listens that need a server
+  CountedMap<size_t> wishes_;  // number of listens that want a URI
+  CountedMap<Told> told_;      // by method and URI, while there are several servers
   uint64_t asked_ = 0;
   bool gap_ = false;  // there were listens while there was no server
 };

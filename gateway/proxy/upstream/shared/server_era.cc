@@ -15,7 +15,8 @@ constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 
 }  // namespace
 
-ServerEra::ServerEra(net::Loop& loop, const config::Server& server, EraProber& prober, ServerEraOwner& owner)
+ServerEra::ServerEra(net::Loop& loop, const config::Server& server, EraProber& prober,
+                     ServerEraCallbacks& owner)
     : loop_(loop), server_(server), prober_(prober), owner_(owner) {
   auto configured = configured_verdict(server);
   if (!configured) return;
@@ -33,7 +34,7 @@ std::optional<std::vector<std::string>> ServerEra::versions() const {
   return all;
 }
 
-std::optional<core::Failure> ServerEra::refusal(const core::CallRequest& request) const {
+std::optional<core::Failure> ServerEra::refusal(const core::UpstreamRequest& request) const {
   if (!request.only_era || *request.only_era == era()) return std::nullopt;
   core::Failure failure{mcp::EndReason::internal, server_.name + " is a server of the other era"};
   failure.of_other_era = true;

@@ -1,9 +1,9 @@
 // The era of a server (behaviour.md 8): the verdict and its expiry, the calls that wait for it, and when the
 // server is probed. The transport implements the probe.
 //
-// Owned by an upstream, which is its ServerEraOwner; the upstream and the prober outlive it. Calls are plain
-// pointers: each is withdrawn before it is freed. If the server cannot be probed there is no verdict, and
-// waiting calls fail with the reason. A refusal of one caller fails only that caller's calls.
+// Owned by an upstream, which is its ServerEraCallbacks; the upstream and the prober outlive it. Calls are
+// plain pointers: each is withdrawn before it is freed. If the server cannot be probed there is no verdict,
+// and waiting calls fail with the reason. A refusal of one caller fails only that caller's calls.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class EraProber {
   // Starts a probe now, or as soon as allowed; never called while it is busy. `first`: the longest waiting
   // call, with credentials that the probe may need; null if none waits. `done` is called once from the loop,
   // or never if the upstream stops.
-  virtual void ask(const core::CallRequest* first, Done done) = 0;
+  virtual void ask(const core::UpstreamRequest* first, Done done) = 0;
   // A probe is in progress, or its process has not ended yet.
   virtual bool is_busy() const = 0;
   // A call waits now: report the verdict at once if it is only to be confirmed.
@@ -36,7 +36,7 @@ class EraProber {
   // No call waits any more.
   virtual void relax() {}
   // Whether the server's refusal of the probe applies to this request too.
-  virtual bool concerns(const core::CallRequest& /*request*/, const core::Failure& /*failure*/) const {
+  virtual bool concerns(const core::UpstreamRequest& /*request*/, const core::Failure& /*failure*/) const {
     return true;
   }
 
@@ -44,7 +44,7 @@ class EraProber {
   ~EraProber() = default;
 };
 
-class ServerEraOwner {
+class ServerEraCallbacks {
  public:
   // The probe is over; waiting calls are not notified yet.
   virtual void on_era_verdict(const EraVerdict& /*verdict*/) {}
@@ -52,12 +52,12 @@ class ServerEraOwner {
   virtual void on_era_known(TransportCall& call) = 0;
 
  protected:
-  ~ServerEraOwner() = default;
+  ~ServerEraCallbacks() = default;
 };
 
 class ServerEra {
  public:
-  ServerEra(net::Loop& loop, const config::Server& server, EraProber& prober, ServerEraOwner& owner);
+  ServerEra(net::Loop& loop, const config::Server& server, EraProber& prober, ServerEraCallbacks& owner);
   ServerEra(const ServerEra&) = delete;
   ServerEra& operator=(const ServerEra&) = delete;
 
@@ -72,7 +72,7 @@ class ServerEra {
   // Known and not expired.
   bool is_current() const { return verdict_.known && loop_.now() <= expires_; }
   // Why a request cannot go to this server: it is for the other era only.
-  std::optional<core::Failure> refusal(const core::CallRequest& request) const;
+  std::optional<core::Failure> refusal(const core::UpstreamRequest& request) const;
   // The revisions that clients may use with it; nullopt while unknown.
   std::optional<std::vector<std::string>> versions() const;
 
@@ -110,7 +110,7 @@ class ServerEra {
   net::Loop& loop_;
   const config::Server& server_;
   EraProber& prober_;
-  ServerEraOwner& owner_;
+  ServerEraCallbacks& owner_;
   EraVerdict verdict_;
   std::chrono::milliseconds expires_{0};
   std::function<void(const EraVerdict&)> on_ready_;

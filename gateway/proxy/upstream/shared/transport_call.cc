@@ -50,7 +50,7 @@ bool TransportCall::asked_what_is_named(const mcp::Message& notification) const 
 
 void TransportCall::pass_answer(mcp::Message&& message, const config::Server& server) {
   give_place();
-  core::CallOwner* owner = take_owner();
+  core::CallCallbacks* owner = take_owner();
   if (owner == nullptr) return;
   if (auto failure = core::too_long(server, request.method, message)) return owner->on_call_failed(*failure);
   owner->on_call_message(std::move(message));
@@ -58,7 +58,7 @@ void TransportCall::pass_answer(mcp::Message&& message, const config::Server& se
 
 void TransportCall::pass_failure(const core::Failure& failure) {
   give_place();
-  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
+  if (core::CallCallbacks* owner = take_owner()) owner->on_call_failed(failure);
 }
 
 }  // namespace lineward::upstream

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "proxy/core/owned_call.h"
 #include "proxy/upstream/shared/caller_shares.h"
 #include "proxy/upstream/shared/legacy_listens.h"
@@ -20,7 +20,7 @@ namespace lineward::upstream {
 
 class TransportCall : public core::OwnedCall, public ListenCall {
  public:
-  core::CallRequest request;
+  core::UpstreamRequest request;
   std::string group;  // key of its group of callers
   int64_t id = 0;     // upstream id
   OpenQuestions open_questions;
@@ -45,7 +45,7 @@ class TransportCall : public core::OwnedCall, public ListenCall {
   void message(mcp::Message message) override;  // not the final one
 
  protected:
-  TransportCall(core::CallRequest&& what, core::CallOwner& owner)
+  TransportCall(core::UpstreamRequest&& what, core::CallCallbacks& owner)
       : OwnedCall(&owner), request(std::move(what)) {}
   // The call is over. Its place is freed before the owner is notified, since the owner may start a call at
   // once.

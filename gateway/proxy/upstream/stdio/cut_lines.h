@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 
 namespace lineward::upstream {
 
@@ -52,7 +52,7 @@ class CutLines {
   const size_t longest_;
   std::string partial_;
   bool skips_ = false;  // to the end of a line that was reported cut
-  HeldBytes held_{Held::servers};
+  MemoryCharge held_{Held::servers};
 };
 
 }  // namespace lineward::upstream

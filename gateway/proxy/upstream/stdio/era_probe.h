@@ -14,7 +14,7 @@
 
 namespace lineward::upstream {
 
-class EraProbe final : public ProcessOwner {
+class EraProbe final : public ProcessCallbacks {
  public:
   enum class First : uint8_t { discover, initialize };
 

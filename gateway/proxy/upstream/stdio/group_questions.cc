@@ -43,9 +43,8 @@ void GroupQuestions::take(mcp::Message question, const InstanceCalls& calls, Ins
     return owner->message(std::move(question));
   // While a cancelled call may still be running, its late requests have no owner.
   const bool late = group_.exclusive && calls.asking() > 0;
-  const bool is_answered = method == Method::roots_list && !late;
-  wire.answer_server(is_answered ? facade_.roots(question)
-                                 : LegacyFacade::nobody_to_ask(question, "process"));
+  const bool has_answer = method == Method::roots_list && !late;
+  wire.answer_server(has_answer ? facade_.roots(question) : LegacyFacade::nobody_to_ask(question, "process"));
 }
 
 }  // namespace lineward::upstream

@@ -3,7 +3,7 @@
 // names no call (behaviour.md 13). Upstream ids are its own integers, never the clients' ids.
 //
 // Belongs to a StdioInstance. Calls are plain pointers: each is removed before it is freed. The only callback
-// is InFlightOwner.
+// is InFlightCallbacks.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "config/config.h"
-#include "foundation/base/node_slabs.h"
+#include "foundation/base/slab_allocator.h"
 #include "foundation/net/loop.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/shared/attribution.h"
@@ -43,13 +43,13 @@ struct PendingCall {
   std::unique_ptr<KeptCallerId> caller;
 };
 
-class InFlightOwner {
+class InFlightCallbacks {
  public:
   // The number of calls in flight changed by `change`. Must not call back.
   virtual void on_in_flight(int64_t change) = 0;
 
  protected:
-  ~InFlightOwner() = default;
+  ~InFlightCallbacks() = default;
 };
 
 class InstanceCalls {
@@ -57,13 +57,13 @@ class InstanceCalls {
   using Table =
       std::map<int64_t, PendingCall, std::less<>, SlabAllocator<std::pair<const int64_t, PendingCall>>>;
 
-  InstanceCalls(net::Loop& loop, const config::Server& server, InFlightOwner& owner)
+  InstanceCalls(net::Loop& loop, const config::Server& server, InFlightCallbacks& owner)
       : loop_(loop), server_(server), owner_(&owner) {}
   InstanceCalls(const InstanceCalls&) = delete;
   InstanceCalls& operator=(const InstanceCalls&) = delete;
 
   // For a spare that gets its group.
-  void set_owner(InFlightOwner& owner) { owner_ = &owner; }
+  void set_owner(InFlightCallbacks& owner) { owner_ = &owner; }
 
   // Adds a request that is written next; returns its new id.
   int64_t add(PendingCall entry);
@@ -129,8 +129,8 @@ class InstanceCalls {
 
   net::Loop& loop_;
   const config::Server& server_;
-  InFlightOwner* owner_;
-  NodeSlabs nodes_;
+  InFlightCallbacks* owner_;
+  Slabs nodes_;
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;

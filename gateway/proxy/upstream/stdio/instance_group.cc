@@ -58,7 +58,7 @@ void remember_own(LegacyFacade& facade, const StdioCall& call) {
 }  // namespace
 
 InstanceGroup::InstanceGroup(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                             GroupOwner& owner, CallerGroup plan)
+                             GroupCallbacks& owner, CallerGroup plan)
     : loop_(loop),
       spawner_(spawner),
       server_(server),
@@ -144,8 +144,8 @@ bool InstanceGroup::pump(size_t most) {
     if (!call.is_listen()) --most;
     instance->send(call);
   }
-  const bool no_room = without_room_since_ != milliseconds::max();
-  if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
+  const bool at_capacity = without_room_since_ != milliseconds::max();
+  if (at_capacity) without_room_since_ = std::min(without_room_since_, waits_since);
   if (queue_.empty()) return false;  // avoids the copy below
   std::sort(without_place.begin(), without_place.end(),
             [](const Without& a, const Without& b) { return a.call < b.call; });
@@ -156,10 +156,11 @@ bool InstanceGroup::pump(size_t most) {
     const bool its = found != without_place.end() && found->call == call;
     if (!its && !full) {
       call->phase(core::CallPhase::starting);
-    } else if (!no_room) {
+    } else if (!at_capacity) {
       call->phase(core::CallPhase::queued);
     } else {
-      call->phase((its ? found->share_met : of_share) ? core::CallPhase::no_share : core::CallPhase::no_room);
+      call->phase((its ? found->share_met : of_share) ? core::CallPhase::no_share
+                                                      : core::CallPhase::at_capacity);
     }
   }
   return wants_more;
@@ -185,7 +186,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
       if (anothers == nullptr) anothers = instance.get();
       continue;
     }
-    if (asks(call) && !instance->settle_turn()) {
+    if (asks(call) && !instance->acquire_turn()) {
       ++coming_up;  // briefly
       continue;
     }
@@ -209,7 +210,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   if (more) {
     // A shared process has no owner, except during a call that needs it for itself.
     const Account* whose = caller_ || !asks(call) ? caller_.get() : call.caller();
-    // For calls that take turns the limit is ProcessRoom's, which may have to end another caller's process.
+    // For calls that take turns the limit is ProcessQuota's, which may have to end another caller's process.
     more = (plan_.most > 1 || active_of(instances_) < plan_.most) && start_instance(whose) != nullptr;
     full = full || (!more && without_room_since_ != milliseconds::max());
   }
@@ -220,7 +221,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   } else if (anothers != nullptr) {
     without_room_since_ = milliseconds::max();
     full = false;
-    return anothers->settle_turn() ? anothers : nullptr;
+    return anothers->acquire_turn() ? anothers : nullptr;
   }
   if (more) full = false;
   return nullptr;  // wait until it is up
@@ -434,7 +435,7 @@ void InstanceGroup::replace_expired() {
         moves_.moved();
         continue;
       }
-      if (owner_.room_soon()) continue;
+      if (owner_.capacity_pending()) continue;
     }
     if (next != nullptr && listens_.served_by(old)) {
       listens_.lost(old);

@@ -32,7 +32,7 @@ enum class Room : uint8_t {
 };
 
 // The interface of a group to its upstream.
-class GroupOwner {
+class GroupCallbacks {
  public:
   // Start pauses and the circuit.
   virtual StdioHealth& health() = 0;
@@ -40,7 +40,7 @@ class GroupOwner {
   // room: one per request. `whose`: the requesting caller, if known.
   virtual Room room_for_instance(const InstanceGroup& asking, const Account* whose) = 0;
   // A process is ending, which makes room.
-  virtual bool room_soon() const = 0;
+  virtual bool capacity_pending() const = 0;
   // A spare process; null if there is none, or if the caller has reached its share.
   virtual std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) = 0;
   // A process ended before it was ready, or refused a client's own `initialize`: the era may be wrong.
@@ -62,19 +62,19 @@ class GroupOwner {
   virtual void count_in_flight(int64_t change) = 0;
 
  protected:
-  ~GroupOwner() = default;
+  ~GroupCallbacks() = default;
 };
 
-class InstanceGroup final : public InstanceOwner {
+class InstanceGroup final : public InstanceCallbacks {
  public:
-  InstanceGroup(net::Loop& loop, process::Spawner& spawner, const config::Server& server, GroupOwner& owner,
-                CallerGroup plan);
+  InstanceGroup(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
+                GroupCallbacks& owner, CallerGroup plan);
   ~InstanceGroup();
 
   const std::string& key() const { return plan_.key; }
   // The caller that owns these processes; null: several callers, or the gateway's only one.
   const Account* caller() const { return caller_.get(); }
-  void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
+  void set_scope(core::ScopeCallbacks* scope) { scope_ = scope; }
 
   void enqueue(StdioCall& call);
   void withdraw(StdioCall& call);
@@ -89,7 +89,7 @@ class InstanceGroup final : public InstanceOwner {
   // Ends everything: calls, listens, processes.
   void close(std::string_view why);
 
-  bool in_line = false;  // wait_line.h
+  bool in_line = false;  // ready_queue.h
 
   size_t instances() const { return instances_.size(); }
   bool has_ready() const;
@@ -108,15 +108,15 @@ class InstanceGroup final : public InstanceOwner {
   }
   // Its processes hold state that a client may return for: a live session, or state under a name or a
   // principal. They are never given to a new caller.
-  bool is_lived_in() const {
-    return (scope_ != nullptr && scope_->is_lived_in()) || (kept_from_ > 0 && calls_ >= kept_from_);
+  bool is_pinned() const {
+    return (scope_ != nullptr && scope_->is_pinned()) || (kept_from_ > 0 && calls_ >= kept_from_);
   }
-  // For ProcessRoom, which assigns processes (process_room.h).
+  // For ProcessQuota, which assigns processes (process_quota.h).
   struct View {
     const Account* caller;  // as caller()
     bool keeps_names;       // its processes hold state under a name or a principal
     bool takes_turns;       // a call that allows server requests gets a process for itself
-    core::ScopeOwner* scope;
+    core::ScopeCallbacks* scope;
     const LegacyListens& listens;
     const std::deque<StdioCall*>& queue;
     const std::vector<std::unique_ptr<StdioInstance>>& processes;
@@ -128,7 +128,7 @@ class InstanceGroup final : public InstanceOwner {
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
   void end_idle(std::chrono::milliseconds longer_than);
 
-  // InstanceOwner
+  // InstanceCallbacks
   void on_instance_ready(StdioInstance& instance) override;
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
@@ -159,12 +159,12 @@ class InstanceGroup final : public InstanceOwner {
   net::Loop& loop_;
   process::Spawner& spawner_;
   const config::Server& server_;
-  GroupOwner& owner_;
+  GroupCallbacks& owner_;
   CallerGroup plan_;
   const bool session_;  // the client's own `initialize` opens the first process
   // From this number of calls on its processes hold a client's state; 0: never.
   const uint32_t kept_from_;
-  core::ScopeOwner* scope_ = nullptr;  // of a legacy session
+  core::ScopeCallbacks* scope_ = nullptr;  // of a legacy session
   std::vector<std::unique_ptr<StdioInstance>> instances_;
   std::deque<StdioCall*> queue_;
   LegacyListens listens_;  // of its callers, on a legacy server
@@ -173,7 +173,7 @@ class InstanceGroup final : public InstanceOwner {
   bool initialized_sent_ = false;
   bool has_served_ = false;  // a process was ready before
   std::string last_end_;
-  HeldBytes key_bytes_{Held::servers};
+  MemoryCharge key_bytes_{Held::servers};
   AccountPtr caller_;
   uint32_t calls_ = 0;  // number of calls, counted up to kept_from_
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();

@@ -20,7 +20,7 @@ uint64_t next_turn(const InstanceGroup& group) {
 }  // namespace
 
 InstanceGroups::InstanceGroups(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                               GroupOwner& owner)
+                               GroupCallbacks& owner)
     : loop_(loop), spawner_(spawner), server_(server), owner_(owner), reaper_(loop) {
   reaper_.start(kReapEvery, [this] { reap(); });
 }
@@ -72,8 +72,8 @@ void InstanceGroups::leave_line() {
 std::vector<InstanceGroup*> InstanceGroups::line() const {
   std::vector<InstanceGroup*> line(wanting_.begin(), wanting_.end());
   std::stable_sort(line.begin(), line.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
-    return std::tuple(!a->is_lived_in(), a->without_room_since(), next_turn(*a)) <
-           std::tuple(!b->is_lived_in(), b->without_room_since(), next_turn(*b));
+    return std::tuple(!a->is_pinned(), a->without_room_since(), next_turn(*a)) <
+           std::tuple(!b->is_pinned(), b->without_room_since(), next_turn(*b));
   });
   return line;
 }

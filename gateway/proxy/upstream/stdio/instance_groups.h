@@ -13,14 +13,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/upstream/shared/wait_line.h"
+#include "proxy/upstream/shared/ready_queue.h"
 #include "proxy/upstream/stdio/instance_group.h"
 
 namespace lineward::upstream {
 
 class InstanceGroups {
  public:
-  InstanceGroups(net::Loop& loop, process::Spawner& spawner, const config::Server& server, GroupOwner& owner);
+  InstanceGroups(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
+                 GroupCallbacks& owner);
   ~InstanceGroups();
   InstanceGroups(const InstanceGroups&) = delete;
   InstanceGroups& operator=(const InstanceGroups&) = delete;
@@ -83,9 +84,9 @@ class InstanceGroups {
   net::Loop& loop_;
   process::Spawner& spawner_;
   const config::Server& server_;
-  GroupOwner& owner_;
+  GroupCallbacks& owner_;
   Table groups_;
-  WaitLine<InstanceGroup> wanting_;  // each group that wants_pump, and some that no longer do
+  ReadyQueue<InstanceGroup> wanting_;  // each group that wants_pump, and some that no longer do
   std::vector<std::unique_ptr<StdioInstance>> leaving_;
   std::vector<std::unique_ptr<InstanceGroup>> closed_;  // until the last of their processes has exited
   net::Timer reaper_;

@@ -17,7 +17,7 @@ enum class Heard : uint8_t {
   work        // it does work for clients
 };
 
-class InboxOwner {
+class InboxCallbacks {
  public:
   // A message arrived; it is handled next.
   virtual void on_message() = 0;
@@ -33,12 +33,12 @@ class InboxOwner {
   virtual bool is_down() const = 0;
 
  protected:
-  ~InboxOwner() = default;
+  ~InboxCallbacks() = default;
 };
 
 class InstanceInbox {
  public:
-  InstanceInbox(const config::Server& server, InstanceCalls& calls, InstanceWire& wire, InboxOwner& owner)
+  InstanceInbox(const config::Server& server, InstanceCalls& calls, InstanceWire& wire, InboxCallbacks& owner)
       : server_(server),
         stats_(metrics::upstream_stats(server.name)),
         calls_(calls),
@@ -66,7 +66,7 @@ class InstanceInbox {
   metrics::UpstreamStats& stats_;
   InstanceCalls& calls_;
   InstanceWire& wire_;
-  InboxOwner& owner_;
+  InboxCallbacks& owner_;
 };
 
 }  // namespace lineward::upstream

@@ -12,9 +12,9 @@
 
 namespace lineward::upstream {
 
-class SparePool final : public InstanceOwner {
+class SparePool final : public InstanceCallbacks {
  public:
-  SparePool(net::Loop& loop, process::Spawner& spawner, const config::Server& server, GroupOwner& owner)
+  SparePool(net::Loop& loop, process::Spawner& spawner, const config::Server& server, GroupCallbacks& owner)
       : loop_(loop), spawner_(spawner), server_(server), owner_(owner), retry_(loop), turn_timer_(loop) {}
 
   size_t size() const { return spares_.size(); }
@@ -26,7 +26,7 @@ class SparePool final : public InstanceOwner {
   void retire();
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
 
-  // InstanceOwner
+  // InstanceCallbacks
   void on_instance_ready(StdioInstance&) override {}
   void on_instance_free(StdioInstance&) override {}
   void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // belongs to no call
@@ -41,7 +41,7 @@ class SparePool final : public InstanceOwner {
   net::Loop& loop_;
   process::Spawner& spawner_;
   const config::Server& server_;
-  GroupOwner& owner_;
+  GroupCallbacks& owner_;
   std::vector<std::unique_ptr<StdioInstance>> spares_;
   net::Timer retry_;
   process::StartLine::Turn turn_;  // among other servers' starts that no call waits for

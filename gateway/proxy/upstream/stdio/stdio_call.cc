@@ -7,7 +7,7 @@
 
 namespace lineward::upstream {
 
-StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
+StdioCall::StdioCall(StdioUpstream& upstream, core::UpstreamRequest&& what, core::CallCallbacks& owner)
     : TransportCall(std::move(what), owner), upstream_(upstream) {
   if (!is_listen()) count(true);
 }
@@ -45,7 +45,7 @@ void StdioCall::reply(std::string message) {
   instance->write(std::move(message));
 }
 
-void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
+void StdioCall::hand_over(core::CallCallbacks& owner, core::Handover how) {
   if (!live()) return;
   const bool parked = how == core::Handover::parked;
   owner_ = &owner;

@@ -14,12 +14,12 @@ class StdioUpstream;
 
 class StdioCall final : public TransportCall, public Pooled<StdioCall> {
  public:
-  StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
+  StdioCall(StdioUpstream& upstream, core::UpstreamRequest&& what, core::CallCallbacks& owner);
   ~StdioCall() override;
 
   void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
-  void hand_over(core::CallOwner& owner, core::Handover how) override;
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   void retried(mcp::Message message) override;
   std::string server_info() const override;
 

@@ -19,7 +19,7 @@ constexpr milliseconds kProbeTurn{5000};
 }  // namespace
 
 StdioEraProber::StdioEraProber(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                               StdioHealth& health, StdioEraProberOwner& owner)
+                               StdioHealth& health, StdioEraProberCallbacks& owner)
     : loop_(loop),
       spawner_(spawner),
       server_(server),
@@ -28,7 +28,7 @@ StdioEraProber::StdioEraProber(net::Loop& loop, process::Spawner& spawner, const
       pause_timer_(loop),
       turn_timer_(loop) {}
 
-void StdioEraProber::ask(const core::CallRequest* first, Done done) {
+void StdioEraProber::ask(const core::UpstreamRequest* first, Done done) {
   done_ = std::move(done);
   awaited_ = first != nullptr;
   asked_ = true;

@@ -19,23 +19,23 @@
 
 namespace lineward::upstream {
 
-class StdioEraProberOwner {
+class StdioEraProberCallbacks {
  public:
   // The probe process has exited.
   virtual void on_prober_free() = 0;
 
  protected:
-  ~StdioEraProberOwner() = default;
+  ~StdioEraProberCallbacks() = default;
 };
 
 class StdioEraProber final : public EraProber {
  public:
   StdioEraProber(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                 StdioHealth& health, StdioEraProberOwner& owner);
+                 StdioHealth& health, StdioEraProberCallbacks& owner);
   StdioEraProber(const StdioEraProber&) = delete;
   StdioEraProber& operator=(const StdioEraProber&) = delete;
 
-  void ask(const core::CallRequest* first, Done done) override;
+  void ask(const core::UpstreamRequest* first, Done done) override;
   bool is_busy() const override { return probe_ != nullptr; }
   void hurry() override;
   void relax() override { awaited_ = false; }
@@ -56,7 +56,7 @@ class StdioEraProber final : public EraProber {
   process::Spawner& spawner_;
   const config::Server& server_;
   StdioHealth& health_;
-  StdioEraProberOwner& owner_;
+  StdioEraProberCallbacks& owner_;
   Done done_;
   std::unique_ptr<EraProbe> probe_;
   std::optional<EraVerdict> weak_;  // the first verdict, while a second probe is planned

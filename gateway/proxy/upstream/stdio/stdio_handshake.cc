@@ -13,8 +13,8 @@ using mcp::EndReason;
 using mcp::Field;
 
 StdioHandshake::StdioHandshake(net::Loop& loop, const config::Server& server, InstancePlan& plan,
-                               InstanceRecord& record, InstanceCalls& calls, SettlingPings& pings,
-                               InstanceWire& wire, HandshakeOwner& owner)
+                               InstanceRecord& record, InstanceCalls& calls, PingBarrier& pings,
+                               InstanceWire& wire, HandshakeCallbacks& owner)
     : server_(server),
       loop_(loop),
       stats_(metrics::upstream_stats(server.name)),

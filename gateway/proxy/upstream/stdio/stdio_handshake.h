@@ -8,9 +8,9 @@
 #include <chrono>
 #include <string>
 
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_string.h"
 #include "protocol/mcp/legacy_server.h"
-#include "proxy/upstream/stdio/settling_pings.h"
+#include "proxy/upstream/stdio/ping_barrier.h"
 
 namespace lineward::upstream {
 
@@ -38,13 +38,13 @@ struct InstanceRecord {
   bool has_served = false;    // a call that is real work (spawn_budget.h)
 };
 
-class HandshakeOwner {
+class HandshakeCallbacks {
  public:
   // Lineward's own handshake is over; the process takes calls.
   virtual void on_handshake_done() = 0;
 
  protected:
-  ~HandshakeOwner() = default;
+  ~HandshakeCallbacks() = default;
 };
 
 class StdioHandshake {
@@ -52,7 +52,7 @@ class StdioHandshake {
   enum class State : uint8_t { starting, handshake, ready, down };
 
   StdioHandshake(net::Loop& loop, const config::Server& server, InstancePlan& plan, InstanceRecord& record,
-                 InstanceCalls& calls, SettlingPings& pings, InstanceWire& wire, HandshakeOwner& owner);
+                 InstanceCalls& calls, PingBarrier& pings, InstanceWire& wire, HandshakeCallbacks& owner);
   StdioHandshake(const StdioHandshake&) = delete;
   StdioHandshake& operator=(const StdioHandshake&) = delete;
 
@@ -92,13 +92,13 @@ class StdioHandshake {
   InstancePlan& plan_;
   InstanceRecord& record_;
   InstanceCalls& calls_;
-  SettlingPings& pings_;
+  PingBarrier& pings_;
   InstanceWire& wire_;
-  HandshakeOwner& owner_;
+  HandshakeCallbacks& owner_;
   State state_ = State::starting;
-  KeptText initialize_result_{Held::servers};
+  CountedString initialize_result_{Held::servers};
   mcp::LegacyServer legacy_server_;
-  HeldBytes legacy_server_bytes_{Held::servers};
+  MemoryCharge legacy_server_bytes_{Held::servers};
   std::string revision_;
   net::Timer limit_timer_;
   net::Timer adopted_timer_;

@@ -18,18 +18,18 @@
 
 namespace lineward::upstream {
 
-class StdioHealthOwner {
+class StdioHealthCallbacks {
  public:
   // The circuit is open: calls that wait for a process are refused. From the loop.
   virtual void on_circuit_open(const core::Failure& refusal) = 0;
 
  protected:
-  ~StdioHealthOwner() = default;
+  ~StdioHealthCallbacks() = default;
 };
 
 class StdioHealth {
  public:
-  StdioHealth(net::Loop& loop, const config::Server& server, StdioHealthOwner& owner)
+  StdioHealth(net::Loop& loop, const config::Server& server, StdioHealthCallbacks& owner)
       : loop_(loop), server_(server), owner_(owner) {}
   StdioHealth(const StdioHealth&) = delete;
   StdioHealth& operator=(const StdioHealth&) = delete;
@@ -68,7 +68,7 @@ class StdioHealth {
 
   net::Loop& loop_;
   const config::Server& server_;
-  StdioHealthOwner& owner_;
+  StdioHealthCallbacks& owner_;
   CircuitBreaker breaker_{server_.circuit_breaker};
   SpawnBudget budget_{server_.restart};
   bool proven_ = false;

@@ -23,7 +23,7 @@ constexpr size_t kMaxOwed = 4 * 1024 * 1024;
 }  // namespace
 
 StdioInstance::StdioInstance(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                             InstanceOwner& owner, std::string group, InstancePlan plan)
+                             InstanceCallbacks& owner, std::string group, InstancePlan plan)
     : loop_(loop),
       server_(server),
       owner_(&owner),
@@ -52,7 +52,7 @@ void StdioInstance::age() {
   });
 }
 
-void StdioInstance::adopt(InstanceOwner& owner, std::string group, InstancePlan plan) {
+void StdioInstance::adopt(InstanceCallbacks& owner, std::string group, InstancePlan plan) {
   owner_ = &owner;
   group_ = std::move(group);
   plan_ = std::move(plan);

@@ -19,7 +19,7 @@ namespace lineward::upstream {
 
 class StdioInstance;
 
-class InstanceOwner : public InFlightOwner {
+class InstanceCallbacks : public InFlightCallbacks {
  public:
   virtual void on_instance_ready(StdioInstance& instance) = 0;
   // A place became free, or the pipe has been drained.
@@ -39,7 +39,7 @@ class InstanceOwner : public InFlightOwner {
   virtual void on_instance_gone(StdioInstance& instance) = 0;
 
  protected:
-  ~InstanceOwner() = default;
+  ~InstanceCallbacks() = default;
 };
 
 // Whether a process must be replaced, and why.
@@ -49,29 +49,29 @@ struct InstanceExpiry {
   bool is_expired() const { return !why.empty(); }
 };
 
-class StdioInstance final : public ProcessOwner,
+class StdioInstance final : public ProcessCallbacks,
                             public ListenServer,
                             public InstanceWire,
-                            public InboxOwner,
-                            public HandshakeOwner {
+                            public InboxCallbacks,
+                            public HandshakeCallbacks {
  public:
   using State = StdioHandshake::State;
 
   StdioInstance(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                InstanceOwner& owner, std::string group, InstancePlan plan);
+                InstanceCallbacks& owner, std::string group, InstancePlan plan);
   ~StdioInstance() { stats_.free_instance(number_); }
   StdioInstance(const StdioInstance&) = delete;
   StdioInstance& operator=(const StdioInstance&) = delete;
 
   void start();
   // A spare gets its group.
-  void adopt(InstanceOwner& owner, std::string group, InstancePlan plan);
+  void adopt(InstanceCallbacks& owner, std::string group, InstancePlan plan);
   void stop(const ProcessEnd& why) override;
 
   State state() const { return handshake_.state(); }
   bool is_ready() const override { return state() == State::ready; }
   const std::string& group() const { return group_; }
-  const InstanceOwner& owner() const { return *owner_; }
+  const InstanceCallbacks& owner() const { return *owner_; }
   mcp::Era era() const override { return plan_.era; }
   pid_t pid() const { return process_.pid(); }
   // Adds its process, if it runs, for operators.
@@ -88,7 +88,7 @@ class StdioInstance final : public ProcessOwner,
   bool takes(const StdioCall& call) const;
   // May another call that allows requests follow now? Not while messages about the last call may still
   // arrive.
-  bool settle_turn() { return !plan_.takes_turns || pings_.settle_turn(is_ready()); }
+  bool acquire_turn() { return !plan_.takes_turns || pings_.acquire_turn(is_ready()); }
   void send(StdioCall& call);
   // Removes the call from the table and notifies the server, once.
   void cancel(StdioCall& call, std::string_view why);
@@ -101,7 +101,7 @@ class StdioInstance final : public ProcessOwner,
   void answer_server(std::string message) override;
 
  private:
-  // ProcessOwner
+  // ProcessCallbacks
   void on_process_started() override { handshake_.process_started(); }
   void on_process_line(json::Text line) override {
     inbox_.read(std::move(line));
@@ -113,7 +113,7 @@ class StdioInstance final : public ProcessOwner,
   // InstanceWire
   StdinState stdin_state() const override { return {process_.backlog(), process_.taken()}; }
   void tell_free() override { owner_->on_instance_free(*this); }
-  // InboxOwner
+  // InboxCallbacks
   void on_message() override { record_.last_used = loop_.now(); }
   void on_heard(Heard what) override;
   void on_answer(PendingCall&& entry, mcp::Message&& message) override;
@@ -122,7 +122,7 @@ class StdioInstance final : public ProcessOwner,
     owner_->on_instance_message(*this, std::move(message), only);
   }
   bool is_down() const override { return state() == State::down; }
-  // HandshakeOwner
+  // HandshakeCallbacks
   void on_handshake_done() override { owner_->on_instance_ready(*this); }
 
   void pass_answer(StdioCall& call, mcp::Message&& message);
@@ -131,7 +131,7 @@ class StdioInstance final : public ProcessOwner,
 
   net::Loop& loop_;
   const config::Server& server_;
-  InstanceOwner* owner_;
+  InstanceCallbacks* owner_;
   metrics::UpstreamStats& stats_;
   const uint32_t number_;  // small, reused when free
   std::string group_;
@@ -140,7 +140,7 @@ class StdioInstance final : public ProcessOwner,
   InstanceCalls calls_{loop_, server_, *owner_};
   InstanceCancels cancels_{loop_, server_, calls_, *this};
   OwnRequests requests_{loop_, server_, calls_, cancels_, *this};
-  SettlingPings pings_{loop_, calls_, requests_, *this};
+  PingBarrier pings_{loop_, calls_, requests_, *this};
   InstanceInbox inbox_{server_, calls_, *this, *this};
   InstanceRecord record_;
   StdioHandshake handshake_{loop_, server_, plan_, record_, calls_, pings_, *this, *this};

@@ -47,7 +47,7 @@ void StdioProcess::Pipe::close() {
 }
 
 StdioProcess::StdioProcess(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                           ProcessOwner& owner)
+                           ProcessCallbacks& owner)
     : loop_(loop),
       spawner_(spawner),
       server_(server),

@@ -1,7 +1,7 @@
 // A process of a stdio server: its pipes, its lines, its end. Knows no protocol.
 //
-// Owned by an instance or a probe, which is its ProcessOwner. Free it only after on_process_gone() or at the
-// end of a loop turn. Destroying it earlier kills the whole process tree.
+// Owned by an instance or a probe, which is its ProcessCallbacks. Free it only after on_process_gone() or at
+// the end of a loop turn. Destroying it earlier kills the whole process tree.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/process/child_process.h"
-#include "foundation/process/last_words.h"
+#include "foundation/process/stderr_tail.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/shared/flood.h"
 #include "proxy/upstream/shared/process_end.h"
@@ -20,7 +20,7 @@
 
 namespace lineward::upstream {
 
-class ProcessOwner {
+class ProcessCallbacks {
  public:
   virtual void on_process_started() = 0;
   virtual void on_process_line(json::Text line) = 0;
@@ -31,12 +31,13 @@ class ProcessOwner {
   virtual void on_process_writable() {}
 
  protected:
-  ~ProcessOwner() = default;
+  ~ProcessCallbacks() = default;
 };
 
 class StdioProcess {
  public:
-  StdioProcess(net::Loop& loop, process::Spawner& spawner, const config::Server& server, ProcessOwner& owner);
+  StdioProcess(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
+               ProcessCallbacks& owner);
   ~StdioProcess();
   StdioProcess(const StdioProcess&) = delete;
   StdioProcess& operator=(const StdioProcess&) = delete;
@@ -60,7 +61,7 @@ class StdioProcess {
   metrics::ExitCause exit_cause() const { return exit_cause_; }
 
  private:
-  struct Pipe final : net::StreamOwner {
+  struct Pipe final : net::StreamCallbacks {
     StdioProcess* process = nullptr;
     std::unique_ptr<net::ByteStream> stream;
     void (StdioProcess::*data)(std::string_view) = nullptr;
@@ -94,7 +95,7 @@ class StdioProcess {
   net::Loop& loop_;
   process::Spawner& spawner_;
   const config::Server& server_;
-  ProcessOwner& owner_;
+  ProcessCallbacks& owner_;
   metrics::UpstreamStats& stats_;
   metrics::ExitCause exit_cause_ = metrics::ExitCause::exit;
   std::unique_ptr<process::ChildProcess> child_;
@@ -102,7 +103,7 @@ class StdioProcess {
   LineSplitter lines_;
   CutLines stderr_lines_;
   net::Timer timer_;
-  process::LastWords last_words_;
+  process::StderrTail last_words_;
   std::string exit_text_;
   uint64_t stderr_budget_ = 0;  // bytes still logged in this second
   std::chrono::milliseconds stderr_second_{0};

@@ -27,7 +27,7 @@ void end_if_gone(const InstanceGroups& groups, const StdioEraProber& prober, std
   if (stopped && groups.leaving() == 0 && !prober.is_busy()) std::exchange(stopped, nullptr)();
 }
 
-bool has_process_for(const core::CallRequest& request, mcp::Era era, CallerGrouping& grouping,
+bool has_process_for(const core::UpstreamRequest& request, mcp::Era era, CallerGrouping& grouping,
                      const InstanceGroups& groups) {
   auto plan = grouping.of(request, era);
   const InstanceGroup* group = plan ? groups.find(plan->key) : nullptr;
@@ -139,8 +139,8 @@ void StdioUpstream::on_era_known(TransportCall& call) {
 
 // ---- calls ----
 
-Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
-                                                                        core::CallOwner& owner) {
+Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::UpstreamRequest&& request,
+                                                                        core::CallCallbacks& owner) {
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping_now()};
   if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
@@ -163,7 +163,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-mcp::Era StdioUpstream::era_for(const core::CallRequest& request) {
+mcp::Era StdioUpstream::era_for(const core::UpstreamRequest& request) {
   const bool may_be_both = era_.is_modern() && server_.protocol_era == config::Era::automatic;
   if (!may_be_both || !grouping_.is_bridged(request)) return era_.era();
   auto open = bridged_.find(request.scope.bridged_session);
@@ -194,7 +194,7 @@ std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
   if (auto other = era_.refusal(call.request)) return other;
   auto plan = grouping_.of(call.request, era_for(call.request));
   if (!plan) return plan.error();
-  core::ScopeOwner* scope = nullptr;
+  core::ScopeCallbacks* scope = nullptr;
   if (plan->bridged) {
     auto open = bridged_.find(call.request.scope.bridged_session);
     if (open == bridged_.end()) return core::Failure{mcp::EndReason::cancelled_drain, "its session ended"};
@@ -232,7 +232,7 @@ void StdioUpstream::instance_lost() {
 
 // A bridged session gets its group with its first request, which carries the client's capabilities. A modern
 // server's session has no group, since the server keeps no state for it.
-void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) {
   if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
   if (scope.session.empty()) return;
   CallerGroup plan = grouping_.of_legacy(scope);

@@ -15,18 +15,18 @@
 
 #include "foundation/net/lifetime.h"
 #include "proxy/core/upstream.h"
-#include "proxy/upstream/shared/call_places.h"
-#include "proxy/upstream/stdio/process_room.h"
+#include "proxy/upstream/shared/call_limiter.h"
+#include "proxy/upstream/stdio/process_quota.h"
 #include "proxy/upstream/stdio/stdio_era_prober.h"
 #include "proxy/upstream/stdio/stdio_health.h"
 
 namespace lineward::upstream {
 
 class StdioUpstream final : public core::Upstream,
-                            public GroupOwner,
-                            public StdioHealthOwner,
-                            public StdioEraProberOwner,
-                            public ServerEraOwner {
+                            public GroupCallbacks,
+                            public StdioHealthCallbacks,
+                            public StdioEraProberCallbacks,
+                            public ServerEraCallbacks {
  public:
   StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server);
   ~StdioUpstream() override;
@@ -38,13 +38,13 @@ class StdioUpstream final : public core::Upstream,
 
   const std::string& name() const override { return server_.name; }
   const config::Server& server() const { return server_; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override;
-  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
-      const core::CallRequest& request) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override;
+  Result<std::unique_ptr<core::WaitingPermit>, core::Failure> wait_in_front(
+      const core::UpstreamRequest& request) override {
     return places_.wait_in_front(request, live_calls_);
   }
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   std::optional<std::vector<std::string>> versions() const override { return era_.versions(); }
@@ -60,12 +60,12 @@ class StdioUpstream final : public core::Upstream,
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
 
-  // GroupOwner
+  // GroupCallbacks
   StdioHealth& health() override { return health_; }
   Room room_for_instance(const InstanceGroup& asking, const Account* whose) override {
     return room_.take(asking, whose);
   }
-  bool room_soon() const override { return groups_.leaving() > 0; }
+  bool capacity_pending() const override { return groups_.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) override {
     return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
   }
@@ -84,17 +84,17 @@ class StdioUpstream final : public core::Upstream,
   void group_served(InstanceGroup& group) override { groups_.close(group, "served its one call"); }
 
  private:
-  // StdioHealthOwner
+  // StdioHealthCallbacks
   void on_circuit_open(const core::Failure& refusal) override { groups_.refuse_waiting(refusal); }
-  // StdioEraProberOwner
+  // StdioEraProberCallbacks
   void on_prober_free() override;
-  // ServerEraOwner
+  // ServerEraCallbacks
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
-  mcp::Era era_for(const core::CallRequest& request);
+  mcp::Era era_for(const core::UpstreamRequest& request);
   // Adds it to its group's queue, or returns why it is refused.
   std::optional<core::Failure> enqueue(StdioCall& call);
 
@@ -106,17 +106,17 @@ class StdioUpstream final : public core::Upstream,
   CallerGrouping grouping_{server_};
   // Sessions in front of several servers, by core::Scope::bridged_session.
   struct Bridged {
-    core::ScopeOwner* owner;
+    core::ScopeCallbacks* owner;
     bool is_modern = false;  // its server refused `initialize`
   };
   std::unordered_map<std::string, Bridged> bridged_;
   std::chrono::milliseconds modern_only_until_{0};
   InstanceGroups groups_;
   SparePool spares_;
-  ProcessRoom room_{loop_, server_, groups_, spares_, prober_};
+  ProcessQuota room_{loop_, server_, groups_, spares_, prober_};
   net::Timer room_timer_;
   size_t live_calls_ = 0;
-  CallPlaces places_{server_};
+  CallLimiter places_{server_};
   size_t in_flight_ = 0;  // of all groups
   net::Deferred pump_later_;
   std::function<void()> lost_;

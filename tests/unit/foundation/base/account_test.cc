@@ -3,17 +3,17 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "foundation/base/held_bytes.h"
-#include "foundation/base/kept_refs.h"
-#include "foundation/base/kept_text.h"
+#include "foundation/base/counted_set.h"
+#include "foundation/base/counted_string.h"
+#include "foundation/base/memory_charge.h"
 
 using lineward::Account;
 using lineward::AccountPtr;
-using lineward::HeldBytes;
-using lineward::KeptMap;
-using lineward::KeptRefs;
-using lineward::KeptText;
+using lineward::CountedMap;
+using lineward::CountedSet;
+using lineward::CountedString;
 using lineward::KeptTexts;
+using lineward::MemoryCharge;
 
 namespace {
 
@@ -44,22 +44,22 @@ TEST_CASE("what is held counts for the session, for its caller and in the sum, a
   AccountPtr caller = Account::of("principal a");
   AccountPtr other = Account::of("principal b");
   AccountPtr session = Account::within(caller);
-  const uint64_t before = HeldBytes::total();
+  const uint64_t before = MemoryCharge::total();
   {
-    HeldBytes held;
+    MemoryCharge held;
     held.set(10);
     held.charge(session);
     held.add(90);
     CHECK(session->held() == 100);
     CHECK(caller->held() == 100);
     CHECK(session->held_by_caller() == 100);
-    CHECK(HeldBytes::total() == before + 100);
+    CHECK(MemoryCharge::total() == before + 100);
     held.charge(other);
     CHECK(caller->held() == 0);
     CHECK(other->held() == 100);
   }
   CHECK(other->held() == 0);
-  CHECK(HeldBytes::total() == before);
+  CHECK(MemoryCharge::total() == before);
   CHECK(Account::caller_of(session) == caller);
   CHECK(Account::caller_of(caller) == caller);
   CHECK(Account::caller_of(nullptr) == nullptr);
@@ -69,7 +69,7 @@ TEST_CASE("a caller has room for its share, a session for half of that") {
   Limits limits(1000);
   AccountPtr caller = Account::of("principal a");
   AccountPtr one = Account::within(caller), two = Account::within(caller);
-  HeldBytes a, b;
+  MemoryCharge a, b;
   a.charge(one);
   b.charge(two);
   CHECK(one->has_room(500));
@@ -98,7 +98,7 @@ TEST_CASE("of a few places a caller may have all, of many its percentage") {
 TEST_CASE("kept texts count themselves in and out") {
   AccountPtr caller = Account::of("principal a");
   {
-    KeptText text(lineward::Held::sessions);
+    CountedString text(lineward::Held::sessions);
     text.keep("12345", caller);
     CHECK(caller->held() == 5);
     text.keep("123", caller);
@@ -119,25 +119,25 @@ TEST_CASE("kept texts count themselves in and out") {
 }
 
 TEST_CASE("a text that several have is counted once, their nodes each") {
-  const uint64_t before = HeldBytes::total();
+  const uint64_t before = MemoryCharge::total();
   {
-    KeptRefs a;
+    CountedSet a;
     a.insert(lineward::shared_text(std::string(1000, 'u')));
-    KeptRefs b = a;
+    CountedSet b = a;
     CHECK(b == a);
-    CHECK(HeldBytes::total() == before + 1000 + 2 * lineward::kRefNode);
-    KeptRefs c = std::move(a);
-    CHECK(HeldBytes::total() == before + 1000 + 2 * lineward::kRefNode);
-    KeptMap<int> map;
+    CHECK(MemoryCharge::total() == before + 1000 + 2 * lineward::kRefNode);
+    CountedSet c = std::move(a);
+    CHECK(MemoryCharge::total() == before + 1000 + 2 * lineward::kRefNode);
+    CountedMap<int> map;
     ++map[*c.begin()];
     CHECK(map.find(std::string(1000, 'u'))->second == 1);
     CHECK(c.find(std::string(1000, 'u')) == *b.begin());
     b.erase(std::string(1000, 'u'));
     c.clear();
-    CHECK(HeldBytes::total() == before + 1000 + lineward::kRefNode + sizeof(int));
+    CHECK(MemoryCharge::total() == before + 1000 + lineward::kRefNode + sizeof(int));
     CHECK(map.contains(std::string(1000, 'u')));
     map.erase(std::string(1000, 'u'));
     CHECK(map.empty());
   }
-  CHECK(HeldBytes::total() == before);
+  CHECK(MemoryCharge::total() == before);
 }

@@ -38,7 +38,7 @@ struct Pair {
   }
 };
 
-struct Owner final : StreamOwner {
+struct Owner final : StreamCallbacks {
   std::string got;
   int ended = 1;  // the error once it has ended
   int drained = 0;
@@ -325,7 +325,7 @@ TEST_CASE(
       REQUIRE(stream);
       near = std::move(*stream);
     }
-    struct Taker final : StreamOwner {
+    struct Taker final : StreamCallbacks {
       ByteStream* stream = nullptr;
       std::vector<std::string> got;
       std::vector<uint64_t> turns;

@@ -13,7 +13,7 @@
 namespace lineward::net {
 
 struct ScriptedServer {
-  struct Peer final : StreamOwner {
+  struct Peer final : StreamCallbacks {
     ScriptedServer* server = nullptr;
     std::unique_ptr<ByteStream> stream;
     void on_data(std::string_view bytes) override {

@@ -12,7 +12,7 @@ using namespace lineward::net;
 
 namespace {
 
-struct Owner final : StreamOwner {
+struct Owner final : StreamCallbacks {
   explicit Owner(Loop& its_loop) : loop(its_loop) {}
   Loop& loop;
   std::string got;

@@ -198,10 +198,10 @@ class Family {
       if (held || Clock::now() > deadline) {
         loop.stop();
       } else {
-        tick.start(milliseconds(1), look);
+        tick.start(lineward::net::milliseconds(1), look);
       }
     };
-    tick.start(milliseconds(0), look);
+    tick.start(lineward::net::milliseconds(0), look);
     loop.run();
     return held;
   }

@@ -29,7 +29,7 @@ json items_of(const test::FakeHost::Asked& asked) {
 
 TEST_CASE("a batch goes out when it is full, one at a time, and what is too much is counted") {
   test::FakeHost host;
-  const uint64_t held = HeldBytes::total(Held::telemetry);
+  const uint64_t held = MemoryCharge::total(Held::telemetry);
   OtlpExporter exporter(host, "otlpLogs", OtlpSignal::logs, options(2, 4));
   exporter.add(R"({"n":1})");
   CHECK(host.asked.empty());
@@ -39,7 +39,7 @@ TEST_CASE("a batch goes out when it is full, one at a time, and what is too much
   CHECK(items_of(host.asked.front()) == json::parse(R"([{"n":1},{"n":2}])"));
   CHECK(exporter.numbers().dropped == 1);
   CHECK(exporter.queued() == 4);
-  CHECK(HeldBytes::total(Held::telemetry) == held + 4 * 7);
+  CHECK(MemoryCharge::total(Held::telemetry) == held + 4 * 7);
   host.answer(200, "{}");
   CHECK(exporter.numbers().sent == 2);
   REQUIRE(host.asked.size() == 1);
@@ -47,7 +47,7 @@ TEST_CASE("a batch goes out when it is full, one at a time, and what is too much
   host.answer(400, "");  // it will never be taken
   CHECK(exporter.numbers().dropped == 3);
   CHECK(exporter.queued() == 0);
-  CHECK(HeldBytes::total(Held::telemetry) == held);
+  CHECK(MemoryCharge::total(Held::telemetry) == held);
 }
 
 TEST_CASE("what a collector took and refused is told apart, garbage is no refusal") {

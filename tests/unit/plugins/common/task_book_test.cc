@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "unit/protocol/mcp/parse.h"
 
 using namespace lineward;
@@ -13,7 +13,7 @@ using mcp::parse;
 namespace {
 
 void made(const std::string& server, const std::string& tool, const std::string& id, bool modern = false) {
-  plugin::RequestFacts facts;
+  plugin::RequestInfo facts;
   facts.method = mcp::Method::tools_call;
   facts.upstream = server;
   facts.target = tool;
@@ -52,14 +52,14 @@ TEST_CASE("an id that is given again may be of either tool; of too many, of any"
 }
 
 TEST_CASE("the book is bounded, and counted") {
-  const uint64_t before = HeldBytes::total();
+  const uint64_t before = MemoryCharge::total();
   made("book-d", "first", "first");
   for (size_t i = 0; i < tasks::kMaxTasks; ++i)
     made("book-d", "add", std::to_string(i));
   CHECK(tasks::tools_of("book-d", "first").empty());
   CHECK(tasks::tools_of("book-d", "7") == Tools{"add"});
-  CHECK(HeldBytes::total() > before);
-  CHECK(HeldBytes::total() - before < 8 << 20);
+  CHECK(MemoryCharge::total() > before);
+  CHECK(MemoryCharge::total() - before < 8 << 20);
   made("book-d", std::string(10000, 'x'), "long");
   CHECK(tasks::tools_of("book-d", "long").empty());
 }

@@ -102,7 +102,7 @@ TEST_CASE("keys: parts are named once, and two lists of values never make one ke
   REQUIRE(parts);
   REQUIRE(*parts == std::vector<KeyPart>{KeyPart::server, KeyPart::tool});
 
-  plugin::RequestFacts a, b;
+  plugin::RequestInfo a, b;
   a.method = b.method = mcp::Method::tools_call;
   a.upstream = "x;3:1:y";
   b.upstream = "x";
@@ -122,7 +122,7 @@ TEST_CASE("a caller without a name counts by address, one with a name wherever i
   std::vector<KeyPart> parts{KeyPart::principal};
   core::Caller ann;
   ann.principal = "ann";
-  plugin::RequestFacts one, two;
+  plugin::RequestInfo one, two;
   one.peer = "10.0.0.1:1";
   two.peer = "10.0.0.2:1";
   CHECK(plugins::key_of(parts, one) != plugins::key_of(parts, two));

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "proxy/audit/audit_file.h"
+#include "proxy/audit/audit_log.h"
 #include "proxy/audit/entry.h"
-#include "proxy/audit/trail.h"
 #include "proxy/audit/verify.h"
 
 namespace lineward::audit {

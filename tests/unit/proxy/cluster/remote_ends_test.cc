@@ -6,7 +6,8 @@
 
 using namespace lineward;
 using namespace lineward::upstream;
-using namespace lineward::upstream::remote_test;
+using namespace lineward::cluster;
+using namespace lineward::cluster::remote_test;
 
 TEST_CASE(
     "a server is held back while much of a call waits on the other thread, and goes on when it was taken") {

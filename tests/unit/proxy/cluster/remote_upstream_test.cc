@@ -4,7 +4,8 @@
 
 using namespace lineward;
 using namespace lineward::upstream;
-using namespace lineward::upstream::remote_test;
+using namespace lineward::cluster;
+using namespace lineward::cluster::remote_test;
 
 TEST_CASE("a call goes to a server on another thread, and what the server says comes back in order") {
   World world;
@@ -32,7 +33,7 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   CHECK_FALSE(call->live());
   CHECK(call->server_info() == "info");
   CHECK(call->of_legacy_server());
-  CHECK_FALSE(call->is_servers_word());
+  CHECK_FALSE(call->is_from_server());
   CHECK(world.near.upstream->era() == mcp::Era::legacy);
   world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
 }
@@ -44,7 +45,7 @@ TEST_CASE("the last message of a call ends it on both threads, also when it is a
   world.serve([&](FakeServer& server) {
     server.last->say(progress(1));
     // It is over when it says this.
-    core::CallOwner* owner = std::exchange(server.last->owner, nullptr);
+    core::CallCallbacks* owner = std::exchange(server.last->owner, nullptr);
     owner->on_call_message(parse(last));
   });
   REQUIRE(world.asker.heard.size() == 2);

@@ -20,7 +20,7 @@
 #include "unit/protocol/mcp/parse.h"
 #include "unit/proxy/core/asker.h"
 
-namespace lineward::upstream::remote_test {
+namespace lineward::cluster::remote_test {
 
 using core::CallPhase;
 using mcp::EndReason;
@@ -36,8 +36,8 @@ inline mcp::Message progress(int n, size_t padding = 0) {
                std::to_string(n) + R"(,"message":")" + std::string(padding, 'x') + "\"}}");
 }
 
-inline core::CallRequest request(uint64_t tag, std::string method = "tools/call") {
-  core::CallRequest made;
+inline core::UpstreamRequest request(uint64_t tag, std::string method = "tools/call") {
+  core::UpstreamRequest made;
   made.message = parse(R"({"jsonrpc":"2.0","id":1,"method":")" + method +
                        R"(","params":{"name":"x","notifications":{"toolsListChanged":true}}})");
   made.method = mcp::method_of(method);
@@ -57,8 +57,8 @@ struct Heard {
 };
 
 struct FakeCall final : core::Call {
-  FakeCall(std::set<FakeCall*>& all, std::shared_ptr<Heard> its_heard, core::CallRequest its_request,
-           core::CallOwner& its_owner)
+  FakeCall(std::set<FakeCall*>& all, std::shared_ptr<Heard> its_heard, core::UpstreamRequest its_request,
+           core::CallCallbacks& its_owner)
       : open(all), heard(std::move(its_heard)), asked(std::move(its_request)), owner(&its_owner) {}
   ~FakeCall() override { open.erase(this); }
   void cancel(core::CancelCause why) override {
@@ -75,7 +75,7 @@ struct FakeCall final : core::Call {
     if (heard->pauses.empty() || heard->pauses.back() != stop) heard->pauses.push_back(stop);
     return pausable;
   }
-  void hand_over(core::CallOwner& to, core::Handover how) override {
+  void hand_over(core::CallCallbacks& to, core::Handover how) override {
     owner = &to;
     heard->parked.push_back(how == core::Handover::parked);
   }
@@ -83,27 +83,27 @@ struct FakeCall final : core::Call {
   void retried(mcp::Message message) override { heard->retried = message.bytes(); }
   std::string server_info() const override { return "info"; }
   bool of_legacy_server() const override { return true; }
-  bool is_servers_word() const override { return false; }
+  bool is_from_server() const override { return false; }
 
   void say(mcp::Message message) {
     const bool last =
         message.kind() != mcp::MessageKind::notification && message.kind() != mcp::MessageKind::request;
-    core::CallOwner* to = last ? std::exchange(owner, nullptr) : owner;
+    core::CallCallbacks* to = last ? std::exchange(owner, nullptr) : owner;
     to->on_call_message(std::move(message));
   }
 
   std::set<FakeCall*>& open;
   std::shared_ptr<Heard> heard;
-  core::CallRequest asked;
-  core::CallOwner* owner;
+  core::UpstreamRequest asked;
+  core::CallCallbacks* owner;
   bool pausable = true;
 };
 
 struct FakeServer final : core::PassingUpstream {
   FakeServer() : PassingUpstream(nullptr) {}
   const std::string& name() const override { return its_name; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& asked,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& asked,
+                                                           core::CallCallbacks& owner) override {
     if (refuses) return Unexpected<core::Failure>{{EndReason::queue_full, "full"}};
     auto made = std::make_unique<FakeCall>(open, std::make_shared<Heard>(), std::move(asked), owner);
     last = made.get();
@@ -227,4 +227,4 @@ struct World {
   }
 };
 
-}  // namespace lineward::upstream::remote_test
+}  // namespace lineward::cluster::remote_test

@@ -11,7 +11,7 @@
 
 namespace lineward::core {
 
-struct Asker final : CallOwner {
+struct Asker final : CallCallbacks {
   std::vector<CallPhase> phases;
   std::vector<std::string> heard;
   std::optional<Failure> failed;

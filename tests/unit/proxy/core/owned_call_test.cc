@@ -18,7 +18,7 @@ mcp::Message ping() {
   return mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"ping"})").value();
 }
 
-struct Owner final : core::CallOwner {
+struct Owner final : core::CallCallbacks {
   void on_call_phase(core::CallPhase) override {}
   void on_call_message(mcp::Message&&) override { ++heard; }
   void on_call_failed(const core::Failure&) override { ++heard; }
@@ -30,7 +30,7 @@ using Notes = std::vector<std::string>;
 
 class Plain final : public core::OwnedCall {
  public:
-  Plain(Notes& notes, core::CallOwner& owner) : OwnedCall(&owner), notes_(notes), request_(ping()) {}
+  Plain(Notes& notes, core::CallCallbacks& owner) : OwnedCall(&owner), notes_(notes), request_(ping()) {}
   ~Plain() override {
     if (live()) cancel_alive("a server");
   }
@@ -39,7 +39,7 @@ class Plain final : public core::OwnedCall {
   }
   const mcp::Message& request_message() const override { return request_; }
   void answer() {
-    if (core::CallOwner* owner = take_owner()) owner->on_call_message(ping());
+    if (core::CallCallbacks* owner = take_owner()) owner->on_call_message(ping());
   }
   void reply(std::string message) override { notes_.push_back("reply " + message); }
   bool pause() override {
@@ -50,7 +50,7 @@ class Plain final : public core::OwnedCall {
     notes_.emplace_back("go on");
     return true;
   }
-  void hand_over(core::CallOwner& owner, core::Handover how) override {
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override {
     notes_.emplace_back(how == core::Handover::parked ? "park" : "take over");
     OwnedCall::hand_over(owner, how);
   }
@@ -66,7 +66,7 @@ class Plain final : public core::OwnedCall {
 
 class Passing final : public core::PassingCall {
  public:
-  explicit Passing(core::CallOwner& owner) : PassingCall({ping()}, &owner) {}
+  explicit Passing(core::CallCallbacks& owner) : PassingCall({ping()}, &owner) {}
   ~Passing() override {
     if (live()) cancel_alive("a server");
   }
@@ -84,7 +84,7 @@ class Passing final : public core::PassingCall {
  private:
   void on_call_phase(core::CallPhase) override {}
   void on_call_message(mcp::Message&& message) override {
-    if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
+    if (core::CallCallbacks* owner = take_owner()) owner->on_call_message(std::move(message));
   }
   void on_call_failed(const core::Failure&) override {}
 };

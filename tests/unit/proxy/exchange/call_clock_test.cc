@@ -84,7 +84,7 @@ TEST_CASE("each phase of a call has its limit") {
   CHECK(world.due() == "limits.queueTimeout 3000");
   CHECK(world.state() == CallState::queued);
   CHECK_FALSE(clock.enter(CallPhase::queued));
-  CHECK(clock.enter(CallPhase::no_room));
+  CHECK(clock.enter(CallPhase::at_capacity));
   CHECK(world.due() == "limits.queueTimeout 3000");
   CHECK(clock.enter(CallPhase::starting));
   CHECK(world.due() == "timeouts.startup 4000");

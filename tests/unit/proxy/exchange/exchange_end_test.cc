@@ -81,11 +81,11 @@ class BadReply final : public core::ReplyStream {
 
 class BadCall final : public core::Call {
  public:
-  BadCall(Trap& trap, Seen& seen, mcp::Message request, core::CallOwner& its_owner)
+  BadCall(Trap& trap, Seen& seen, mcp::Message request, core::CallCallbacks& its_owner)
       : owner(&its_owner), trap_(trap), seen_(seen), request_(std::move(request)) {}
   void cancel(core::CancelCause) override {
     ++seen_.cancels;
-    core::CallOwner* it = std::exchange(owner, nullptr);
+    core::CallCallbacks* it = std::exchange(owner, nullptr);
     trap_.at(Inside::cancel);
     // What no server may do: an end after the cancel, and from inside it.
     if (trap_.inside == Inside::cancel && it != nullptr)
@@ -93,10 +93,10 @@ class BadCall final : public core::Call {
   }
   bool live() const override { return owner != nullptr; }
   void reply(std::string) override { trap_.at(Inside::reply); }
-  void hand_over(core::CallOwner& next, core::Handover) override { owner = &next; }
+  void hand_over(core::CallCallbacks& next, core::Handover) override { owner = &next; }
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message message) override { request_ = std::move(message); }
-  core::CallOwner* owner;
+  core::CallCallbacks* owner;
 
  private:
   Trap& trap_;
@@ -108,13 +108,13 @@ class BadUpstream final : public core::Upstream {
  public:
   BadUpstream(Trap& trap, Seen& seen) : trap_(trap), seen_(seen) {}
   const std::string& name() const override { return name_; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override {
     auto made = std::make_unique<BadCall>(trap_, seen_, std::move(request.message), owner);
     call = made.get();
     return std::unique_ptr<core::Call>(std::move(made));
   }
-  void open_scope(const core::Scope&, core::ScopeOwner& owner) override { scope = &owner; }
+  void open_scope(const core::Scope&, core::ScopeCallbacks& owner) override { scope = &owner; }
   void close_scope(const core::Scope&) override { scope = nullptr; }
   void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
     forwarded.push_back(message.bytes());
@@ -124,7 +124,7 @@ class BadUpstream final : public core::Upstream {
   void stop(std::function<void()> done) override { done(); }
 
   BadCall* call = nullptr;
-  core::ScopeOwner* scope = nullptr;
+  core::ScopeCallbacks* scope = nullptr;
   std::vector<std::string> forwarded;
 
  private:
@@ -147,7 +147,7 @@ struct World {
     loop.run();
   }
   core::ExchangeId start(std::string_view method, mcp::Era era, const std::string& session) {
-    core::Arrival arrival;
+    core::IncomingMessage arrival;
     arrival.message = parse(fmt::format(
         R"({{"jsonrpc":"2.0","id":1,"method":"{}","params":{{"name":"n","_meta":{{"progressToken":7}}}}}})",
         method));
@@ -167,11 +167,12 @@ struct World {
       upstream.call->owner->on_call_message(parse(text));
   }
   void last_from_server(const std::string& text) {
-    if (core::CallOwner* owner = std::exchange(upstream.call->owner, nullptr))
+    if (core::CallCallbacks* owner = std::exchange(upstream.call->owner, nullptr))
       owner->on_call_message(parse(text));
   }
   void fails(const core::Failure& failure) {
-    if (core::CallOwner* owner = std::exchange(upstream.call->owner, nullptr)) owner->on_call_failed(failure);
+    if (core::CallCallbacks* owner = std::exchange(upstream.call->owner, nullptr))
+      owner->on_call_failed(failure);
   }
 
   Trap trap;

@@ -473,7 +473,7 @@ TEST_CASE(
 TEST_CASE("a question that is taken back before the client was asked asks nobody") {
   Client client;
   ExchangeWorld world;
-  world.server.timeouts.settle = milliseconds(20);
+  world.server.timeouts.question_batch = milliseconds(20);
   Exchange& exchange = world.begin(client, kAsking, Era::modern);
   world.upstream.call().says(kQuestion);
   world.upstream.call().says(

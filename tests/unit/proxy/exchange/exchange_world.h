@@ -66,7 +66,7 @@ class ClientReply final : public core::ReplyStream {
 
 // One call as its server sees it. Outlives the Call that its exchange or the park table has.
 struct ServersCall {
-  core::CallOwner* owner = nullptr;
+  core::CallCallbacks* owner = nullptr;
   std::string request;
   std::optional<core::Handover> handed;
   std::optional<std::string> cancelled;
@@ -96,7 +96,7 @@ class FakeCall final : public core::Call {
     seen_->paused = false;
     return true;
   }
-  void hand_over(core::CallOwner& owner, core::Handover how) override {
+  void hand_over(core::CallCallbacks& owner, core::Handover how) override {
     if (live()) seen_->owner = &owner;
     seen_->handed = how;
   }
@@ -113,8 +113,8 @@ class FakeCall final : public core::Call {
 
 struct FakeUpstream final : core::Upstream {
   const std::string& name() const override { return its_name; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override {
     if (refuses) return Unexpected<core::Failure>{core::Failure(*refuses)};
     auto seen = std::make_shared<ServersCall>();
     seen->owner = &owner;
@@ -123,7 +123,7 @@ struct FakeUpstream final : core::Upstream {
     return Result<std::unique_ptr<core::Call>, core::Failure>(
         std::make_unique<FakeCall>(std::move(seen), std::move(request.message)));
   }
-  void open_scope(const core::Scope&, core::ScopeOwner&) override {}
+  void open_scope(const core::Scope&, core::ScopeCallbacks&) override {}
   void close_scope(const core::Scope&) override {}
   void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
     forwarded.push_back(message.bytes());
@@ -149,10 +149,10 @@ struct Ended {
 };
 
 // One server, and exchanges with it. Its clients are declared before it: at its end their calls are ended.
-struct ExchangeWorld final : ExchangeOwner {
+struct ExchangeWorld final : ExchangeCallbacks {
   ExchangeWorld() {
     server.name = upstream.its_name = "s";
-    server.timeouts.settle = std::chrono::milliseconds(1);
+    server.timeouts.question_batch = std::chrono::milliseconds(1);
   }
   ~ExchangeWorld() {
     park.close("the test is over");
@@ -165,7 +165,7 @@ struct ExchangeWorld final : ExchangeOwner {
 
   Exchange& begin(Client& client, std::string request, mcp::Era era = mcp::Era::legacy,
                   const std::string& session = {}) {
-    core::Arrival arrival;
+    core::IncomingMessage arrival;
     arrival.message = parse(std::move(request));
     arrival.from->method = mcp::method_of(arrival.message.method());
     arrival.from->era = era;
@@ -189,8 +189,8 @@ struct ExchangeWorld final : ExchangeOwner {
   void turn() { net::turn(loop); }
   bool wait_for(const std::function<bool()>& done) { return net::wait_for(loop, done); }
 
-  // ExchangeOwner
-  UpstreamLease served(const core::ClientRequest&) override { return UpstreamLease(serves); }
+  // ExchangeCallbacks
+  ServerRef served(const core::ClientRequest&) override { return ServerRef(serves); }
   ParkTable& park_table() override { return park; }
   std::optional<core::Failure> overloaded(const Exchange&) override { return overload; }
   bool session_opening(Exchange&) override { return opens; }
@@ -210,7 +210,7 @@ struct ExchangeWorld final : ExchangeOwner {
   net::Loop loop;
   config::Server server;
   FakeUpstream upstream;
-  std::shared_ptr<Served> serves = std::make_shared<Served>(upstream, server);
+  std::shared_ptr<ServerVersion> serves = std::make_shared<ServerVersion>(upstream, server);
   std::vector<metrics::CancelInitiator> parked_cancels;
   ParkTable park{loop, [this](const ParkedCall&, metrics::CancelInitiator initiator) {
                    parked_cancels.push_back(initiator);

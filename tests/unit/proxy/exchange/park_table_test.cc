@@ -33,7 +33,7 @@ struct World {
   // Whose call it is; what was asked during it.
   ParkedCall call(std::vector<std::string> questions = {question("q")}) {
     ParkedCall made;
-    made.lease = UpstreamLease(serves);
+    made.lease = ServerRef(serves);
     seen = std::make_shared<ServersCall>();
     seen->owner = &nobody;
     made.call = std::make_unique<FakeCall>(seen, parse(kRequest));
@@ -70,7 +70,7 @@ struct World {
     loop.run();
   }
 
-  struct Nobody final : core::CallOwner {
+  struct Nobody final : core::CallCallbacks {
     void on_call_phase(core::CallPhase) override {}
     void on_call_message(mcp::Message&&) override {}
     void on_call_failed(const core::Failure&) override {}
@@ -78,7 +78,7 @@ struct World {
   net::Loop loop;
   config::Server server;
   FakeUpstream upstream;
-  std::shared_ptr<Served> serves = std::make_shared<Served>(upstream, server);
+  std::shared_ptr<ServerVersion> serves = std::make_shared<ServerVersion>(upstream, server);
   AccountPtr account = Account::of("principal p");
   std::shared_ptr<ServersCall> seen;  // of the call that was made last
   int made_calls = 0;
@@ -313,9 +313,9 @@ TEST_CASE("when the table closes all calls end, and none is parked any more") {
 TEST_CASE("of a server that leaves only its own calls end; which form of it counts") {
   World world;
   const std::string old = world.park();
-  auto next = std::make_shared<Served>(world.upstream, world.server);
+  auto next = std::make_shared<ServerVersion>(world.upstream, world.server);
   ParkedCall newer = world.call();
-  newer.lease = UpstreamLease(next);
+  newer.lease = ServerRef(next);
   const std::string state = world.park(std::move(newer));
   CHECK(world.table.count_of(world.upstream) == 2);
   world.table.end_of(*world.serves, "it is served no more");

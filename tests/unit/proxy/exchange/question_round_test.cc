@@ -27,7 +27,7 @@ struct FakeCall final : core::Call {
   void cancel(core::CancelCause) override {}
   bool live() const override { return true; }
   void reply(std::string text) override { replies.push_back(std::move(text)); }
-  void hand_over(core::CallOwner&, core::Handover) override {}
+  void hand_over(core::CallCallbacks&, core::Handover) override {}
   const mcp::Message& request_message() const override { return message; }
   void retried(mcp::Message) override {}
 };

@@ -5,17 +5,18 @@
 
 using namespace lineward;
 using exchange::ServerDirectory;
-using exchange::UpstreamLease;
+using exchange::ServerRef;
 
 namespace {
 
 class QuietUpstream final : public core::Upstream {
  public:
   const std::string& name() const override { return name_; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&&, core::CallOwner&) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&&,
+                                                           core::CallCallbacks&) override {
     return Unexpected<core::Failure>{{}};
   }
-  void open_scope(const core::Scope&, core::ScopeOwner&) override {}
+  void open_scope(const core::Scope&, core::ScopeCallbacks&) override {}
   void close_scope(const core::Scope&) override {}
   void forward(const core::Scope&, mcp::Era, const mcp::Message&) override {}
   std::optional<std::vector<std::string>> versions() const override { return {{"2025-11-25"}}; }
@@ -65,14 +66,14 @@ TEST_CASE("a server is found by its name until it is retired") {
 TEST_CASE("who has a lease keeps the form that it is with, and new calls go to the next one") {
   World world;
   world.directory->add(world.first, world.server);
-  UpstreamLease call = world.directory->lease("s");
+  ServerRef call = world.directory->lease("s");
   auto other_road = world.directory->leases(world.first)();
   int left = 0;
   world.directory->retire(world.first, [&] { ++left; });
   world.directory->add(world.second, world.server);
   CHECK(call->retiring);
   CHECK(&world.directory->lease("s").upstream() == &world.second);
-  call = UpstreamLease();
+  call = ServerRef();
   world.turn();
   CHECK(left == 0);
   other_road.reset();
@@ -84,13 +85,13 @@ TEST_CASE("a lease that outlives the directory tells nobody") {
   World world;
   world.directory->add(world.first, world.server);
   int left = 0;
-  UpstreamLease call = world.directory->retire(world.first, [&] { ++left; });
+  ServerRef call = world.directory->retire(world.first, [&] { ++left; });
   SECTION("it goes after the directory") {
     world.directory.reset();
-    call = UpstreamLease();
+    call = ServerRef();
   }
   SECTION("the directory goes in the same turn, after it") {
-    call = UpstreamLease();
+    call = ServerRef();
     world.directory.reset();
   }
   CHECK(metrics::upstream_stats("s").cancel_watcher == nullptr);

@@ -93,7 +93,7 @@ struct World final : ExchangeFinder {
   std::vector<std::string> lost;
   std::optional<std::string> judgement;
   Exchange* on = nullptr;  // that is ending
-  std::unique_ptr<SessionLink> link = std::make_unique<SessionLink>(*this, UpstreamLease(all.serves), [this] {
+  std::unique_ptr<SessionLink> link = std::make_unique<SessionLink>(*this, ServerRef(all.serves), [this] {
     core::Scope scope;
     scope.session = session_id;
     scope.principal = "p";
@@ -353,13 +353,13 @@ TEST_CASE("in a session that others serve too an id holds all that another repli
 
 TEST_CASE("a session that is over can be asked and told nothing; that its server ended it is told") {
   World world;
-  CHECK(world.link->is_lived_in());
+  CHECK(world.link->is_pinned());
   world.sessions.forsake(world.its_session());
-  CHECK_FALSE(world.link->is_lived_in());
+  CHECK_FALSE(world.link->is_pinned());
   world.link->on_scope_ended();
   CHECK(world.lost == std::vector{world.session_id});
   world.sessions.remove(world.session_id);
-  CHECK_FALSE(world.link->is_lived_in());
+  CHECK_FALSE(world.link->is_pinned());
   world.says(kChanged);
   world.says(question("7"));
   REQUIRE(world.forwarded().size() == 1);

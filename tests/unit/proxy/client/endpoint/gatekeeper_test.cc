@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "unit/proxy/client/http/far_client.h"
 
 using namespace lineward;
@@ -37,7 +37,7 @@ struct ScriptedGate final : core::Gate {
     return core::CallerPtr(std::move(who));
   }
   static core::GateAnswer denial() {
-    core::Denial denial;
+    core::AuthError denial;
     denial.text = "no";
     denial.headers = {{"WWW-Authenticate", "Bearer"}};
     return denial;
@@ -176,10 +176,10 @@ TEST_CASE("a request waits for a gate that takes its time, counted, and by the g
   world.use(gate);
   world.connect();
   const std::string body(10'000, ' ');
-  const uint64_t before = HeldBytes::total();
+  const uint64_t before = MemoryCharge::total();
   world.client.send(post("", body));
   run_until(world.loop, [&] { return world.supervisor.waiting() == 1; });
-  CHECK(HeldBytes::total() >= before + body.size());
+  CHECK(MemoryCharge::total() >= before + body.size());
   std::weak_ptr<core::Gate> asked = gate;
   core::GateDone done = std::move(gate->done);
   world.use(std::make_shared<ScriptedGate>());  // a reload
@@ -189,7 +189,7 @@ TEST_CASE("a request waits for a gate that takes its time, counted, and by the g
   CHECK(world.supervisor.waiting() == 0);
   CHECK(world.admitted == std::vector<std::string>{"jwt:late " + body});
   CHECK(asked.expired());
-  CHECK(HeldBytes::total() < before + body.size());
+  CHECK(MemoryCharge::total() < before + body.size());
 }
 
 TEST_CASE("a late answer for a client that has gone away finds nobody") {

@@ -18,10 +18,10 @@ const std::string kLegacy = "MCP-Protocol-Version: 2025-11-25\r\n";
 
 // The exchanges, as far as sessions go.
 struct Exchanges final : core::ExchangeApi {
-  core::ExchangeId start(core::Arrival&&, std::unique_ptr<core::ReplyStream>) override { return {}; }
+  core::ExchangeId start(core::IncomingMessage&&, std::unique_ptr<core::ReplyStream>) override { return {}; }
   void client_gone(core::ExchangeId, mcp::EndReason) override {}
   void cancelled(core::ExchangeId, std::string_view) override {}
-  void notified(core::Arrival&&) override {}
+  void notified(core::IncomingMessage&&) override {}
   bool answered(const std::string&, mcp::Message, core::AnswerCame) override { return false; }
   void session_ended(const std::string& session) override { ended.push_back(session); }
   bool adopt_session(const std::string& session, const core::ScopeState& state) override {
@@ -192,7 +192,7 @@ TEST_CASE("one session too many is not opened, and its client is told by which l
   CHECK(only.requests.client.received().find("listen.maxSessions") == std::string::npos);
   const auto asked = mcp::Message::parse(R"({"jsonrpc":"2.0","id":7,"method":"initialize"})");
   REQUIRE(asked);
-  const HttpRefusal told = too_many_sessions(*asked, "s");
+  const HttpError told = too_many_sessions(*asked, "s");
   CHECK(told.status == 200);
   CHECK(told.reason == mcp::EndReason::queue_full);
   CHECK(told.method == "initialize");

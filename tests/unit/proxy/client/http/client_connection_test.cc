@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 
 using namespace lineward;
@@ -110,8 +110,8 @@ TEST_CASE(
     Full front;
     front.cut = row.cut;
     config::Listen limits;
-    limits.max_buffered_bytes = HeldBytes::total() + 1'000'000;
-    HeldBytes held;
+    limits.max_buffered_bytes = MemoryCharge::total() + 1'000'000;
+    MemoryCharge held;
     held.set(row.held);
     auto stream = net::ByteStream::from_socket(loop, ends[0]);
     REQUIRE(stream);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "unit/proxy/client/http/far_client.h"
 
 using namespace lineward;
@@ -131,7 +131,7 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
 
 TEST_CASE("where too much waits for clients, who takes least of it makes room first") {
   config::Listen limits;
-  limits.max_buffered_bytes = HeldBytes::total() + 700'000;
+  limits.max_buffered_bytes = MemoryCharge::total() + 700'000;
   Answering front(limits);
   FarClient greedy(front.loop, 4096), modest(front.loop, 4096), idle(front.loop);
   front.table.accept(greedy.take_stream(), "10.0.0.1:1");
@@ -154,7 +154,7 @@ TEST_CASE("where too much waits for clients, who takes least of it makes room fi
 
 TEST_CASE("room that is made for a request is made at once, and once in a turn") {
   config::Listen limits;
-  limits.max_buffered_bytes = HeldBytes::total() + 700'000;
+  limits.max_buffered_bytes = MemoryCharge::total() + 700'000;
   Answering front(limits);
   FarClient greedy(front.loop, 4096), modest(front.loop, 4096);
   front.table.accept(greedy.take_stream(), "10.0.0.1:1");
@@ -164,7 +164,7 @@ TEST_CASE("room that is made for a request is made at once, and once in a turn")
   run_until(front.loop, [&] { return front.answered == 2; });
   front.table.make_room_now();
   CHECK(front.table.size() == 1);
-  HeldBytes more;
+  MemoryCharge more;
   more.set(700'000);
   front.table.make_room_now();
   CHECK(front.table.size() == 1);

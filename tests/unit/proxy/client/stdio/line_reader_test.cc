@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 
 using lineward::Held;
-using lineward::HeldBytes;
+using lineward::MemoryCharge;
 using lineward::client::LineReader;
 
 namespace {
@@ -49,20 +49,20 @@ TEST_CASE("a line over the limit is told once, with its beginning, and the next 
 
 TEST_CASE(
     "what is there of an unfinished line is counted as held, until it is complete, too long or forgotten") {
-  const uint64_t before = HeldBytes::total(Held::bodies);
+  const uint64_t before = MemoryCharge::total(Held::bodies);
   {
     LineReader reader(1000);
     Heard heard;
     heard.feed(reader, "0123456789");
-    CHECK(HeldBytes::total(Held::bodies) == before + 10);
+    CHECK(MemoryCharge::total(Held::bodies) == before + 10);
     heard.feed(reader, "\nrest");
-    CHECK(HeldBytes::total(Held::bodies) == before + 4);
+    CHECK(MemoryCharge::total(Held::bodies) == before + 4);
     CHECK(reader.take_partial() == "rest");
-    CHECK(HeldBytes::total(Held::bodies) == before);
+    CHECK(MemoryCharge::total(Held::bodies) == before);
     heard.feed(reader, std::string(1001, 'x'));
-    CHECK(HeldBytes::total(Held::bodies) == before);
+    CHECK(MemoryCharge::total(Held::bodies) == before);
     heard.feed(reader, "\n0123456789");
-    CHECK(HeldBytes::total(Held::bodies) == before + 10);
+    CHECK(MemoryCharge::total(Held::bodies) == before + 10);
   }
-  CHECK(HeldBytes::total(Held::bodies) == before);
+  CHECK(MemoryCharge::total(Held::bodies) == before);
 }

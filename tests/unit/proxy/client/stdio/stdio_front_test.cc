@@ -23,7 +23,7 @@ const std::string kInitialize =
 
 // What exchanges are told, in order.
 struct Exchanges final : core::ExchangeApi {
-  core::ExchangeId start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) override {
+  core::ExchangeId start(core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply) override {
     told.push_back("start " + std::string(arrival.message.method()));
     replies.push_back(std::move(reply));
     return {static_cast<uint32_t>(replies.size()), 1};
@@ -32,7 +32,7 @@ struct Exchanges final : core::ExchangeApi {
   void cancelled(core::ExchangeId id, std::string_view) override {
     told.push_back("cancel " + std::to_string(id.index));
   }
-  void notified(core::Arrival&& arrival) override {
+  void notified(core::IncomingMessage&& arrival) override {
     told.push_back("notify " + std::string(arrival.message.method()));
     if (auto next = std::exchange(on_notified, nullptr)) next();
   }

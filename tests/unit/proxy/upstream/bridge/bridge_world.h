@@ -23,7 +23,7 @@ inline bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-struct LegacyClient final : core::ScopeOwner {
+struct LegacyClient final : core::ScopeCallbacks {
   std::vector<std::string> told;
   std::vector<std::optional<uint64_t>> tags;
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override {
@@ -35,8 +35,8 @@ struct LegacyClient final : core::ScopeOwner {
 
 // One request as the server has it.
 struct Asked {
-  core::CallRequest request;
-  core::CallOwner* owner = nullptr;
+  core::UpstreamRequest request;
+  core::CallCallbacks* owner = nullptr;
   bool live = true;
   bool has_session = true;
   std::string cancelled;  // why
@@ -71,7 +71,7 @@ struct ModernServer final : core::Upstream {
     }
     bool live() const override { return asked->live; }
     void reply(std::string message) override { asked->replies.push_back(std::move(message)); }
-    void hand_over(core::CallOwner& owner, core::Handover) override { asked->owner = &owner; }
+    void hand_over(core::CallCallbacks& owner, core::Handover) override { asked->owner = &owner; }
     const mcp::Message& request_message() const override { return asked->request.message; }
     void retried(mcp::Message) override {}
     bool has_session() const override { return asked->has_session; }
@@ -92,15 +92,15 @@ struct ModernServer final : core::Upstream {
   }
 
   const std::string& name() const override { return called; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override {
     if (!takes_calls) return Unexpected<core::Failure>{{mcp::EndReason::upstream_exited, "files is gone"}};
     asked.push_back(std::make_shared<Asked>());
     asked.back()->request = std::move(request);
     asked.back()->owner = &owner;
     return Result<std::unique_ptr<core::Call>, core::Failure>(std::make_unique<WireCall>(asked.back()));
   }
-  void open_scope(const core::Scope&, core::ScopeOwner&) override { ++scopes; }
+  void open_scope(const core::Scope&, core::ScopeCallbacks&) override { ++scopes; }
   void close_scope(const core::Scope&) override { --scopes; }
   void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
     forwarded.push_back(message.bytes());
@@ -161,7 +161,7 @@ struct BridgeWorld {
   }
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(std::string text, Asker& asker, uint64_t tag = 0) {
-    core::CallRequest request;
+    core::UpstreamRequest request;
     request.message = parse(std::move(text));
     request.method = mcp::method_of(request.message.method());
     request.client_era = mcp::Era::legacy;

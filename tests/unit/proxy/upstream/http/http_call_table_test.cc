@@ -23,7 +23,7 @@ std::string answer(const std::string& id) {
 }
 
 // A legacy client's session, which it has initialised.
-struct Session final : core::ScopeOwner {
+struct Session final : core::ScopeCallbacks {
   Session(HttpWorld& its_world, std::string its_name) : world(its_world) {
     scope.session = std::move(its_name);
     scope.principal = "p";

@@ -91,7 +91,7 @@ class HttpFake {
   bool left(const HttpAsked& of) { return at(of).ended; }
 
  private:
-  struct Peer final : net::StreamOwner {
+  struct Peer final : net::StreamCallbacks {
     Peer(HttpFake& its_server, size_t its_number) : server(its_server), number(its_number) {}
     void on_data(std::string_view bytes) override {
       unread += bytes;
@@ -178,18 +178,18 @@ struct HttpWorld {
     if (!upstream) upstream = std::make_unique<HttpUpstream>(loop, server);
     return *upstream;
   }
-  core::CallRequest request(mcp::Era era, const std::string& tool, const std::string& session = {}) {
+  core::UpstreamRequest request(mcp::Era era, const std::string& tool, const std::string& session = {}) {
     return of(era, R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool + "\"}}",
               session);
   }
   // A modern client's, for changes of the tools.
-  core::CallRequest listen() {
+  core::UpstreamRequest listen() {
     return of(
         mcp::Era::modern,
         R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}})");
   }
-  core::CallRequest of(mcp::Era era, std::string text, const std::string& session = {}) {
-    core::CallRequest made;
+  core::UpstreamRequest of(mcp::Era era, std::string text, const std::string& session = {}) {
+    core::UpstreamRequest made;
     made.message = parse(std::move(text));
     made.method = mcp::method_of(made.message.method());
     made.client_era = era;
@@ -198,7 +198,7 @@ struct HttpWorld {
     made.tag = ++tag;
     return made;
   }
-  core::Call& start(core::CallRequest asked, Asker& asker) {
+  core::Call& start(core::UpstreamRequest asked, Asker& asker) {
     auto call = its_upstream().start(std::move(asked), asker);
     REQUIRE(call);
     calls.push_back(std::move(*call));

@@ -20,7 +20,7 @@ core::Scope session_of(std::string session, std::string principal) {
   return scope;
 }
 
-class NoOwner final : public core::CallOwner {
+class NoOwner final : public core::CallCallbacks {
  public:
   void on_call_phase(core::CallPhase) override {}
   void on_call_message(mcp::Message&&) override {}
@@ -151,10 +151,10 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   CHECK_FALSE(group.replays());
   CHECK_FALSE(group.facade.has_handshake());
   CHECK(group.session_over().session_over);
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").value();
   request.client_era = mcp::Era::legacy;
-  request.sees_status = false;  // its client cannot be told by 404
+  request.http_status_visible = false;  // its client cannot be told by 404
   NoHost host(loop, server);
   NoOwner owner;
   HttpCall call(host, std::move(request), owner);

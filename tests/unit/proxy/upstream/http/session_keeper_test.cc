@@ -20,7 +20,7 @@ std::string question(const std::string& raw_id) {
          R"(,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}})";
 }
 
-core::CallRequest who_can_be_asked(HttpWorld& world, const std::string& tool) {
+core::UpstreamRequest who_can_be_asked(HttpWorld& world, const std::string& tool) {
   return world.of(Era::modern,
                   R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool +
                       R"(","_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}})");
@@ -72,7 +72,7 @@ TEST_CASE("a server has so many sessions and no more") {
   world.server.limits.max_sessions = 1;
   world.server.isolation = config::Isolation::principal;
   Asker one, two;
-  core::CallRequest first = world.request(Era::modern, "one"), second = world.request(Era::modern, "two");
+  core::UpstreamRequest first = world.request(Era::modern, "one"), second = world.request(Era::modern, "two");
   first.scope.principal = "ada";
   second.scope.principal = "bob";
   world.start(std::move(first), one);

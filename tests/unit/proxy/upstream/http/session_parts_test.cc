@@ -17,7 +17,7 @@ namespace {
 
 using Server = net::ScriptedServer;
 
-struct Session final : ServerStreamOwner, SseTransportOwner {
+struct Session final : ServerStreamCallbacks, SseTransportCallbacks {
   net::Loop& loop;
   std::vector<std::string> told;
   bool streams = true;

@@ -19,7 +19,7 @@ namespace {
 
 using Server = net::ScriptedServer;
 
-struct Owner final : HttpTransferOwner {
+struct Owner final : HttpTransferCallbacks {
   net::Loop& loop;
   std::unique_ptr<HttpTransfer> transfer;
   std::string body, fault;
@@ -97,7 +97,7 @@ TEST_CASE("the pool of connections") {
     SECTION("not when its end came with its last answer, in the turn that brought that") {
       server.script = {"last:" + kOk, kOk};
       Owner second(loop);
-      struct First final : HttpTransferOwner {
+      struct First final : HttpTransferCallbacks {
         std::function<void()> done;
         void on_transfer_sent() override {}
         void on_transfer_drained() override {}

@@ -23,8 +23,8 @@ using Caller = core::Asker;
 
 // One call as the server below sees it. It may outlive the Call.
 struct BelowCall {
-  core::CallOwner* owner = nullptr;
-  core::CallRequest request;
+  core::CallCallbacks* owner = nullptr;
+  core::UpstreamRequest request;
   std::optional<std::string> cancelled;
   void says(std::string text) const { owner->on_call_message(parse(std::move(text))); }
   void answers(std::string text) { std::exchange(owner, nullptr)->on_call_message(parse(std::move(text))); }
@@ -42,7 +42,7 @@ class CallBelow final : public core::Call {
   }
   bool live() const override { return seen_->owner != nullptr; }
   void reply(std::string) override {}
-  void hand_over(core::CallOwner&, core::Handover) override {}
+  void hand_over(core::CallCallbacks&, core::Handover) override {}
   const mcp::Message& request_message() const override { return seen_->request.message; }
   void retried(mcp::Message) override {}
 
@@ -73,14 +73,14 @@ struct UpstreamBelow final : core::PassingUpstream {
     status.processes = below.processes;
     return status;
   }
-  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
-      const core::CallRequest&) override {
-    return std::unique_ptr<core::WaitingPlace>();
+  Result<std::unique_ptr<core::WaitingPermit>, core::Failure> wait_in_front(
+      const core::UpstreamRequest&) override {
+    return std::unique_ptr<core::WaitingPermit>();
   }
   void reconfigured() override {}
   void stop(std::function<void()> done) override { done(); }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override {
     if (below.refuses) return Unexpected<core::Failure>{core::Failure(*below.refuses)};
     auto seen = std::make_shared<BelowCall>();
     seen->owner = &owner;

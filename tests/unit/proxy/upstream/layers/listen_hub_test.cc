@@ -29,8 +29,8 @@ struct World {
     hub.reset();
     loop.close_deferred();
   }
-  core::CallRequest request(const std::string& notifications = kTools) {
-    core::CallRequest made;
+  core::UpstreamRequest request(const std::string& notifications = kTools) {
+    core::UpstreamRequest made;
     made.message = parse(
         R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":")" +
         version + R"(","io.modelcontextprotocol/clientCapabilities":)" + capabilities +
@@ -41,12 +41,12 @@ struct World {
     made.tag = ++tag;
     return made;
   }
-  core::CallRequest request_of(const std::string& principal) {
-    core::CallRequest asked = request();
+  core::UpstreamRequest request_of(const std::string& principal) {
+    core::UpstreamRequest asked = request();
     asked.scope.principal = principal;
     return asked;
   }
-  std::unique_ptr<core::Call> start(core::CallRequest asked, Caller& caller) {
+  std::unique_ptr<core::Call> start(core::UpstreamRequest asked, Caller& caller) {
     auto call = hub->start(std::move(asked), caller);
     REQUIRE(call);
     loop.close_deferred();
@@ -54,7 +54,7 @@ struct World {
   }
   std::unique_ptr<core::Call> start(Caller& caller) { return start(request(), caller); }
   // Does one who asks so share the listen of one who asks as usual?
-  bool shares(core::CallRequest asked) {
+  bool shares(core::UpstreamRequest asked) {
     Caller one, other;
     auto usual = start(one);
     const size_t before = below.calls.size();
@@ -84,7 +84,7 @@ TEST_CASE("the same wishes of the same one in the server's eyes are one listen, 
   CHECK_FALSE(world.shares(world.request(R"({"promptsListChanged":true})")));
   CHECK_FALSE(world.shares(world.request(R"({"toolsListChanged":true,"promptsListChanged":true})")));
 
-  core::CallRequest asked = world.request();
+  core::UpstreamRequest asked = world.request();
   asked.headers = {{"Authorization", "Bearer one"}};
   CHECK_FALSE(world.shares(std::move(asked)));
   asked = world.request();
@@ -111,7 +111,7 @@ TEST_CASE("two tokens are two listens, and neither hears what the server tells t
   World world;
   Caller one, two, again;
   auto with = [&](const char* token) {
-    core::CallRequest asked = world.request();
+    core::UpstreamRequest asked = world.request();
     asked.headers = {{"Authorization", token}};
     return asked;
   };
@@ -147,7 +147,7 @@ TEST_CASE("where the server keeps callers apart, or its era is not known, only t
   }
   CHECK(world.shares(world.request()));
   CHECK_FALSE(world.shares(world.request_of("other")));
-  core::CallRequest asked = world.request();
+  core::UpstreamRequest asked = world.request();
   asked.scope.session = "other";
   CHECK_FALSE(world.shares(std::move(asked)));
   world.capabilities = R"({"elicitation":{}})";
@@ -191,7 +191,7 @@ TEST_CASE("the last one leaving cancels the listen, and the next one opens anoth
 TEST_CASE("what is no listen of a modern client with wishes passes by") {
   World world;
   Caller caller;
-  core::CallRequest asked = world.request();
+  core::UpstreamRequest asked = world.request();
   SECTION("a legacy client") {
     asked.client_era = mcp::Era::legacy;
   }

@@ -26,7 +26,7 @@ mcp::Message parse(std::string text) {
   return std::move(*message);
 }
 
-struct Listener final : core::CallOwner {
+struct Listener final : core::CallCallbacks {
   std::vector<CallPhase> phases;
   int heard = 0;
   std::optional<EndReason> failed;
@@ -38,7 +38,7 @@ struct Listener final : core::CallOwner {
 // The server, and what it was asked.
 struct Server {
   int listens = 0;
-  core::CallOwner* owner = nullptr;  // of the last one
+  core::CallCallbacks* owner = nullptr;  // of the last one
   bool* alive = nullptr;
   std::vector<std::string> cancelled;
   std::optional<EndReason> refuses;
@@ -57,7 +57,7 @@ struct Server {
 };
 
 struct ServersCall final : core::Call {
-  ServersCall(Server& its_server, core::CallRequest its_request)
+  ServersCall(Server& its_server, core::UpstreamRequest its_request)
       : server(its_server), request(std::move(its_request)) {
     server.alive = &alive;
   }
@@ -67,11 +67,11 @@ struct ServersCall final : core::Call {
   }
   bool live() const override { return alive; }
   void reply(std::string) override {}
-  void hand_over(core::CallOwner&, core::Handover) override {}
+  void hand_over(core::CallCallbacks&, core::Handover) override {}
   const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message) override {}
   Server& server;
-  core::CallRequest request;
+  core::UpstreamRequest request;
   bool alive = true;
 };
 
@@ -79,8 +79,8 @@ struct Transport final : core::PassingUpstream {
   explicit Transport(Server& its_server) : PassingUpstream(nullptr), server(its_server) {}
   const std::string& name() const override { return id; }
   std::optional<mcp::Era> era() const override { return mcp::Era::modern; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner& owner) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks& owner) override {
     ++server.listens;
     server.asked();
     if (server.refuses) {
@@ -102,7 +102,7 @@ struct World {
     config.restart.backoff = config.restart.max_backoff = std::chrono::milliseconds(1);
   }
   std::unique_ptr<core::Call> listen(Listener& listener) {
-    core::CallRequest request;
+    core::UpstreamRequest request;
     request.message = parse(kListen);
     request.method = mcp::Method::subscriptions_listen;
     request.client_era = mcp::Era::modern;

@@ -25,8 +25,8 @@ std::string nonce(int number) {
   return "nonce-of-sixteen-" + std::to_string(number);
 }
 
-core::CallRequest probe(const std::string& params, mcp::Era era = mcp::Era::modern) {
-  core::CallRequest out;
+core::UpstreamRequest probe(const std::string& params, mcp::Era era = mcp::Era::modern) {
+  core::UpstreamRequest out;
   out.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"lineward/probe","params":)" + params + "}");
   out.client_era = era;
   out.scope.principal = "p";
@@ -117,7 +117,7 @@ TEST_CASE("a caller that opens many streams takes no other's outcome") {
 
 TEST_CASE("a probe is never forwarded") {
   World world;
-  auto off = [&](core::CallRequest request) {
+  auto off = [&](core::UpstreamRequest request) {
     auto call = world.upstream.start(std::move(request), world.asker);
     REQUIRE_FALSE(call);
     return call.error();
@@ -152,7 +152,7 @@ TEST_CASE("a stream that is given up has been left, or was ended") {
 
 TEST_CASE("what is no probe goes on") {
   World world;
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"lineward/probes"})");
   auto call = world.upstream.start(std::move(request), world.asker);
   REQUIRE(call);

@@ -29,9 +29,9 @@ struct World {
     cache.reset();
     loop.close_deferred();
   }
-  core::CallRequest request(const std::string& method = "tools/list", const std::string& params = {},
-                            const std::string& meta = {}) {
-    core::CallRequest made;
+  core::UpstreamRequest request(const std::string& method = "tools/list", const std::string& params = {},
+                                const std::string& meta = {}) {
+    core::UpstreamRequest made;
     made.message = parse(
         R"({"jsonrpc":"2.0","id":1,"method":")" + method +
         R"(","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{})" +
@@ -41,10 +41,10 @@ struct World {
     made.scope.principal = "p";
     return made;
   }
-  core::CallRequest read(const std::string& uri) {
+  core::UpstreamRequest read(const std::string& uri) {
     return request("resources/read", R"(,"uri":")" + uri + "\"");
   }
-  std::unique_ptr<core::Call> start(core::CallRequest asked, Caller& caller) {
+  std::unique_ptr<core::Call> start(core::UpstreamRequest asked, Caller& caller) {
     auto call = cache->start(std::move(asked), caller);
     REQUIRE(call);
     loop.close_deferred();
@@ -58,7 +58,7 @@ struct World {
     return count;
   }
   // The server is asked, and answers so.
-  void fill(core::CallRequest asked_for, const std::string& answer = result()) {
+  void fill(core::UpstreamRequest asked_for, const std::string& answer = result()) {
     Caller caller;
     const size_t before = asked();
     auto call = start(std::move(asked_for), caller);
@@ -68,7 +68,7 @@ struct World {
     loop.close_deferred();
   }
   // Is it answered without the server? What it is asked it does not answer.
-  bool remembers(core::CallRequest asked_for) {
+  bool remembers(core::UpstreamRequest asked_for) {
     Caller caller;
     const size_t before = asked();
     auto call = start(std::move(asked_for), caller);
@@ -99,14 +99,14 @@ TEST_CASE("what may be kept is answered from memory, with what is left of its ti
   world.fill(world.request());
   world.wait(milliseconds(20));
   Caller caller;
-  core::CallRequest asked = world.request();
+  core::UpstreamRequest asked = world.request();
   auto call = world.start(std::move(asked), caller);
   REQUIRE(caller.heard.size() == 1);
   const int64_t left = std::stoll(std::string(parse(caller.heard[0]).raw(Field::result_ttl_ms)));
   CHECK(left < 60000);
   CHECK(left > 30000);
   CHECK_FALSE(call->live());
-  CHECK_FALSE(call->is_servers_word());
+  CHECK_FALSE(call->is_from_server());
   CHECK(world.asked() == 1);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("an answer from memory comes after what runs, and not to one who has l
 }
 
 TEST_CASE("an answer from memory outlives its call, which its caller may end while it is told") {
-  struct Leaver final : core::CallOwner {
+  struct Leaver final : core::CallCallbacks {
     void on_call_phase(core::CallPhase) override {}
     void on_call_message(mcp::Message&& message) override {
       call.reset();
@@ -150,7 +150,7 @@ TEST_CASE("a result is kept for who asked, as it asked") {
   CHECK(world.remembers(world.request("resources/read", R"( , "uri" : "file:///a" )")));
   CHECK_FALSE(world.remembers(world.read("file:///b")));
   CHECK_FALSE(world.remembers(world.request("prompts/list")));
-  core::CallRequest asked = world.read("file:///a");
+  core::UpstreamRequest asked = world.read("file:///a");
   asked.scope.principal = "other";
   CHECK_FALSE(world.remembers(std::move(asked)));
   asked = world.read("file:///a");
@@ -175,7 +175,7 @@ TEST_CASE("revision and capabilities are part of what was asked") {
   World world;
   world.fill(world.request());
   auto asked_with = [&](const std::string& version, const std::string& capabilities) {
-    core::CallRequest asked = world.request();
+    core::UpstreamRequest asked = world.request();
     asked.message = parse(
         R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":")" +
         version + R"(","io.modelcontextprotocol/clientCapabilities":)" + capabilities + "}}}");
@@ -203,7 +203,7 @@ TEST_CASE("what a server does not allow, or is no whole answer, is not kept") {
 
 TEST_CASE("requests that are one caller's business, and other methods, pass by") {
   World world;
-  core::CallRequest asked = world.request();
+  core::UpstreamRequest asked = world.request();
   SECTION("progress") {
     asked = world.request("tools/list", "", R"(,"progressToken":1)");
   }
@@ -376,7 +376,7 @@ TEST_CASE("what a server calls public is everybody's only where that is to be be
   World world;
   const std::string for_all = result(R"("ttlMs":60000,"cacheScope":"public","tools":[])");
   auto others = [&] {
-    core::CallRequest asked = world.request();
+    core::UpstreamRequest asked = world.request();
     asked.scope.principal = "other";
     asked.headers = {{"Authorization", "Bearer other"}};
     return asked;
@@ -397,10 +397,10 @@ TEST_CASE("what a server calls public is everybody's only where that is to be be
 
 TEST_CASE("a list for who repeats parameters in headers is not the list for who does not") {
   World world;
-  core::CallRequest asked = world.request();
-  asked.mirrors_itself = true;
-  world.fill(core::CallRequest(asked));
-  CHECK(world.remembers(core::CallRequest(asked)));
+  core::UpstreamRequest asked = world.request();
+  asked.sends_param_headers = true;
+  world.fill(core::UpstreamRequest(asked));
+  CHECK(world.remembers(core::UpstreamRequest(asked)));
   CHECK_FALSE(world.remembers(world.request()));
 }
 
@@ -409,7 +409,7 @@ TEST_CASE("what Lineward asks a server to see whether it is there is not answere
   world.fill(world.request("server/discover"),
              result(R"("ttlMs":60000,"cacheScope":"private","capabilities":{})"));
   CHECK(world.remembers(world.request("server/discover")));
-  core::CallRequest own = world.request("server/discover");
+  core::UpstreamRequest own = world.request("server/discover");
   own.of_gateway = true;
   Caller caller;
   auto call = world.start(std::move(own), caller);
@@ -446,7 +446,7 @@ TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when 
     CHECK_FALSE(world.remembers(world.request()));
   }
   SECTION("another kind of caller has its own") {
-    core::CallRequest asked = world.request();
+    core::UpstreamRequest asked = world.request();
     asked.scope.principal = "other";
     world.fill(std::move(asked));
     CHECK(world.below.calls.size() == calls + 2);

@@ -21,8 +21,8 @@ namespace {
 using core::Asker;
 using mcp::parse;
 
-core::CallRequest request(uint64_t tag) {
-  core::CallRequest made;
+core::UpstreamRequest request(uint64_t tag) {
+  core::UpstreamRequest made;
   made.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
   made.tag = tag;
   return made;
@@ -35,25 +35,26 @@ struct Wire {
 };
 
 struct WireCall final : core::Call {
-  WireCall(Wire& its_wire, core::CallRequest its_request) : wire(its_wire), asked(std::move(its_request)) {}
+  WireCall(Wire& its_wire, core::UpstreamRequest its_request)
+      : wire(its_wire), asked(std::move(its_request)) {}
   void cancel(core::CancelCause why) override {
     wire.cancelled.emplace_back(why.text);
     alive = false;
   }
   bool live() const override { return alive; }
   void reply(std::string) override {}
-  void hand_over(core::CallOwner&, core::Handover) override {}
+  void hand_over(core::CallCallbacks&, core::Handover) override {}
   const mcp::Message& request_message() const override { return asked.message; }
   void retried(mcp::Message) override {}
   Wire& wire;
-  core::CallRequest asked;
+  core::UpstreamRequest asked;
   bool alive = true;
 };
 
 struct WireUpstream final : core::PassingUpstream {
   explicit WireUpstream(Wire& its_wire) : PassingUpstream(nullptr), wire(its_wire) {}
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& asked,
-                                                           core::CallOwner&) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& asked,
+                                                           core::CallCallbacks&) override {
     ++wire.started;
     return Result<std::unique_ptr<core::Call>, core::Failure>(
         std::make_unique<WireCall>(wire, std::move(asked)));
@@ -279,11 +280,12 @@ namespace {
 struct Recorder final : core::Upstream {
   explicit Recorder(std::string& its_last) : last(its_last) {}
   const std::string& name() const override { return id; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&&, core::CallOwner&) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&&,
+                                                           core::CallCallbacks&) override {
     last = "start";
     return Unexpected<core::Failure>{{}};
   }
-  void open_scope(const core::Scope&, core::ScopeOwner&) override { last = "open_scope"; }
+  void open_scope(const core::Scope&, core::ScopeCallbacks&) override { last = "open_scope"; }
   void close_scope(const core::Scope&) override { last = "close_scope"; }
   void forward(const core::Scope&, mcp::Era, const mcp::Message&) override { last = "forward"; }
   void notify(const core::Scope&, mcp::Era, const mcp::Message&, const core::HeaderFields&) override {
@@ -313,7 +315,7 @@ struct Decorator final : core::PassingUpstream {
   bool stopping() const { return stopping_; }
 };
 
-struct Nobody final : core::ScopeOwner {
+struct Nobody final : core::ScopeCallbacks {
   void on_scope_message(mcp::Message, std::optional<uint64_t>) override {}
   void on_scope_reset() override {}
 };

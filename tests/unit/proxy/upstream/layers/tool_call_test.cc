@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "foundation/base/held_bytes.h"
+#include "foundation/base/memory_charge.h"
 #include "proxy/core/passing_upstream.h"
 #include "proxy/upstream/layers/tool_upstream.h"
 #include "unit/proxy/upstream/layers/layers_world.h"
@@ -21,7 +21,7 @@ struct Told {
 };
 
 struct ServersCall final : core::Call {
-  ServersCall(Told& what, core::CallRequest its_request) : told(what), asked(std::move(its_request)) {}
+  ServersCall(Told& what, core::UpstreamRequest its_request) : told(what), asked(std::move(its_request)) {}
   void cancel(core::CancelCause) override { told.cancelled = true; }
   bool live() const override { return !told.cancelled; }
   void reply(std::string) override {}
@@ -33,29 +33,29 @@ struct ServersCall final : core::Call {
     told.pauses.push_back(false);
     return true;
   }
-  void hand_over(core::CallOwner&, core::Handover) override {}
+  void hand_over(core::CallCallbacks&, core::Handover) override {}
   const mcp::Message& request_message() const override { return asked.message; }
   void retried(mcp::Message) override {}
   std::string server_info() const override { return R"({"name":"its server"})"; }
   bool of_legacy_server() const override { return true; }
   bool has_session() const override { return false; }
-  bool is_servers_word() const override { return false; }
+  bool is_from_server() const override { return false; }
   Told& told;
-  core::CallRequest asked;
+  core::UpstreamRequest asked;
 };
 
 struct Transport final : core::PassingUpstream {
   explicit Transport(Told& what) : PassingUpstream(nullptr), told(what) {}
   std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
-                                                           core::CallOwner&) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
+                                                           core::CallCallbacks&) override {
     return Result<std::unique_ptr<core::Call>, core::Failure>(
         std::make_unique<ServersCall>(told, std::move(request)));
   }
   Told& told;
 };
 
-struct Client final : core::CallOwner {
+struct Client final : core::CallCallbacks {
   void on_call_phase(core::CallPhase) override {}
   void on_call_message(mcp::Message&&) override {}
   void on_call_failed(const core::Failure&) override {}
@@ -72,7 +72,7 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   Told told;
   Client client;
   ToolUpstream upstream(loop, std::make_unique<Transport>(told), server);
-  core::CallRequest request;
+  core::UpstreamRequest request;
   auto message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"prompts/list"})");
   REQUIRE(message);
   request.message = std::move(*message);
@@ -87,7 +87,7 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   CHECK((*call)->server_info() == R"({"name":"its server"})");
   CHECK((*call)->of_legacy_server());
   CHECK_FALSE((*call)->has_session());
-  CHECK_FALSE((*call)->is_servers_word());
+  CHECK_FALSE((*call)->is_from_server());
   (*call)->cancel("its client left");
   CHECK(told.cancelled);
   CHECK_FALSE((*call)->pause());
@@ -107,7 +107,7 @@ TEST_CASE(
   {
     Caller caller;
     ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
-    core::CallRequest request;
+    core::UpstreamRequest request;
     request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"prompts/list"})");
     request.method = mcp::Method::prompts_list;
     request.client_era = mcp::Era::legacy;
@@ -155,11 +155,11 @@ TEST_CASE("a call whose headers are to be checked waits until its server's era i
     Caller first, second;
     ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
     auto start = [&](Caller& caller) {
-      core::CallRequest request;
+      core::UpstreamRequest request;
       request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
                               R"("params":{"name":"t","arguments":{"region":"eu"}}})");
       request.method = mcp::Method::tools_call;
-      request.mirrors_itself = true;
+      request.sends_param_headers = true;
       auto call = upstream.start(std::move(request), caller);
       REQUIRE(call);
       return std::move(*call);
@@ -296,16 +296,16 @@ struct ToolWorld {
     loop.close_deferred();
   }
 
-  static core::CallRequest request(const std::string& arguments = R"({"region":"eu"})") {
-    core::CallRequest request;
+  static core::UpstreamRequest request(const std::string& arguments = R"({"region":"eu"})") {
+    core::UpstreamRequest request;
     request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
                             R"("params":{"name":"t","arguments":)" +
                             arguments + "}}");
     request.method = mcp::Method::tools_call;
-    request.mirrors_itself = true;
+    request.sends_param_headers = true;
     return request;
   }
-  std::unique_ptr<core::Call> start(Caller& caller, core::CallRequest request) {
+  std::unique_ptr<core::Call> start(Caller& caller, core::UpstreamRequest request) {
     auto call = upstream->start(std::move(request), caller);
     REQUIRE(call);
     turn();
@@ -358,8 +358,8 @@ TEST_CASE_METHOD(ToolWorld,
   below.era = std::nullopt;
   begin();
   Caller caller;
-  core::CallRequest made = request();
-  made.mirrors_itself = false;
+  core::UpstreamRequest made = request();
+  made.sends_param_headers = false;
   auto call = start(caller, std::move(made));
   REQUIRE(asked(1, mcp::Method::tools_list));
   CHECK(below.last().request.only_era == mcp::Era::modern);
@@ -397,13 +397,13 @@ TEST_CASE_METHOD(ToolWorld,
 
 TEST_CASE_METHOD(
     ToolWorld, "a call whose argument stands there twice is refused by whoever checks or makes its headers") {
-  core::CallRequest twice = request(R"({"region":"us","region":"eu"})");
+  core::UpstreamRequest twice = request(R"({"region":"us","region":"eu"})");
   SECTION("the client makes them") {
     twice.headers = HeaderFields{{"Mcp-Param-Region", "us"}};
   }
   SECTION("Lineward does") {
     server.url = "http://127.0.0.1:1/mcp";
-    twice.mirrors_itself = false;
+    twice.sends_param_headers = false;
   }
   begin();
   Caller caller;
@@ -456,7 +456,7 @@ TEST_CASE_METHOD(
     "a change of the list counts whoever listens, a client that has no headers to be checked, too") {
   begin();
   Caller listener, first, next;
-  core::CallRequest listen;
+  core::UpstreamRequest listen;
   listen.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen",)"
                          R"("params":{"notifications":{"toolsListChanged":true}}})");
   listen.method = mcp::Method::subscriptions_listen;
@@ -480,7 +480,7 @@ TEST_CASE_METHOD(
 
 TEST_CASE_METHOD(ToolWorld, "with a process for each session its tools are those of that session alone") {
   auto of = [](const std::string& name) {
-    core::CallRequest made = request();
+    core::UpstreamRequest made = request();
     made.scope.affinity = name;
     return made;
   };
@@ -506,17 +506,17 @@ TEST_CASE(
   {
     Caller caller;
     ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
-    core::CallRequest request;
+    core::UpstreamRequest request;
     request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{)"
                             R"("io.modelcontextprotocol/clientInfo":{"name":"asks","version":"1"}},)"
                             R"("arguments":{"long":")" +
                             std::string(100000, 'x') + R"("}}})");
     request.method = mcp::Method::tools_call;
-    request.mirrors_itself = true;
-    const uint64_t before = HeldBytes::total(Held::calls);
+    request.sends_param_headers = true;
+    const uint64_t before = MemoryCharge::total(Held::calls);
     auto call = upstream.start(std::move(request), caller);
     REQUIRE(call);
-    const uint64_t held = HeldBytes::total(Held::calls) - before;
+    const uint64_t held = MemoryCharge::total(Held::calls) - before;
     CHECK(held > 100);
     CHECK(held < 1000);
     net::Timer timer(loop);

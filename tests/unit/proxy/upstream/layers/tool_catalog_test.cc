@@ -72,7 +72,7 @@ TEST_CASE("views are kept apart and bounded; a change makes them unknown") {
 }
 
 TEST_CASE("views are bounded in bytes too, and the one that is being read stays") {
-  const size_t before = HeldBytes::total(Held::servers);
+  const size_t before = MemoryCharge::total(Held::servers);
   std::string tools;
   for (int i = 0; i < 1000; ++i) {
     tools += (i == 0 ? "" : ",") + (R"({"name":")" + std::string(200, 'n') + std::to_string(i)) +
@@ -86,7 +86,7 @@ TEST_CASE("views are bounded in bytes too, and the one that is being read stays"
     book.read(book.view("v" + std::to_string(i)), all);
   CHECK(book.view("v299").tools.size() == 1000);
   CHECK(book.view("first").tools.empty());
-  CHECK(HeldBytes::total(Held::servers) - before < 33 << 20);
+  CHECK(MemoryCharge::total(Held::servers) - before < 33 << 20);
 }
 
 TEST_CASE("a view whose list is not asked for at once outlives others") {

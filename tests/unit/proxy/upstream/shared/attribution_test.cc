@@ -10,19 +10,19 @@ using std::chrono::milliseconds;
 
 namespace {
 
-core::CallRequest of(const std::string& principal, const std::string& session, const std::string& peer,
-                     bool own_connection = true) {
+core::UpstreamRequest of(const std::string& principal, const std::string& session, const std::string& peer,
+                         bool own_connection = true) {
   auto from = std::make_shared<core::ClientRequest>();
   from->peer = peer;
   from->own_connection = own_connection;
-  core::CallRequest request;
+  core::UpstreamRequest request;
   request.scope.principal = principal;
   request.scope.session = session;
   request.from = from;
   return request;
 }
 
-bool same(const core::CallRequest& a, const core::CallRequest& b) {
+bool same(const core::UpstreamRequest& a, const core::UpstreamRequest& b) {
   return CallerId(a).is_same(CallerId(b));
 }
 
@@ -39,13 +39,13 @@ TEST_CASE("callers are one by principal, else by session, else by connection (be
   CHECK(same(of(nobody, "", "1"), of("", "", "1")));
   CHECK_FALSE(same(of("", "", "1"), of("", "", "2")));
   CHECK_FALSE(same(of("", "", "1", false), of("", "", "1", false)));
-  core::CallRequest kept = of("", "", "1");
+  core::UpstreamRequest kept = of("", "", "1");
   kept.scope.bridged_session = "s1";
   CHECK(same(kept, of("", "s1", "2")));
 }
 
 TEST_CASE("lineward stdio has one caller") {
-  core::CallRequest one, other;
+  core::UpstreamRequest one, other;
   auto from = std::make_shared<core::ClientRequest>();
   from->wire = mcp::Wire::stdio;
   one.from = other.from = from;
@@ -54,7 +54,7 @@ TEST_CASE("lineward stdio has one caller") {
 }
 
 TEST_CASE("callers whose calls ended may be meant until their time is over") {
-  const core::CallRequest a = of("ann", "", ""), b = of("ben", "", ""), c = of("cat", "", "");
+  const core::UpstreamRequest a = of("ann", "", ""), b = of("ben", "", ""), c = of("cat", "", "");
   LateCallers late;
   CHECK(late.none_but(CallerId(a), milliseconds(0)));
   late.ended(CallerId(a), milliseconds(50), milliseconds(0));
@@ -76,7 +76,7 @@ TEST_CASE("callers whose calls ended may be meant until their time is over") {
 TEST_CASE("the caller that was kept outlives its request") {
   LateCallers late;
   {
-    const core::CallRequest gone = of(std::string(64, 'a'), "", "");
+    const core::UpstreamRequest gone = of(std::string(64, 'a'), "", "");
     late.ended(CallerId(gone), milliseconds(50), milliseconds(0));
   }
   CHECK(late.none_but(CallerId(of(std::string(64, 'a'), "", "")), milliseconds(1)));
@@ -85,7 +85,7 @@ TEST_CASE("the caller that was kept outlives its request") {
 TEST_CASE("a log line is for the newest call where all that may be meant are one caller's") {
   struct Call {};
   Call first, second;
-  const core::CallRequest a = of("ann", "", ""), b = of("ben", "", "");
+  const core::UpstreamRequest a = of("ann", "", ""), b = of("ben", "", "");
   const LateCallers nobody;
   LineOwner<Call> lines;
   CHECK(lines.owner(nobody, milliseconds(0)) == nullptr);
@@ -106,7 +106,7 @@ TEST_CASE("a log line is for the newest call where all that may be meant are one
 TEST_CASE("a caller that nothing tells apart has the line of its only call") {
   struct Call {};
   Call only;
-  const core::CallRequest unknown = of("", "", "1", false);
+  const core::UpstreamRequest unknown = of("", "", "1", false);
   LineOwner<Call> lines;
   lines.saw(&only, CallerId(unknown));
   CHECK(lines.owner(LateCallers(), milliseconds(0)) == &only);

@@ -19,9 +19,9 @@ struct Server final : ListenServer {
   }
 };
 
-struct Session final : core::ScopeOwner {
+struct Session final : core::ScopeCallbacks {
   int told = 0;
-  core::ScopeOwner** ended_by = nullptr;  // its place, which the first message empties
+  core::ScopeCallbacks** ended_by = nullptr;  // its place, which the first message empties
   void on_scope_message(mcp::Message, std::optional<uint64_t>) override {
     ++told;
     if (ended_by != nullptr) *ended_by = nullptr;
@@ -29,7 +29,7 @@ struct Session final : core::ScopeOwner {
   void on_scope_reset() override {}
 };
 
-core::CallRequest legacy(std::string text) {
+core::UpstreamRequest legacy(std::string text) {
   return request_of(mcp::Era::legacy, std::move(text));
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a session is told that its state is gone, unless it ends meanwhile") 
   LegacyFacade facade(server);
   Server next;
   Session session;
-  core::ScopeOwner* scope = nullptr;
+  core::ScopeCallbacks* scope = nullptr;
   facade.tell_state_is_gone(next.told, scope);
   scope = &session;
   facade.tell_state_is_gone(next.told, scope);

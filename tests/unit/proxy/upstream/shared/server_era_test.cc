@@ -17,14 +17,14 @@ struct Prober final : EraProber {
   bool busy = false;
   std::string refused_to;  // a principal; empty: to all
   Done done;
-  void ask(const core::CallRequest* first, Done told) override {
+  void ask(const core::UpstreamRequest* first, Done told) override {
     ++asked;
     named_somebody = first != nullptr;
     busy = true;
     done = std::move(told);
   }
   bool is_busy() const override { return busy; }
-  bool concerns(const core::CallRequest& request, const core::Failure&) const override {
+  bool concerns(const core::UpstreamRequest& request, const core::Failure&) const override {
     return refused_to.empty() || request.scope.principal == refused_to;
   }
   void answer(EraVerdict verdict, const core::Failure& failure = {}) {
@@ -34,7 +34,7 @@ struct Prober final : EraProber {
 };
 
 struct Call final : TransportCall {
-  Call(core::CallOwner& owner, ServerEra& era, std::string principal = {})
+  Call(core::CallCallbacks& owner, ServerEra& era, std::string principal = {})
       : TransportCall(request_of(mcp::Era::modern, kCall), owner), era_(era) {
     request.scope.principal = std::move(principal);
   }
@@ -47,7 +47,7 @@ struct Call final : TransportCall {
   ServerEra& era_;
 };
 
-struct Owner final : ServerEraOwner {
+struct Owner final : ServerEraCallbacks {
   int verdicts = 0;
   std::vector<TransportCall*> known;
   void on_era_verdict(const EraVerdict&) override { ++verdicts; }

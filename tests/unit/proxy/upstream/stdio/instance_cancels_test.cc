@@ -42,7 +42,7 @@ struct World {
       call.answer(parse(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
   }
   StdioCall& sent(std::string_view method = "tools/call") {
-    core::CallRequest request =
+    core::UpstreamRequest request =
         request_of(mcp::Era::legacy, R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(method) + "\"}");
     request.tag = 100 + made.size();
     StdioCall& one = made.emplace_back(stdio.made(), std::move(request), asker);

@@ -41,7 +41,7 @@ CallerGroup of_legacy() {
 }
 
 // The group with what it needs, and a spawner whose commands are the test's.
-struct GroupWorld final : GroupOwner, StdioHealthOwner {
+struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
   StdioWorld stdio;
   StdioHealth its_health{stdio.loop, stdio.server, *this};
   std::map<uint64_t, FakeProcess> processes;
@@ -70,12 +70,12 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
     group.reset();
   }
 
-  // GroupOwner
+  // GroupCallbacks
   StdioHealth& health() override { return its_health; }
   Room room_for_instance(const InstanceGroup&, const Account*) override {
     return room ? Room::there : Room::none;
   }
-  bool room_soon() const override { return false; }
+  bool capacity_pending() const override { return false; }
   bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {
@@ -313,7 +313,7 @@ TEST_CASE("without room for a process its callers are told so, and the group's e
   world.room = false;
   Called a(world, "a");
   REQUIRE(world.wait_for([&] { return !a.asker.phases.empty(); }));
-  CHECK(a.asker.phases.back() == CallPhase::no_room);
+  CHECK(a.asker.phases.back() == CallPhase::at_capacity);
   CHECK(world.processes.empty());
   world.group->close("its upstream ends");
   REQUIRE(a.asker.failed);

@@ -16,7 +16,7 @@ ProcessEnd ended(std::string text, EndReason reason = EndReason::upstream_exited
   return end;
 }
 
-struct World final : StdioHealthOwner {
+struct World final : StdioHealthCallbacks {
   World() {
     server.name = "health";
     server.circuit_breaker.consecutive_failures = 3;

@@ -22,8 +22,8 @@ namespace lineward::upstream {
 using core::Asker;
 using mcp::parse;
 
-inline core::CallRequest request_of(mcp::Era era, std::string text) {
-  core::CallRequest made;
+inline core::UpstreamRequest request_of(mcp::Era era, std::string text) {
+  core::UpstreamRequest made;
   made.message = parse(std::move(text));
   made.method = mcp::method_of(made.message.method());
   made.client_era = era;
@@ -66,7 +66,7 @@ struct StdioWorld {
     if (!upstream) upstream = std::make_unique<StdioUpstream>(loop, *spawner, server);
     return *upstream;
   }
-  StdioCall call(core::CallRequest request, Asker& asker) { return {made(), std::move(request), asker}; }
+  StdioCall call(core::UpstreamRequest request, Asker& asker) { return {made(), std::move(request), asker}; }
 };
 
 struct FakeWire final : InstanceWire {
@@ -89,7 +89,7 @@ struct FakeWire final : InstanceWire {
   void stop(const ProcessEnd& why) override { stopped = why; }
 };
 
-struct Counter final : InFlightOwner {
+struct Counter final : InFlightCallbacks {
   int64_t sum = 0;
   void on_in_flight(int64_t change) override { sum += change; }
 };
