@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kWidth = 100;
 
-bool has(const std::vector<std::string_view>& names, std::string_view name) {
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -68,7 +68,7 @@ ExitCode no_such_topic(const std::vector<std::string_view>& commands, const std:
   std::vector<std::string> groups = config::help_topics();
   std::vector<std::string_view> options;
   for (const std::string& group : groups) {
-    if (!has(commands, group)) options.push_back(group);
+    if (!contains(commands, group)) options.push_back(group);
   }
   for (std::string_view one : {"auth", "defaults", "plugins"})
     options.push_back(one);
@@ -129,7 +129,7 @@ std::string plain_page(std::string_view markdown) {
 ExitCode print_topic(const CLI::App& app, const std::vector<std::string_view>& commands,
                      const std::string& topic, const CommandContext& around) {
   std::string out;
-  if (topic != "options" && has(commands, topic)) out = app.get_subcommand(topic)->help();
+  if (topic != "options" && contains(commands, topic)) out = app.get_subcommand(topic)->help();
   if (topic == "plugins") {
     out += plugins_text(false) +
            "Plugins that authenticate callers (apiKey, jwt) stand below auth: lineward help auth\n";
