@@ -28,7 +28,7 @@ step_run() {
   out=$(mktemp)
   make run JOBS="$JOBS" >"$out" 2>&1 &
   pid=$!
-  for _ in $(seq 300); do
+  for _ in $(seq 18000); do  # `make run` may build first
     grep -q 'event=listen' "$out" && break
     kill -0 $pid 2>/dev/null || break
     sleep 0.1
