@@ -210,14 +210,14 @@ void AccessLog::on_refused(const core::RefusedRequest& request) {
 
 const config::PluginSpec kSpec{
     "accessLog",
-    "One line for each request, and for each that was refused.",
+    "A line for each request, including refused ones.",
     false,
     {plugin_option("path", Kind::text, "stderr", 0, 0,
                    "A file, stderr or stdout. A file is opened anew on SIGUSR1, and when it was moved away."),
      plugin_choice("format", "json|logfmt|combined", "json", "How a line is spelled."),
      plugin_option("fields", Kind::list, "", 0, 0, "Which fields, in which order; empty: the usual ones."),
      plugin_option("sample", Kind::count, "1", 1, 1000000,
-                   "One line in so many of what went well; failures always."),
+                   "A line for one in so many successes; failures always."),
      plugin_choice("payload", "none|args|all", "none", "Arguments, and with `all` results, after redaction."),
      plugin_option("payloadBytes", Kind::size, "4KiB", 1, 1048576, "So much of each.")},
     {}};

@@ -283,8 +283,7 @@ std::string_view check_jwks_url(const config::Value& value) {
     if (host.empty()) return "a URL of keys holds a host, and no user and password";
     if (is_own_host(host)) return {};
   }
-  return "keys that come over plain http can be exchanged on their way: write https:// (with jwks.caFile for "
-         "an "
+  return "keys over plain http can be replaced on their way. Write https:// (with jwks.caFile for an "
          "authority of your own), http:// for this machine alone (127.0.0.1, [::1], localhost), or jwks.file";
 }
 

@@ -230,11 +230,10 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
   rows.push_back(
       row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::names, "", {},
-                           "The part of Lineward's own environment that it gets. A list: these, and what "
-                           "programs need to run (PATH HOME USER "
-                           "LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies). true: all, but for "
-                           "what ${env:NAME} gives to others. "
-                           "false: only PATH HOME LANG TZ TMPDIR. A command behind -- gets all.",
+                           "The part of Lineward's own environment that it gets. A list: these, and PATH "
+                           "HOME USER LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies. With true: all "
+                           "except the variables that ${env:NAME} gives to others. With false: only PATH "
+                           "HOME LANG TZ TMPDIR. A command behind -- gets all.",
                            check_names));
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
@@ -286,9 +285,9 @@ void server_rows(std::vector<Option>& rows) {
       "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
   rows.push_back(row<&S::reclaim_after>("mcpServers.*.sessions.reclaimAfter", Kind::duration, "1m",
                                         {0, 30 * kDay},
-                                        "Where no process is free, a legacy session without a call, a stream "
-                                        "and traffic for this long gives up "
-                                        "its own; its next request gets a new one."));
+                                        "When no process is free, a legacy session without a call, a stream "
+                                        "and traffic for this long loses its process. Its next request gets "
+                                        "a new one."));
   rows.push_back(
       row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
                          "At most that many processes; over HTTP, sessions for calls that may ask."));
@@ -296,9 +295,8 @@ void server_rows(std::vector<Option>& rows) {
                                         {kSecond, 30 * kDay}, "A process unused for this long is stopped."));
   rows.push_back(choice<&S::cancel>(
       "mcpServers.*.cancel", "send|never|kill", "send",
-      "never: cancels crash it, so it is told nothing; the HTTP stream of a call stays open "
-      "then, at most for maxDuration. kill: it is ended when it ignores one past "
-      "cancelGrace."));
+      "never: no cancel is sent, because cancels crash it. The HTTP stream of a call then stays open, "
+      "at most for maxDuration. kill: it is ended when it ignores one past cancelGrace."));
   rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
                                          "tolerant: lines that are no MCP message are logged, not fatal."));
   rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},

@@ -102,8 +102,7 @@ std::string topic_of(const Option& option) {
 constexpr std::string_view kTimeoutsIntroduction =
     "How the clocks of a call follow each other:\n"
     "  queue -> startup -> request (restarts at each progress) <= maxDuration (never restarts)\n"
-    "When one runs out the server is told to cancel, gets cancelGrace to do so, and the client gets error "
-    "504.\n"
+    "When one runs out, the server gets a cancel and cancelGrace to stop. The client gets error 504.\n"
     "While the server's question waits for its client, only `park` runs.\n"
     "A server's `methods:` and `tools.overrides:` give single methods and tools other values "
     "(docs/limits.md).\n\n";
@@ -171,9 +170,8 @@ bool is_named(const Option& option, std::string_view topic) {
 std::string options_yaml() {
   std::string out =
       "# Every option with its default, printed by: lineward options --format yaml\n"
-      "# Copy the lines you want to change; whatever is not written has the value shown here.\n"
-      "# The environment variable behind an option outranks this file, a command-line flag outranks "
-      "both.\n\n";
+      "# Copy the lines you want to change. An option that is not written has the value shown here.\n"
+      "# The environment variable of an option outranks this file. A command-line flag outranks both.\n\n";
   add_groups(select(of_gateway), "", out);
   add_auth(out);
   out += "\n# Defaults of every server below; each may also stand at one server.\ndefaults:\n";

@@ -15,7 +15,7 @@ constexpr std::string_view kSchemas = R"json({
   "properties": {
   "version": {"type": "string"}, "revision": {"type": "string"}, "pid": {"type": "integer"},
   "config": {"type": "string", "description": "The configuration file, or `command line`."},
-  "url": {"type": "string", "description": "Where clients connect."},
+  "url": {"type": "string", "description": "The address that clients connect to."},
   "ops": {"type": "string", "description": "Probes and metrics; empty: off."},
   "admin": {"type": "string", "description": "This API over TCP; empty: over its socket alone."},
   "admin_address": {"type": "string", "description": "admin.address, as it is configured."},
@@ -29,9 +29,9 @@ constexpr std::string_view kSchemas = R"json({
   "properties": {
   "name": {"type": "string"}, "kind": {"enum": ["stdio", "http", "together"]},
   "state": {"enum": ["starting", "ready", "draining", "backoff", "open", "disabled", "failed"]},
-  "why": {"type": "string"}, "limit_ms": {"type": "integer", "description": "Of `starting`, `backoff` and `open`: how long at most."},
+  "why": {"type": "string"}, "limit_ms": {"type": "integer", "description": "The longest duration of `starting`, `backoff` or `open`."},
   "era": {"enum": ["legacy", "modern"]},
-  "server": {"type": "string", "description": "What it calls itself."},
+  "server": {"type": "string", "description": "The name that the server reports."},
   "in_flight": {"type": "integer"}, "max_in_flight": {"type": "integer"}, "waiting": {"type": "integer"},
   "listens": {"type": "integer"}, "sessions": {"type": "integer"}, "required": {"type": "boolean"},
   "cancel_grace_ms": {"type": "integer"}, "pids": {"type": "array", "items": {"type": "integer"}}}},
@@ -83,7 +83,7 @@ constexpr std::string_view kSchemas = R"json({
 "Timeline": {"type": "array", "maxItems": 17, "items": {"type": "object", "additionalProperties": false,
   "required": ["step", "at_ms", "times"], "properties": {
   "step": {"type": "string"}, "at_ms": {"type": "integer", "description": "Since the call's arrival."},
-  "last_ms": {"type": "integer", "description": "Of several in a row: the last one."},
+  "last_ms": {"type": "integer", "description": "The last of several in a row."},
   "times": {"type": "integer"}}}},
 "Calls": {"type": "object", "additionalProperties": false, "required": ["calls", "total"], "properties": {
   "calls": {"type": "array", "items": {"$ref": "#/components/schemas/Call"}}, "total": {"type": "integer"},
@@ -122,7 +122,7 @@ constexpr std::string_view kSchemas = R"json({
   "properties": {"operations": {"type": "array", "items": {"type": "object", "additionalProperties": false,
     "required": ["upstream", "route", "method", "name", "calls", "failed", "seconds", "p50_ms", "p95_ms", "p99_ms", "buckets"],
     "properties": {"upstream": {"type": "string"}, "route": {"type": "string"}, "method": {"type": "string"},
-      "name": {"type": "string", "description": "Of a tool or prompt that its server lists; `_other` for all others."},
+      "name": {"type": "string", "description": "A tool or prompt that its server lists; `_other` for all others."},
       "calls": {"type": "integer"}, "failed": {"type": "integer"}, "seconds": {"type": "number"},
       "p50_ms": {"type": "number"}, "p95_ms": {"type": "number"}, "p99_ms": {"type": "number"},
       "buckets": {"type": "array", "items": {"type": "integer"},

@@ -102,7 +102,7 @@ bool Front::is_lineward() {
     const bool off = hello.fault.find("listen.probe") != std::string::npos;
     findings_.untold(
         "front",
-        off ? fmt::format("a Lineward answers there whose listen.probe is off: {}", kUntried)
+        off ? fmt::format("a Lineward with listen.probe off answers there: {}", kUntried)
             : fmt::format("lineward/probe is not answered there ({}): it is no Lineward, or an older one; {}",
                           hello.fault, kUntried));
     return false;

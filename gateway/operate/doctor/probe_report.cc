@@ -62,7 +62,7 @@ void report_leave(Left when, const LeaveSeen& seen, Findings& findings) {
     case LeaveSeen::How::never:
       return findings.fault(
           "leave",
-          fmt::format("{} does not arrive within {}: a call whose client left runs on to its limit", what,
+          fmt::format("{} does not arrive within {}: an abandoned call runs on to its limit", what,
                       format_duration(seen.waited)),
           "have the proxy close its request when the client's connection ends; docs/proxies.md shows how");
     case LeaveSeen::How::unknown:

@@ -148,7 +148,7 @@ describe('lineward doctor URL', { skip: DIRECT }, () => {
     };
     const { code, of, out } = await examine(await behind(t, { pass, leaves: false }));
     assert.equal(code, 1, out);
-    const never = /^fault: a leave .* does not arrive within 8s: a call whose client left runs on/;
+    const never = /^fault: a leave .* does not arrive within 8s: an abandoned call runs on/;
     all(of('leave'), never, never);
     assert.match(of('events')[0], /latest of 20/);
   });
@@ -159,10 +159,10 @@ describe('lineward doctor URL', { skip: DIRECT }, () => {
     all(of('idle'), /^skipped: --idle 0s/);
   });
 
-  test('a Lineward whose listen.probe is off, and a server that is no Lineward', async (t) => {
+  test('a Lineward with listen.probe off, and a server that is no Lineward', async (t) => {
     const off = await examine((await gateway(t, { probe: false })).split(':')[1]);
     assert.equal(off.code, 0, off.out);
-    all(off.of('front'), /^skipped: a Lineward answers there whose listen\.probe is off/);
+    all(off.of('front'), /^skipped: a Lineward with listen\.probe off answers there/);
     const other = await startOrigin(
       t,
       (_, response, message) => {

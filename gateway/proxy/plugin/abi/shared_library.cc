@@ -50,8 +50,8 @@ Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::string& pa
   if (!S_ISREG(info.st_mode)) return fail(path + " is no file");
   if (net::kSelfContained) {
     return fail(fmt::format(
-        "{} cannot be loaded: this Lineward is one static binary, which loads no shared objects; use the "
-        "Debian package or a build of your own (make build), or a plugin of kind `hook`",
+        "{} cannot be loaded: this Lineward is one static binary, which loads no shared objects. Use the "
+        "Debian package, a build of your own (make build) or a plugin of kind `hook`",
         path));
   }
   std::shared_ptr<SharedLibrary> library(new SharedLibrary);

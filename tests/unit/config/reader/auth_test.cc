@@ -129,5 +129,5 @@ TEST_CASE("keys over plain http are for this machine alone") {
   CHECK(with("http://127.0.0.1:8080/jwks").ok());
   LoadResult result = with("http://auth.example/jwks");
   CHECK_FALSE(result.ok());
-  CHECK(result.report(false).find("write https://") != std::string::npos);
+  CHECK(result.report(false).find("Write https://") != std::string::npos);
 }
