@@ -1,5 +1,5 @@
-// No gateway but the floor of a fan-out: a libuv loop that holds streams and writes the same bytes to each of
-// them, one uv_try_write after the other, when somebody calls `change`. It looks at nothing.
+// The floor of a fan-out, without a gateway: a libuv loop that holds streams. It writes the same bytes to
+// each, one uv_try_write after the other, when a client calls `change`. It parses nothing.
 //
 //   bench-bare-fanout PORT      on 127.0.0.1
 #include <sys/resource.h>
@@ -52,7 +52,7 @@ void on_request(Client& client, std::string_view text) {
   static const std::string event = chunk(kEvent);
   for (Client* stream : g_streams)
     send(*stream, event);
-  // Whoever calls counts its calls, and wants that number back.
+  // The caller counts its calls and expects that number in the answer.
   static int calls = 0;
   const std::string number = std::to_string(++calls);
   const std::string answer = R"({"jsonrpc":"2.0","id":)" + number +
@@ -69,7 +69,7 @@ void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer) {
   size_t head = client.in.find("\r\n\r\n");
   size_t at = client.in.find("Content-Length: ");
   if (head == std::string::npos) return;
-  if (at == std::string::npos) {  // somebody asks whether we are there
+  if (at == std::string::npos) {  // a test whether this program is up
     client.in.clear();
     return send(client, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
   }

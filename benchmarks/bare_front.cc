@@ -1,6 +1,6 @@
 // The floor: what moving the bytes alone costs, with none of a gateway's work. Request bodies go to one stdio
 // server as lines, its lines come back as HTTP responses in the order of the requests (the echo server keeps
-// it). Nothing is checked, nothing is limited, ids are not kept apart: for comparing only.
+// it). There are no checks and no limits, and ids are not kept apart: for comparing only.
 //
 //   bench-bare-front PORT COMMAND [ARGS]      on 127.0.0.1
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct Front {
   int to_server = -1;
   int from_server = -1;
   std::unordered_map<int, Connection> connections;
-  std::deque<int> waiting;  // whose answer comes next
+  std::deque<int> waiting;  // the next answers go to these
   std::string lines;        // to the server
   std::string partial;      // of the server's next line
   std::vector<int> touched;

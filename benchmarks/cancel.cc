@@ -1,5 +1,5 @@
 // From "the client goes away" to "the server has read the cancel", in a loop. A modern client closes its
-// connection; a legacy one, whose closing means nothing, posts notifications/cancelled. The stdio server
+// connection; a legacy one posts notifications/cancelled, since its close has no meaning. The stdio server
 // writes both times of each call into a file (BENCH_CANCEL_FILE). Prints one line of JSON.
 //
 //   bench-cancel PORT modern|legacy FILE COUNT

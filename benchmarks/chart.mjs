@@ -30,7 +30,7 @@ const over1024 = (value) => value && value / 1024;
 const escape = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;');
 const text = (x, y, content, more = '') => `<text x="${x}" y="${y}" ${more}>${escape(content)}</text>`;
 
-/** One panel, in one half of the page. */
+/** A panel, in one half of the page. */
 function panel({ title, of, digits, none = 'no result' }, groups, left, top, width) {
   const out = [text(left, top + 14, title, 'class="title"')];
   const largest = Math.max(...groups.flatMap(([, cells]) => cells.map((cell) => of(cell) ?? 0)), 1e-9);

@@ -38,7 +38,7 @@ struct Plan {
   std::chrono::seconds limit{60};  // no round begins after it
 };
 
-// What a stream has sent and was not looked at: the end of it may be half of a message.
+// `tail`: unread bytes of the stream; they may end in half a message.
 struct Stream {
   int fd = -1;
   std::string tail;
@@ -100,7 +100,7 @@ class Fanout {
     return wrong.empty() || fail("the call: " + wrong);
   }
 
-  // Nobody was told twice.
+  // Each stream got each message once.
   bool exact(uint64_t rounds) {
     for (const Stream& stream : streams_) {
       if (stream.heard != rounds) return fail(fmt::format("a stream was told {} times", stream.heard));

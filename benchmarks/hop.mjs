@@ -1,4 +1,4 @@
-// The HTTP hop: Lineward with an HTTP upstream beside nginx and haproxy, all up at once in front of one fast origin,
+// The HTTP hop: Lineward with an HTTP upstream beside nginx and haproxy. All run at once in front of one fast origin,
 // measured in turns so that a busy moment of the machine hits all of them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -88,7 +88,7 @@ const version = (path, args) => {
   }
 };
 
-/** What this table has more of. */
+/** The additional columns of this table. */
 function rowOf(front, runs) {
   const of = (key) => median(runs.map((run) => run[key]));
   return { front, clients: runs[0].clients, ...middle({ name: front, runs }), p99_us: of('p99_us'), pss_kib: of('pss_kib') };

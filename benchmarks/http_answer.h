@@ -1,4 +1,4 @@
-// One HTTP/1.1 response, read in pieces, and the JSON-RPC answer in it: as plain JSON or as an event of a
+// An HTTP/1.1 response, read in pieces, and the JSON-RPC answer in it: as plain JSON or as an event of a
 // stream.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 //   instructions.mjs BUILD [BEFORE]     builds with bench-programs; BEFORE: the one to compare with
 //
-// One client, one call at a time: how many calls share a turn of the loop depends on the machine, and would be counted too.
+// A single client with one call at a time: the number of calls in a turn of the loop depends on the machine.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function listening(port) {
   throw new Error(`nothing listens on ${port} after a minute`);
 }
 
-/** What the gateway's own process has done in all for so many calls. */
+/** The instructions of the gateway's own process for so many calls. */
 async function instructions(of, road, calls) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-callgrind-'));
   const children = [];

@@ -1,4 +1,4 @@
-// What reading one message costs, against parsing it into a tree and writing it again.
+// The cost of reading one message, against parsing it into a tree and writing it again.
 //   g++ -std=c++20 -O2 -Igateway benchmarks/json_bench.cc gateway/foundation/base/json_*.cc
 //   gateway/protocol/mcp/message.cc -o json_bench
 #include <algorithm>

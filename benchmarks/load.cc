@@ -141,7 +141,7 @@ class Load {
     transmit(client, call_request(client.target, client.session, client.id, client.tool, client.nonce));
   }
 
-  // Until nobody waits for an answer.
+  // Until no client waits for an answer.
   bool turn(Clock::time_point latest) {
     std::vector<epoll_event> ready(256);
     auto last = Clock::now();

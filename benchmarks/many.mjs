@@ -1,5 +1,5 @@
-// Many: a list of five servers with 200 tools each at the aggregate, beside one server with 1,000 tools; one notification
-// to many listening streams, beside a bare libuv loop that writes as often; two busy servers on one worker and on two.
+// Three comparisons. A list of five servers with 200 tools each at the aggregate, and of one server with 1,000 tools. A
+// notification to many listening streams, and a bare libuv loop that writes as often. Two servers on one worker and on two.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ async function lists(bench, out) {
   }
 }
 
-/** What a process may have open, at most. */
+/** The number of files that a process may have open. */
 function mostDescriptors() {
   const [, hard] = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
   return hard === 'unlimited' ? Infinity : Number(hard ?? 1024);

@@ -51,7 +51,7 @@ class Options {
   bool complete_;
 };
 
-// What stands between commas; one part at least.
+// The parts between commas; at least one.
 inline std::vector<std::string> parts_of(std::string_view list) {
   std::vector<std::string> parts;
   for (;;) {

@@ -1,4 +1,4 @@
-// One client has one call under way, so of front, server and load only one runs at a time. Spread over processors, each
+// A single client has one call under way, so only one of front, server and load runs at a time. Spread over processors, each
 // step wakes a sleeping one, and what is measured is that wake-up; on one processor it is the work.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

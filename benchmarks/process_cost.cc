@@ -26,7 +26,7 @@ std::string slurp(const std::string& path) {
   return out.str();
 }
 
-// Calls visit(number) for each entry of a folder under /proc whose name is a number.
+// Calls visit(number) for each numeric entry of a folder under /proc.
 template <class F>
 void for_each_number(const std::string& path, F&& visit) {
   DIR* folder = opendir(path.c_str());
@@ -38,7 +38,7 @@ void for_each_number(const std::string& path, F&& visit) {
   closedir(folder);
 }
 
-// What the threads have run, to the nanosecond; 0 where the kernel does not say.
+// The run time of the threads, to the nanosecond; 0 if the kernel does not report it.
 double exact_cpu(pid_t pid) {
   double seconds = 0;
   std::string tasks = fmt::format("/proc/{}/task", pid);
@@ -74,7 +74,7 @@ std::map<pid_t, Process> all_processes() {
   return out;
 }
 
-// Of one process; pages that several share count in parts (Pss) or in each (Rss).
+// The memory of one process; shared pages count in parts (Pss) or in full (Rss).
 void add_memory(pid_t pid, Cost& cost) {
   std::istringstream lines(slurp(fmt::format("/proc/{}/smaps_rollup", pid)));
   for (std::string line; std::getline(lines, line);) {

@@ -1,4 +1,4 @@
-// What a gateway's processes have cost so far, without the stdio servers that it started.
+// The cost of a gateway's processes so far, without the stdio servers that it started.
 #pragma once
 
 #include <sys/types.h>

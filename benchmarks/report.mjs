@@ -16,12 +16,12 @@ export const groupsOf = (cells) => {
   return [...groups];
 };
 
-// One client twice: see pin.mjs.
+// A single client is measured twice: see pin.mjs.
 const runWith = (cell, clients, pinned = clients === 1) =>
   cell.runs?.find((run) => run.ok && run.clients === clients && Boolean(run.pinned) === pinned);
 const clientsOf = (run) => `${run.clients}${run.pinned ? ', one CPU' : ''}`;
 
-/** One for each group and number of clients: Lineward in its best fitting mode (with its log), and the best peer. */
+/** A verdict for each group and number of clients: Lineward in its best fitting mode (with its log), and the best peer. */
 export function verdicts(cells) {
   const out = [];
   for (const [group, members] of groupsOf(cells)) {

@@ -18,7 +18,7 @@ struct Target {
 
 std::string call_request(const Target& target, std::string_view session, int64_t id, std::string_view tool,
                          std::string_view nonce);
-// 2026-07-28 only: a request without a name, whose params have these members besides _meta ("" or "…,").
+// 2026-07-28 only: a request without a name; its params have these members besides _meta ("" or "…,").
 std::string plain_request(const Target& target, int64_t id, std::string_view method,
                           std::string_view members);
 std::string initialize_request(const Target& target, int64_t id);
@@ -28,7 +28,7 @@ std::string notification(const Target& target, std::string_view session, std::st
 // As many open files as the system allows.
 void raise_descriptor_limit();
 
-// A blocking or non-blocking connection to 127.0.0.1; -1 when nobody listens.
+// A blocking or non-blocking connection to 127.0.0.1; -1 without a listener.
 int connect_to(uint16_t port, bool blocking);
 
 }  // namespace bench

@@ -50,7 +50,7 @@ make_sbom() {
   done
 }
 
-# Of this machine's architecture, for the Debian that it runs.
+# The package for this machine's architecture and Debian.
 make_deb() {
   conf/scripts/deb.sh build/deb
   mkdir -p "$dist/deb"

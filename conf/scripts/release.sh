@@ -3,7 +3,7 @@
 # notes what is called how often, the second is laid out by that (profile-guided; GCC). Done again only when
 # the sources have changed.
 set -euo pipefail
-export CCACHE_DISABLE=1  # it does not know whose profile is meant
+export CCACHE_DISABLE=1  # it does not distinguish profiles
 cd "$(dirname "$0")/../.."
 dir=$PWD/${1:-build/release}
 training=$dir/training
@@ -28,7 +28,7 @@ if [ "$(cat "$dir/trained" 2>/dev/null)" != "$stamp" ]; then
   pids=()
   trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
   programs=$training/benchmarks
-  # What the load itself calls is not to be learnt.
+  # The load programs' own calls stay out of the profile.
   helper() { GCOV_PREFIX=$work/unused "$@"; }
   answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
   # start PORT PROGRAM…: in the background, until it answers there.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # static.sh [x86-64|arm64] [DIR]: one binary that needs no library where it runs, DIR/lineward (default build/static/ARCH),
-# stripped, with a build id; what it was stripped of is DIR/lineward.debug, and what is linked in has its licences in
-# DIR/NOTICE. The same sources are to give the same bytes, in whatever folder (tests/packages/same_bytes.sh).
+# stripped, with a build id. DIR/lineward.debug has its debug information, DIR/NOTICE the licences of all that is linked in.
+# The same sources are to give the same bytes, in whatever folder (tests/packages/same_bytes.sh).
 set -euo pipefail
 export CCACHE_DISABLE=1
 cd "$(dirname "$0")/../.."

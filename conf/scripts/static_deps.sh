@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # static_deps.sh ARCH (amd64, arm64): what a static build is linked from, in build/static-deps/ARCH. Debian 12's -dev
-# packages are unpacked, not installed; what they have no archive of is built from Debian's sources. apt checks both against
-# the signed lists of the machine's own mirror, with folders of its own for them: the system's stay as they are.
+# packages are unpacked, not installed; libraries without an archive there are built from Debian's sources. apt checks both
+# against the signed lists of the machine's own mirror. It has its own folders for them: the system's stay as they are.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 arch=$1
@@ -58,7 +58,7 @@ for source in "${sources[@]}"; do
   # apt has checked them; dpkg-source would want the maintainer's own key.
   dpkg-source --no-check -x "$to/debs/$source/"*.dsc "$to/sources/$source" >/dev/null
 done
-# What gets linked in, for NOTICE and the SBOM: package, version, source package.
+# The packages that get linked in, for NOTICE and the SBOM: package, version, source package.
 for deb in "$to"/debs/*.deb; do
   case " catch2 ${for_tests[*]} ${licences[*]} " in *" $(dpkg-deb -f "$deb" Package) "*) continue ;; esac
   dpkg-deb -W --showformat='${Package}\t${Version}\t${source:Package}\n' "$deb"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh DIR: the test of the npm packages whose tarballs are in DIR.
+# run.sh DIR: the test of the npm packages; their tarballs are in DIR.
 set -euo pipefail
 LINEWARD_TARBALLS=$(realpath "$1")
 export LINEWARD_TARBALLS

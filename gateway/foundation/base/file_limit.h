@@ -1,7 +1,7 @@
 // Files that a configuration names may lie on a network file system that stands still, and the kernel waits
-// for that without end. In a process that serves, what looks at such a file does it on a thread of its own,
-// and its caller waits no longer than a limit; a thread that is late stays behind until the file system
-// answers, and until then nothing waits for that file again.
+// for that without end. A serving process therefore accesses such a file on a separate thread, and the caller
+// waits no longer than a limit. A late thread stays behind until the file system answers; until then no
+// caller waits for that file again.
 //
 // Thread-safe.
 #pragma once
@@ -24,7 +24,7 @@ void limit_file_waits(std::chrono::milliseconds first, std::chrono::milliseconds
 // True: `work` is done. False: it is late, or another one for this path is; what it refers to must live as
 // long as `work` itself. It leaves errno as it was left by it.
 bool within_file_limit(const std::string& path, std::function<void()> work);
-// What to say of a file of which that is so.
+// The error text for such a file.
 std::string file_is_late();
 
 }  // namespace lineward

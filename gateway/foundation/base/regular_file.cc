@@ -72,7 +72,7 @@ Status<> check_now(const std::string& path, size_t most) {
   return Done{};
 }
 
-// What late work still writes to lives as long as it.
+// The result lives as long as late work that still writes to it.
 template <class Outcome, class Work>
 Outcome limited(const std::string& path, Work&& work) {
   auto out = std::make_shared<std::optional<Outcome>>();

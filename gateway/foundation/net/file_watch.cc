@@ -23,7 +23,7 @@ std::string signature_now(const std::string& path, bool identity_only) {
                      status.st_mtim.tv_nsec);
 }
 
-// Nothing: its file system does not answer.
+// No value: its file system does not answer.
 std::optional<std::string> signature(const std::string& path, bool identity_only) {
   auto out = std::make_shared<std::string>();
   const bool known = within_file_limit(path, [=] { *out = signature_now(path, identity_only); });

@@ -134,7 +134,7 @@ std::string progress_text(const json& call) {
   return out + " " + word(*found, "message");
 }
 
-// What a call is for, with the tool's name first, and its server.
+// The target of a call, with the tool's name first, and its server.
 std::string what_cells(const json& call) {
   return cell(fmt::format("<b>{}</b> {}", word(call, "target"), word(call, "method")), "what") +
          cell(word(call, "upstream"));

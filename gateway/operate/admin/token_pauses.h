@@ -1,7 +1,7 @@
-// When a bearer token that an address brings is looked at, after wrong ones from there (SignInPauses): a few
-// different ones are free, then no token from that address is looked at for a pause. A token that was wrong
-// before costs its own pause and no other's: a program that goes on with an old one keeps nobody out who
-// comes by the same proxy. Nor does a pause keep out a token that was let in from there before.
+// Pauses between checks of bearer tokens from one address (SignInPauses). A few different wrong ones are
+// free, then no token from that address is checked for a pause. A token that was wrong before costs its own
+// pause alone: a program with an old one locks out no other client behind the same proxy. A pause does not
+// affect a token that was accepted from there before.
 //
 // Bounded; knows digests only.
 #pragma once

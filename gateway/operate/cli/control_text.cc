@@ -138,7 +138,7 @@ std::string calls_table(const json& calls, const Style& style) {
                     has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-", target_text(call),
                     upstream_text(call), text_of(call, "method"), who.empty() ? "-" : who, state_text(call)});
   }
-  // Where there is no room for methods, a call without a target is known by its own.
+  // Without room for methods, a call without a target shows its method there.
   const size_t room = room_of(style);
   if (room > 0 && widths_within(natural_widths(rows), steps, 2, room)[method] == 0) {
     for (Row& row : rows) {

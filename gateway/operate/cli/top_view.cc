@@ -104,8 +104,8 @@ std::vector<std::string> call_cells(const json& call) {
           state_text(call)};
 }
 
-// The widths of the calls' columns: what a call is for is the last to be cut. What is left over the states
-// have, which change most.
+// The widths of the calls' columns: the target is the last to be cut. States, which change most, get the
+// rest.
 std::vector<size_t> call_widths(const TopModel& model, size_t columns) {
   enum Column : size_t { id, age, left, what, server, client, state };
   constexpr size_t kMark = 2, kGap = 1;

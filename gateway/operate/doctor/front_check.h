@@ -1,6 +1,6 @@
-// What stands in front of a Lineward, tried by `lineward/probe` (protocol/mcp/probe.h): whether leaves
-// arrive, how late events are, which idle timeout cuts a quiet stream, what of the head and which body gets
-// through. Blocking, with an end to each part.
+// Tests the proxies in front of a Lineward with `lineward/probe` (protocol/mcp/probe.h). It finds whether
+// leaves arrive, how late events are, which idle timeout cuts a quiet stream, which parts of the head and
+// which body pass. Blocking, with an end to each part.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ struct FrontTrial {
   std::chrono::milliseconds idle{20000};      // how long quiet streams are; 0: that is left out
 };
 
-// `server`: its url, headers and proxy. Where no Lineward that knows the method answers, that is the finding.
+// `server`: its url, headers and proxy. If no Lineward that knows the method answers, that is the finding.
 void check_front(const config::Server& server, const FrontTrial& trial, Findings& findings);
 
 }  // namespace lineward::doctor

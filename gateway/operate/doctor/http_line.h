@@ -35,11 +35,11 @@ class HttpLine {
   using Enough = bool (*)(std::string_view body);
   Step exchange(const std::string& request, std::string& answer, Enough enough);
 
-  // For an answer whose parts have their times. False: not all of it was taken; an answer may be there all
-  // the same.
+  // For an answer in parts, each with its time. False: not all of the request was taken; an answer may be
+  // there all the same.
   bool write(const std::string& request);
-  // What has come by then at the latest, appended to `answer`. `nothing`: the connection is open, and the
-  // time is over.
+  // Appends the bytes that arrive until then to `answer`. `nothing`: the connection is open, and the time is
+  // over.
   enum class Came : uint8_t { bytes, end, nothing };
   Came read(std::string& answer, time_point until);
 

@@ -1,4 +1,4 @@
-// What was measured of the way to a Lineward, and what it means. Pure; front_check.h measures.
+// The measurements of the path to a Lineward, and their meaning. Pure; front_check.h measures.
 #pragma once
 
 #include <chrono>
@@ -58,7 +58,7 @@ void report_events(size_t wanted, const Lateness& seen, Findings& findings);
 
 // ---- head, body, idle ----
 
-// Nothing: none came in time.
+// No value: none came in time.
 void report_head(std::optional<std::chrono::milliseconds> after, Findings& findings);
 
 struct BodySeen {

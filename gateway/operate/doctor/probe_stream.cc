@@ -72,7 +72,7 @@ Step ProbeStream::open(std::string_view members, milliseconds longest, steady_cl
   if (!step.fault.empty()) return step;
   sent_at_ = last_byte_at_ = steady_clock::now();
   parser_.begin();
-  // Where not all of it is taken, the answer says why.
+  // If not all of it is taken, the answer has the reason.
   line_->write(request_of(server_, target_, mcp::probe_request(1, members), longest));
   return {};
 }

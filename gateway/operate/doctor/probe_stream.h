@@ -1,5 +1,5 @@
-// One request of `lineward/probe` (protocol/mcp/probe.h) on a connection of its own, and when what came of it
-// came. Blocking; nothing waits longer than until the time it is given.
+// A `lineward/probe` request (protocol/mcp/probe.h) on its own connection, and the times of its results.
+// Blocking; nothing waits longer than until the time it is given.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace lineward::doctor {
 
 using std::chrono::steady_clock;
 
-// An event with the time that it was given at the gateway, whose clock is another one, and that it had here.
+// An event with its time by the gateway's clock, which is another one, and its arrival here.
 struct ProbeEvent {
   std::chrono::microseconds sent{0};
   std::chrono::microseconds came{0};
@@ -41,13 +41,12 @@ class ProbeStream {
   void leave() { line_.reset(); }
 
   int status() const { return status_; }  // 0: no head came
-  // What Lineward's front has seen of the way (proxy/client/http/front_view.h), an object; empty: it did not
-  // say.
+  // The front's view of the path (proxy/client/http/front_view.h), an object; empty: not reported.
   const nlohmann::json& front() const { return front_; }
   bool has_result() const { return answer_.is_object() && answer_.contains("result"); }
   // An object; empty where there is none.
   const nlohmann::json& result() const;
-  // What was wrong, in a few words of ours or the server's, bounded and printable; empty: nothing.
+  // The error, in a few words of ours or the server's, bounded and printable; empty: none.
   std::string fault() const;
   const std::vector<ProbeEvent>& events() const { return events_; }
   steady_clock::time_point sent_at() const { return sent_at_; }

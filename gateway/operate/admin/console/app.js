@@ -181,7 +181,7 @@ function open(content, closed = () => {}) {
   dialog.addEventListener('close', () => {
     dialogOpen = false;
     closed();
-    // The event comes later than the end of the dialog: who has gone on to another field meanwhile keeps it.
+    // The event follows the end of the dialog: a field that has got the focus meanwhile keeps it.
     const nowhere = [null, document.body].includes(document.activeElement) || dialog.contains(document.activeElement);
     if (nowhere && before?.isConnected) before.focus({ preventScroll: true });
   }, { once: true });

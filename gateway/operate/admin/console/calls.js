@@ -29,7 +29,7 @@ const STEPS = [['method', 0], ['client', 110], ['state', 130], ['client', 0], ['
 const LONGEST = 640; // px: of a name; URIs may have any length
 const PADDING = 21; // px: of a cell
 
-/** What became of a cancel, in words. */
+/** The outcome of a cancel, in words. */
 export function settledText(one) {
   const { cancel } = one;
   if (!cancel) return '';
@@ -53,7 +53,7 @@ export class CallTable {
     this.down = false;
     this.list = [];
     this.current = null;
-    // Of one cell: with a span over all columns those that a narrow screen hides would take their room from the others.
+    // A single cell: a span over all columns would let those that a narrow screen hides take room from the others.
     this.head = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td'));
     this.foot = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td'));
     this.body.replaceChildren(this.head, this.foot);
@@ -157,7 +157,7 @@ export class CallTable {
   /** Makes the rows that are in sight, and no others. */
   window() {
     if (!this.at) return;
-    // What is moved loses the focus, and a key would go nowhere.
+    // A moved element loses the focus, and a key would have no target.
     const held = this.body.contains(document.activeElement) ? document.activeElement : null;
     const height = this.rowHeight();
     const first = Math.max(0, Math.floor(this.scroll.scrollTop / height) - EXTRA);
@@ -283,7 +283,7 @@ export class CallTable {
     }
   }
 
-  /** Not taken out of sight while somebody is on it. */
+  /** Not removed while it has the focus or the pointer. */
   keeps(id) {
     const row = this.rows.get(id);
     if (!row) return false;

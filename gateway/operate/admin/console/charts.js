@@ -75,7 +75,7 @@ export function drawEnds(minutes, choose, chosen) {
   $('reasons-table').tBodies[0].replaceChildren(...rows);
 }
 
-// What is drawn anew keeps the focus of what was there.
+// A redrawn element keeps the focus of the previous one.
 function replace(box, ...children) {
   const held = box.contains(document.activeElement) ? document.activeElement.dataset.reason : undefined;
   box.replaceChildren(...children);

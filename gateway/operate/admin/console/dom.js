@@ -51,7 +51,7 @@ export function duration(ms) {
   return `${Math.floor(seconds / 86400)}d${two((seconds % 86400) / 3600)}h`;
 }
 
-/** Of a clock that is looked at: whole seconds. */
+/** Whole seconds, for a visible clock. */
 export function clock(ms) {
   if (ms < 10_000 && ms >= 0) return `${Math.floor(ms / 1000)}s`;
   return duration(ms);
@@ -67,7 +67,7 @@ export function bytes(n) {
 export const number = (n) => n.toLocaleString('en');
 export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
 
-/** What kind of end a reason is: how it is drawn. */
+/** The kind of end that a reason is: how it is drawn. */
 export function kindOf(reason) {
   if (reason === 'ok' || reason === 'input_required') return 'ok';
   if (reason.startsWith('timeout_')) return 'late';

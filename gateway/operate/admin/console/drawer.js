@@ -1,4 +1,4 @@
-// The story of one call, or of one server, at the side: its address is in the page's, so it can be sent to somebody.
+// The story of one call or server, at the side. Its address is part of the page's, so it can be shared.
 import { $, h, bytes, clock, duration, kindOf, number } from './dom.js';
 import { age, ask, left } from './live.js';
 import { settledText } from './calls.js';

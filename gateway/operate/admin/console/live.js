@@ -1,4 +1,4 @@
-// What the gateway does, kept up to date here: lists are read once, then events tell what changes.
+// The gateway's activity, kept up to date: lists are read once, then events report changes.
 
 const API = 'api/v1/';
 const LIST_PAGE = 1000;
@@ -228,7 +228,7 @@ export class Live {
     this.listed = performance.now();
   }
 
-  /** What events do not tell. */
+  /** The facts that no event reports. */
   async look() {
     if (document.hidden || this.state !== 'live' || this.looking) return;
     this.looking = true;
@@ -236,7 +236,7 @@ export class Live {
       await this.lists();
       this.changed('lists');
     } catch {
-      // The stream says soon enough that nobody is there.
+      // The stream soon reports that the gateway is away.
     }
     this.looking = false;
   }
@@ -262,7 +262,7 @@ export class Live {
     for (const [id, one] of this.calls) {
       if (!one.over || this.cancelling.has(id) || keep(id)) continue;
       const mine = one.asked !== undefined || one.cancel !== undefined;
-      // What was over in a moment was hardly in sight.
+      // A call that was over in a moment was hardly visible.
       if (now - one.over < (mine ? LINGER_MS : one.age_ms < 1500 ? 0 : FRESH_MS)) continue;
       this.calls.delete(id);
       gone++;

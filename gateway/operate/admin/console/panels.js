@@ -5,7 +5,7 @@ import { age } from './live.js';
 const NARROW = matchMedia('(max-width: 640px)');
 const STATE_WORDS = { open: 'circuit open' };
 
-/** One row for each key, made once and filled again and again; the order is the list's. */
+/** A row for each key, made once and refilled; the order is the list's. */
 function rows(body, list, keyOf, make, fill) {
   const known = new Map([...body.rows].filter((row) => row.dataset.key !== undefined).map((row) => [row.dataset.key, row]));
   let before = null;
@@ -95,7 +95,7 @@ export function showListens(live, actions, fits) {
     if (!box.querySelector('p')) box.replaceChildren(h('p', { class: 'quiet' }, 'Nobody listens.'));
     return;
   }
-  // Built anew only when somebody comes or goes; else numbers are written into what is there.
+  // Rebuilt only when a client joins or leaves; else numbers are written into the present rows.
   const shape = [...servers].map(([name, list]) => `${name}:${list.map(({ id, listens, filter }) => id + listens + (filter?.uri_count ?? '')).join()}`).join(';');
   if (box.dataset.shape !== shape) {
     const closed = new Set([...box.querySelectorAll('details:not([open])')].map((one) => one.dataset.name));

@@ -1,5 +1,5 @@
-// What the front sees of the way a request came, for the answer to `lineward/probe` (protocol/mcp/probe.h):
-// names of headers, and never the value of one but Host.
+// The front's view of the path of a request, for the answer to `lineward/probe` (protocol/mcp/probe.h): names
+// of headers, and of values only Host.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@ namespace lineward::client {
 
 class ClientConnection;
 
-// Of the request being answered: a JSON object in ASCII, as the value of a header.
+// The request being answered: a JSON object in ASCII, as the value of a header.
 //   host        as it came, at most 255 bytes, printable ASCII
 //   signs       the headers that a proxy adds (proxy_signs.h), by their names in lower case, at most 16
 //   direct      no proxy stands between

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kForwarded = "X-Forwarded-";
 
-// What is the same in all requests of one caller.
+// Headers that are the same in all requests of one caller.
 struct CallerHeader {
   std::string_view name, another;
 };

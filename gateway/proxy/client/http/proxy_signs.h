@@ -35,7 +35,7 @@ class Sharing {
   bool shared() const { return !sign_.empty(); }
   // The first sign of it, for people, such as "another User-Agent"; empty: none. A literal.
   std::string_view sign() const { return sign_; }
-  // Of the connection, wherever in this process its requests are answered.
+  // The connection's, wherever in this process its requests are answered.
   uint64_t number() const { return number_; }
 
  private:

@@ -1,6 +1,6 @@
-// Streams of calls that were answered: what a legacy server sends there between the answer and the end of the
-// stream is read on, for a moment and within a limit, since what names no call belongs to the session. The
-// call is over and waits for none of it.
+// Streams of answered calls. Messages that a legacy server sends between the answer and the end of the stream
+// are read for a moment and within a limit. Messages without a call belong to the session. The call is over
+// and waits for none of it.
 //
 // Owned by the HttpCallTable.
 #pragma once
@@ -20,11 +20,11 @@ class SessionGroup;
 
 class AnsweredStreams {
  public:
-  // Of one stream: how long it is read on, how many bytes of messages and how many messages.
+  // Bounds of one stream: time after the answer, bytes of messages, number of messages.
   static constexpr std::chrono::milliseconds kTime{1000};
   static constexpr size_t kBytes = 1024 * 1024;
   static constexpr size_t kMessages = 256;
-  // Of one server; what comes on streams beyond these is dropped.
+  // Streams of one server; messages on streams beyond these are dropped.
   static constexpr size_t kStreams = 64;
 
   explicit AnsweredStreams(const HttpParts& parts);
@@ -32,7 +32,7 @@ class AnsweredStreams {
   AnsweredStreams(const AnsweredStreams&) = delete;
   AnsweredStreams& operator=(const AnsweredStreams&) = delete;
 
-  // Of a call of that group, which has a session.
+  // From a call of that group, which has a session.
   void take(std::unique_ptr<HttpMessages> messages, const SessionGroup& group);
   // All end now.
   void stop();

@@ -1,5 +1,5 @@
 // The streams of `lineward/probe` (protocol/mcp/probe.h): how many are open, and for a while how each ended.
-// One book for the process, since the request that asks may come to another worker than the stream.
+// The process has one book, since the request that asks may come to another worker than the stream.
 //
 // Bounded: so many streams at once, of all and of one caller, so many outcomes that are remembered, and for
 // so long. Locked; any thread.
@@ -47,15 +47,15 @@ class ProbeBook {
   ProbeBook& operator=(const ProbeBook&) = delete;
   static ProbeBook& of_process();
 
-  // Who may ask for the outcome, and whose share of the streams it takes. Both are kept while the stream is
-  // remembered.
+  // The principal that may ask for the outcome, and the share of the streams that it counts in. Both are kept
+  // while the stream is remembered.
   struct Caller {
     std::string principal;
     std::string share;
   };
   // The error is a sentence for the client. A nonce that is there already is counted as one more arrival.
   Status<> begin(const Caller& caller, const std::string& nonce, std::chrono::nanoseconds now);
-  // Nothing where it was forgotten.
+  // Does nothing if the stream was forgotten.
   void end(const Caller& caller, std::string_view nonce, ProbeOutcome::State state, mcp::EndReason reason,
            std::chrono::nanoseconds now);
   // Another principal's is as unknown as none.

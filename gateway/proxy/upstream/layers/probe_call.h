@@ -1,5 +1,5 @@
-// One request of `lineward/probe`: answered at once, or a stream of events with their time, a silence, and
-// the result. How a stream ends stands in the ProbeBook.
+// A `lineward/probe` request: answered at once, or a stream of events with their time, a silence, and the
+// result. How a stream ends stands in the ProbeBook.
 #pragma once
 
 #include <string>

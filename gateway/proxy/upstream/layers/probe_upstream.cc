@@ -12,8 +12,8 @@
 namespace lineward::upstream {
 namespace {
 
-// Callers that nobody knows share what there is by their addresses; the outcome is asked for with the nonce
-// alone then, since the request may come by another proxy.
+// Callers without a principal share the streams by address. Their outcomes are found by the nonce alone,
+// since the request may come by another proxy.
 ProbeBook::Caller caller_of(const core::UpstreamRequest& request) {
   const std::string& principal = request.scope.principal;
   const bool known = principal != core::kAnonymous && !principal.empty();

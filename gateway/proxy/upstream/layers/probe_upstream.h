@@ -1,6 +1,6 @@
-// The upstream that an exchange sees, in front of all others: it answers `lineward/probe`
-// (protocol/mcp/probe.h), which is never forwarded, so that it takes the road of a call with its gate, its
-// policies and its limits. Everything else passes straight through.
+// The upstream that an exchange sees, in front of all others. It answers `lineward/probe`
+// (protocol/mcp/probe.h), which is never forwarded, so that it passes the gate, policies and limits of a
+// call. Everything else passes straight through.
 #pragma once
 
 #include <memory>
