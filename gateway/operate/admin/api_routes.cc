@@ -276,7 +276,7 @@ std::string_view argument_name(const ApiRoute& route) {
 }
 
 std::string route_list() {
-  std::string out = "| | path | who | |\n|---|---|---|---|\n";
+  std::string out = "| | path | role | |\n|---|---|---|---|\n";
   for (const ApiRoute& route : api_routes()) {
     std::string query;
     for (const ApiParameter& one : route.query)

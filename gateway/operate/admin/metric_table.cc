@@ -174,23 +174,23 @@ by `lineward metrics` from the table behind it; a test compares. The same number
 Names follow OpenTelemetry's translation to Prometheus; those that begin with `mcp_` are the semantic conventions' for
 MCP, which are still in development. Labels without a value are left out.
 
-Labels are bounded. `gen_ai_tool_name` and `gen_ai_prompt_name` hold names that the upstream itself listed in an answer to
-`tools/list` or `prompts/list` that passed by, at most 200 of each for one upstream, else `_other`; an unknown method,
-revision or error code is `_other` too. URIs, sessions, clients and calls are never labels. `instance` is a small number
+Labels are bounded. `gen_ai_tool_name` and `gen_ai_prompt_name` hold names from the upstream's own answers to
+`tools/list` and `prompts/list`, at most 200 of each for one upstream. All other names are `_other`, and so is an
+unknown method, revision or error code. URIs, sessions, clients and calls are never labels. `instance` is a small number
 that is used again after a process has ended. `upstream="_none"` counts requests that were refused before they became a
-call, by the `reason` that the log has; one without credentials is among them (`unauthorized`), though no plugin has refused it.
-`route` is the path of several servers as one, for calls that came to their upstream by it; what came to it directly has
-no such label, and calls of that path itself are of the upstream of its name.
+call, by the `reason` of the log. A request without credentials is among them (`unauthorized`), though no plugin has
+refused it. `route` is the path of several servers as one, for calls that came to their upstream by it. Calls directly
+to the upstream have no such label. Calls of that path itself have the upstream of its name.
 
-Exemplars: where the plugin `trace` samples a call, the bucket of `mcp_server_operation_duration_seconds` and
-`mcp_client_operation_duration_seconds` that it fell into names the last such call by `trace_id` and `span_id`, in OpenMetrics and
+Exemplars: the plugin `trace` samples calls. Buckets of `mcp_server_operation_duration_seconds` and
+`mcp_client_operation_duration_seconds` name their last sampled call by `trace_id` and `span_id`, in OpenMetrics and
 over OTLP; for at most 200 series of each server.
 
-What became of a cancel (`outcome`): `stopped`: the request had not been sent yet, its HTTP stream was closed, its process
-ended, or the server answered with an error; `raced`: the server answered with a result after all; `ignored`: it said
-nothing more within `cancelGrace`. Where other callers wait for the same request it goes on, its server is told nothing, and
-no outcome is counted. The specification asks servers to be silent after a cancel, so `ignored` on stdio does not say that the
-work went on; see `cancel: kill`.
+The outcome of a cancel (`outcome`) is one of three. `stopped`: the request had not been sent yet, its HTTP stream was
+closed, its process ended, or the server answered with an error. `raced`: the server answered with a result after all.
+`ignored`: it sent nothing more within `cancelGrace`. A request that other callers wait for goes on: its server gets no
+cancel, and no outcome is counted. The specification asks servers to be silent after a cancel, so `ignored` on stdio
+does not say that the work went on; see `cancel: kill`.
 
 )";
 

@@ -271,7 +271,7 @@ const aggregate = [
     at: (meter, n) => asking(meter, modern('/mcp', 'resources/read', `"uri":"s0+file:///${'a/'.repeat(n / 2)}"`)),
   },
   {
-    name: 'aggregate: length of a cursor of nobody',
+    name: 'aggregate: length of an unknown cursor',
     n: 4 * KIB,
     unit: 'bytes',
     world: together,

@@ -23,8 +23,8 @@ function collisions(count) {
 /** Each is [what, n, unit, items of tools/list, kind]. */
 export const tools = [
   ['tools', 250, 'tools', (n) => joined(n, (i) => tool(`tool_${i}`))],
-  ['tools whose names begin alike', 250, 'tools', (n) => joined(n, (i) => tool(`${'a'.repeat(100)}${i}`))],
-  ['tools whose names have one hash', 125, 'tools', (n) => collisions(n).map((name) => tool(name)).join(',')],
+  ['tools with names that begin alike', 250, 'tools', (n) => joined(n, (i) => tool(`${'a'.repeat(100)}${i}`))],
+  ['tools with names of one hash', 125, 'tools', (n) => collisions(n).map((name) => tool(name)).join(',')],
   ['tools of one name', 250, 'tools', (n) => joined(n, () => tool('same'))],
   ['depth of an input schema (128 KiB within)', 6, 'levels', (n) => withSchema(nested(n, `{"type":"string",${filler(128 * KIB)}}`)), 'flat'],
   ['depth of an output schema (128 KiB within)', 6, 'levels', (n) => tool('t', `"outputSchema":${nested(n, `{"type":"string",${filler(128 * KIB)}}`)}`), 'flat'],
@@ -140,7 +140,7 @@ const notes = (road) => [
   before(road, 'progress notifications of a call', 100, 'notifications', (say, n, { text }) => { for (let i = 0; i < n; ++i) say.message(progress(token(text))); }, asksProgress),
   before(road, 'log notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message(logLine); }, asksLog),
   before(road, 'unknown notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message('{"jsonrpc":"2.0","method":"notifications/unknown"}'); }),
-  before(road, 'answers to nobody', 100, 'answers', (say, n) => { for (let i = 0; i < n; ++i) say.message(`{"jsonrpc":"2.0","id":${900000 + i},"result":{}}`); }),
+  before(road, 'answers to no request', 100, 'answers', (say, n) => { for (let i = 0; i < n; ++i) say.message(`{"jsonrpc":"2.0","id":${900000 + i},"result":{}}`); }),
 ];
 const http = 'modern → HTTP';
 const stdio = 'modern → stdio';
@@ -188,14 +188,14 @@ const states = {
     answering(meter, 'tools/call', (_, say) => say.result(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"Name?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"${'s'.repeat(n)}"}`), modern('/mcp', 'tools/call', call(), { capabilities: '{"elicitation":{"form":{}}}' })),
 };
 const foreign = {
-  name: 'request: length of a requestState of nobody',
+  name: 'request: length of an unknown requestState',
   n: 64 * KIB,
   unit: 'bytes',
   world: ROADS[http].world,
   at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', `${call()},"inputResponses":{"q":{"action":"decline"}},"requestState":"${'s'.repeat(n)}"`), isStatus(200, 400)),
 };
 const retries = {
-  name: 'request: members beside a requestState of nobody',
+  name: 'request: members beside an unknown requestState',
   n: 1000,
   unit: 'members',
   world: ROADS[http].world,

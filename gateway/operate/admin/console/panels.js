@@ -92,7 +92,7 @@ export function showListens(live, actions, fits) {
     servers.get(one.upstream).push(one);
   }
   if (servers.size === 0) {
-    if (!box.querySelector('p')) box.replaceChildren(h('p', { class: 'quiet' }, 'Nobody listens.'));
+    if (!box.querySelector('p')) box.replaceChildren(h('p', { class: 'quiet' }, 'No client listens.'));
     return;
   }
   // Rebuilt only when a client joins or leaves; else numbers are written into the present rows.

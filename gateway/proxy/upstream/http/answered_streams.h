@@ -1,5 +1,5 @@
 // Streams of answered calls. Messages that a legacy server sends between the answer and the end of the stream
-// are read for a moment and within a limit. Messages without a call belong to the session. The call is over
+// are read for a moment and within a limit. Messages that name no call belong to the session. The call is over
 // and waits for none of it.
 //
 // Owned by the HttpCallTable.
