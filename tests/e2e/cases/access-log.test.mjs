@@ -41,7 +41,7 @@ describe('accessLog', { skip: DIRECT }, () => {
     assert.equal(await one.metric('lineward_access_log_dropped_total'), 0);
   });
 
-  test('the signal of a rotation ends nothing where nobody has a file to open anew', async (t) => {
+  test('the signal of a rotation ends nothing if no file is to be opened anew', async (t) => {
     const path = join(temporaryFolder(t), 'access.log');
     const one = await running(t, { s: plain() }, { more: { plugins: [{ accessLog: { path } }] } });
     process.kill(one.gateway.pid, 'SIGUSR1');

@@ -186,7 +186,7 @@ describe('audit', { skip: DIRECT }, () => {
     }
   });
 
-  test('who is not let in at the console is recorded, and what is done there says from where', async (t) => {
+  test('a refused login at the console is recorded, and an action there has its address', async (t) => {
     const folder = temporaryFolder(t);
     const [path, tokens] = ['audit.jsonl', 'tokens'].map((name) => join(folder, name));
     const token = 'operator-0123456789abcdef';
@@ -217,7 +217,7 @@ describe('audit', { skip: DIRECT }, () => {
     assert.equal(recordsOf(path).filter((record) => record.type === 'refusal').length, 4);
   });
 
-  test('a call whose client never comes back with an answer has its end', async (t) => {
+  test('a call has its end if its client never returns with an answer', async (t) => {
     const path = join(temporaryFolder(t), 'audit.jsonl');
     const [command, ...args] = legacyFixture();
     const one = await running(t, { s: { command, args, timeouts: { park: '1s' } } }, { more: { audit: { path } } });

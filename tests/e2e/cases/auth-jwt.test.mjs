@@ -71,7 +71,7 @@ describe('access tokens', { skip: DIRECT }, () => {
     for (const { headers } of origin.requests) assert.equal(headers.authorization, undefined);
   });
 
-  test('that are bad are refused, each with a reason, and reach nobody', async (t) => {
+  test('that are bad are refused, each with a reason, and reach no server', async (t) => {
     const { issuer, origin, gateway, resource } = await protectedTools(t);
     const good = issuer.token();
     const now = Math.floor(Date.now() / 1000);
@@ -185,7 +185,7 @@ describe('access tokens', { skip: DIRECT }, () => {
     assert.equal(issuer.asked, 0);
   });
 
-  test('keys that nobody could confirm for jwks.maxStale are believed no longer, until the issuer is back', async (t) => {
+  test('keys without a confirmation for jwks.maxStale are rejected until the issuer is back', async (t) => {
     const jwks = { refresh: '1s', maxStale: '1s' };
     const { issuer, gateway } = await protectedTools(t, {
       amend: (jwt) => Object.assign(jwt.jwks, jwks),
@@ -218,7 +218,7 @@ describe('access tokens', { skip: DIRECT }, () => {
     assert.match(weak.headers.get('www-authenticate'), /scope="mcp.call mcp.tools"/);
   });
 
-  test('who brings no token gets what needs no scope of its own, and else a 401 that says which', async (t) => {
+  test('a request without a token gets what needs no scope of its own, and else a 401 that names the scope', async (t) => {
     const { issuer, origin, gateway } = await protectedTools(t, {
       anonymous: true,
       jwt: { toolScopes: { 'delete_*': 'mcp.delete' } },

@@ -88,7 +88,7 @@ describe('API keys', { skip: DIRECT }, () => {
     assert.deepEqual([await status('alice'), await status('bob')], [401, 200]);
   });
 
-  test("a foreign session answers as an unknown one, byte for byte, and ps shows whose calls they are", async (t) => {
+  test("a foreign session answers as an unknown one, byte for byte, and ps shows the caller of each call", async (t) => {
     const [command, ...args] = legacyFixture();
     const { gateway, socket } = await started(t, { mcpServers: { up: { command, args } } });
     const post = (key, body, headers = {}) =>

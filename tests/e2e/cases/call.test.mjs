@@ -150,7 +150,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.equal((await call(['files', '--output', join(folder, 'none')], toolsFixture())).code, 2);
   });
 
-  test('isError is 5, what cannot be started 69, a tool that asks where nobody can answer 1', async () => {
+  test('isError is 5, what cannot be started 69, a tool that asks a caller without a terminal 1', async () => {
     const fails = await call(['fails'], toolsFixture());
     assert.equal(fails.code, 5);
     assert.equal(fails.out, 'no luck\n');
@@ -186,7 +186,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.doesNotMatch(beyond.err, /there is no tool/);
   });
 
-  test('a tool that asks again and again, where nobody can answer, is given up at its second question', async () => {
+  test('a tool that asks again and again is given up at its second question if the caller cannot answer', async () => {
     const again = await call(['asks-again'], toolsFixture());
     assert.equal(again.code, 1);
     assert.match(again.err, /the tool asked a question that could not be answered here: Again\?\n {2}fix +call it on a terminal/);

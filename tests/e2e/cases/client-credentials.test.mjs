@@ -163,7 +163,7 @@ test('what goes wrong on the way is 502 and names the place, never a secret', as
   assert.equal(elsewhere.told.tokens.length, 0);
 });
 
-test('a server steers nobody: metadata and tokens elsewhere on this machine are not asked for', async (t) => {
+test('a server steers no request: metadata and tokens elsewhere on this machine are not fetched', async (t) => {
   let asked = 0;
   const other = await listen(t, (request, response) => {
     asked++;

@@ -188,7 +188,7 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     });
   }
 
-  test('17 a name without an address; nobody at the port; a proxy that is not there', async (t) => {
+  test('17 a name without an address; a port without a listener; a proxy that is not there', async (t) => {
     await planted(t, { url: 'http://no-such-host.invalid/mcp' }, 'dns', { text: /no-such-host\.invalid has no address/, fix: /resolv\.conf/ });
     await planted(t, { url: 'http://127.0.0.1:1/mcp' }, 'connect', { text: /cannot connect to 127\.0\.0\.1:1: Connection refused/, fix: /is the server running/ });
     await planted(t, { url: 'http://mcp.example.test/mcp', proxy: `http://u:${SECRET}@127.0.0.1:1` }, 'proxy', { text: /cannot connect to the proxy 127\.0\.0\.1:1/, fix: /NO_PROXY/ });
@@ -260,7 +260,7 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     assert.equal(well.code, 0, well.out);
   });
 
-  test('26 a server, or who answers in its place, repeats a secret', async (t) => {
+  test('26 a server, or another one in its place, repeats a secret', async (t) => {
     const env = { SECRET_TOKEN: SECRET };
     for (const era of [[], ['--modern']]) {
       const named = await examine(t, { mcpServers: { sick: { ...faulty(...era, '--telltale'), env, inheritEnv: ['DOCTOR_E2E_TAG'] } } });
@@ -285,7 +285,7 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     assert.equal(two.all.filter((one) => one.check === 'cancel' && one.status === 'skipped').length, 2);
   });
 
-  test('29 clientCredentials: a token that is had and taken, one that nobody gives, one that is not taken', async (t) => {
+  test('29 clientCredentials: a token that is issued and accepted, one that is not issued, one that is not accepted', async (t) => {
     const origin = await startOrigin(t, (request, response, message) => {
       const own = (path) => new URL(path, origin.url).href;
       const metadata = own('/.well-known/oauth-protected-resource/mcp');
@@ -317,7 +317,7 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     await planted(t, { url: origin.url, clientCredentials: credentials(SECRET) }, 'auth', { text: /HTTP 401 to the access token/, fix: /resource/ });
   });
 
-  test('20 a second gateway, and a port that somebody else has', async (t) => {
+  test('20 a second gateway, and a port that another process has', async (t) => {
     const folder = temporaryFolder(t);
     mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
     const gateway = await startGatewayFrom(t, { ops: 'off', mcpServers: {} }, { env: { XDG_RUNTIME_DIR: folder } });
@@ -402,7 +402,7 @@ describe('lineward doctor', { skip: DIRECT }, () => {
     assert.ok(two.ok, two.out);
   });
 
-  test('a server that writes without an end, on stderr or stdout, holds up nobody', async (t) => {
+  test('a server that writes without an end, on stderr or stdout, does not hold up doctor', async (t) => {
     for (const to of ['3>&1 >&2', '>&1']) {
       const noisy = script(t, 'noisy', `#!/bin/sh\nexec yes 'a line that is no JSON' ${to}\n`);
       const begun = Date.now();

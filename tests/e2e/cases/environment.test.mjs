@@ -33,7 +33,7 @@ describe('the environment of a server', { skip: DIRECT }, () => {
     assert.match(gateway.stderr(), /TOKEN is used elsewhere in the configuration, so 'named' does not inherit it/);
   });
 
-  test('of a command behind --: the shell of whoever typed it', async (t) => {
+  test('of a command behind --: that of the calling shell', async (t) => {
     const gateway = await startGateway({ command: [tells.command, ...tells.args], args: ['--protocol-era', 'modern'], env });
     t.after(() => gateway.stop());
     assert.deepEqual(await ask(gateway.url), OURS.filter((name) => name !== 'LINEWARD_LOG_LEVEL').sort());

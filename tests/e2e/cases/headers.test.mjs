@@ -139,7 +139,7 @@ describe('headers on their way up', () => {
   });
 });
 
-describe('a server that wants to know who calls', () => {
+describe('a server that authenticates callers', () => {
   test('a legacy client before a modern one: every request made for it says so, its listen too', async (t) => {
     let listened;
     const listen = new Promise((resolve) => (listened = resolve));
@@ -163,7 +163,7 @@ describe('a server that wants to know who calls', () => {
     assert.equal((await legacy(url, session, 2, 'tools/call', { name: 'x' }, headers)).status, 200);
   });
 
-  test('does not end the sidecar, though it lets nobody in at the start', async (t) => {
+  test('does not end the sidecar, though it admits no request at the start', async (t) => {
     const server = await origin(t, (request, response, body) => {
       if (!request.headers.authorization) return response.writeHead(401).end();
       modernServer(request, response, body);

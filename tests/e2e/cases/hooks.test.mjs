@@ -116,7 +116,7 @@ describe('hooks', { skip: DIRECT }, () => {
     assert.deepEqual([...new Set(await Promise.all(held))], ['ok']);
   });
 
-  test('a client that leaves while the hook thinks: its call reaches nobody, its late answer does no harm', async (t) => {
+  test('a client that leaves while the hook decides: its call reaches no server, the late answer does no harm', async (t) => {
     const record = fixtureRecord(t);
     const gateway = await start(t, { timeout: '20s', events: ['request', 'end'] }, { record });
     const socket = await rawCall(t, gateway.url, 1, 'tools/call', { name: 'hold' });

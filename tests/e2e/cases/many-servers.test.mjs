@@ -126,7 +126,7 @@ describe('three servers as one', { skip: DIRECT }, () => {
     });
   }
 
-  test('a server that a reload adds is in the lists, and who listens is told', async (t) => {
+  test('a server that a reload adds is in the lists, and listening clients are notified', async (t) => {
     const folder = temporaryFolder(t);
     const file = join(folder, 'lineward.json');
     const write = (mcpServers) => {

@@ -308,7 +308,7 @@ describe('metrics', { skip }, () => {
     assert.equal(value(await metrics(), 'lineward_sessions', { upstream: 'old' }), 0);
   });
 
-  test('names that nobody listed, and many of them, add no series', async (t) => {
+  test('names that no server listed, and many of them, add no series', async (t) => {
     const { gateway, metrics } = await start(t, { mcpServers: { github: server(plainFixture()) } });
     await callTool(gateway.url, 'echo').answer;
     const size = async () => (await metrics()).get('mcp_server_operation_duration_seconds').samples.length;

@@ -172,7 +172,7 @@ describe('lineward man', { skip }, () => {
 
 describe('lineward healthcheck', { skip }, () => {
   const server = (command, more = {}) => ({ command: command[0], args: command.slice(1), ...more });
-  test('ready, not ready, live, nobody', async (t) => {
+  test('ready, not ready, live, no gateway', async (t) => {
     const file = join(temporaryFolder(t), 'go');
     const gateway = await startGatewayFrom(t, {
       ops: { address: '127.0.0.1:0' },
@@ -190,7 +190,7 @@ describe('lineward healthcheck', { skip }, () => {
     assert.equal(nobody.code, 69);
     assert.match(nobody.err, /no gateway answers at 127\.0\.0\.1:1/);
   });
-  test('over a Unix socket, and who does not answer', async (t) => {
+  test('over a Unix socket, and invalid arguments', async (t) => {
     const path = join(temporaryFolder(t), 'ops.sock');
     await startGatewayFrom(t, { ops: { address: `unix:${path}` }, admin: 'off', mcpServers: { one: server(plainFixture()) } });
     await eventually(async () => (await lineward(['healthcheck', '--ops', `unix:${path}`])).out === 'ready\n', 'ready');

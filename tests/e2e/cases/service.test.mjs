@@ -106,7 +106,7 @@ describe('under a service manager', { skip }, () => {
     assert.match(one.stderr(), /fix {3}write the same address as ListenStream=/);
   });
 
-  test('a socket of nobody is told once, and nothing else happens', async (t) => {
+  test('a notify socket without a listener is reported once, and nothing else happens', async (t) => {
     const [command, ...args] = plainFixture();
     const out = await lineward(['validate', fileWith(t)], { NOTIFY_SOCKET: '/nowhere' });
     assert.equal(out.code, 0);
@@ -160,7 +160,7 @@ describe('under a service manager', { skip }, () => {
 });
 
 describe('copy-self', { skip }, () => {
-  test('the program is in the folder, whole and for everybody', async (t) => {
+  test('the program is in the folder, whole and for all users', async (t) => {
     const folder = temporaryFolder(t);
     const done = await lineward(['copy-self', folder]);
     assert.equal(done.code, 0, done.err);

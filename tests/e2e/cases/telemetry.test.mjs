@@ -173,7 +173,7 @@ describe('OTLP', { skip: DIRECT }, () => {
     assert.doesNotMatch(JSON.stringify(otlp.requests), /t0psecret/);
   });
 
-  test('level and calls leave out what nobody wants', async (t) => {
+  test('level and calls leave out unwanted records', async (t) => {
     const otlp = await collector(t);
     const gateway = await start(t, [{ otlpLogs: { endpoint: `${otlp.url}/v1/logs`, interval: '20ms', level: 'warn', calls: false } }], {
       servers: { up: echoServer('modern'), gone: { url: 'http://127.0.0.1:9/mcp', protocolEra: 'modern' } },
@@ -186,7 +186,7 @@ describe('OTLP', { skip: DIRECT }, () => {
     assert.ok(otlp.records.items.every(({ severityNumber }) => severityNumber >= 13));
   });
 
-  test('the environment says where, as whose and how often', async (t) => {
+  test('the environment sets endpoint, headers, service name and interval', async (t) => {
     const otlp = await collector(t);
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
@@ -232,7 +232,7 @@ describe('OTLP', { skip: DIRECT }, () => {
     assert.ok(!before.records.items.some(ended));
   });
 
-  test('a collector that is not there holds up nobody; what waits is bounded and counted', async (t) => {
+  test('an absent collector does not hold up calls; what waits is bounded and counted', async (t) => {
     const endpoint = 'http://127.0.0.1:9/v1';
     const gateway = await start(t, [
       { otlpMetrics: { endpoint: `${endpoint}/metrics`, interval: '20ms' } },
@@ -273,7 +273,7 @@ describe('what is counted', { skip: DIRECT }, () => {
     parse(classic.body);
   });
 
-  test('the owners of what is held add up, and say whose it is', async (t) => {
+  test('the owners of held bytes add up to the sum', async (t) => {
     let finish;
     const serve = (_, response, message) => (finish = () => json(response, 200, answer(message.id, { content: [], resultType: 'complete' })));
     const origin = await startOrigin(t, serve);

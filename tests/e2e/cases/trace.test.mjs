@@ -114,7 +114,7 @@ describe('traces', { skip: DIRECT }, () => {
     assert.equal(otlp.spans.items.filter(({ traceId }) => traceId === TRACE).length, 0);
   });
 
-  test('failures are told by type; whose fault it is decides on the server span', async (t) => {
+  test('failures have a type; the side at fault decides the status of the server span', async (t) => {
     const otlp = await collector(t);
     const serve = (_, response, message) => {
       const { name } = message.params;
@@ -146,7 +146,7 @@ describe('traces', { skip: DIRECT }, () => {
     assert.doesNotMatch(gateway.stderr(), /t0p/);
   });
 
-  test('a collector that is not there holds up nobody, and the queue is bounded', async (t) => {
+  test('an absent collector does not hold up calls, and the queue is bounded', async (t) => {
     const gateway = await start(t, { endpoint: 'http://127.0.0.1:9/v1/traces', queue: 4, batch: 2 });
     for (let i = 0; i < 30; ++i) assert.ok((await call(gateway.url, 'tools/call', { name: 'x' })).message.result);
     await eventually(() => /trace\.export.*cannot be reached/.test(gateway.stderr()), 'a line in the log');
@@ -237,8 +237,8 @@ describe('traces', { skip: DIRECT }, () => {
       return [{ up: { url: (await startOrigin(t, serve)).url, protocolEra: 'modern' } }, 'x', {}];
     },
   };
-  for (const [who, make] of Object.entries(rounds)) {
-    test(`a retry of a call in which ${who} asked something is of the call's trace`, async (t) => {
+  for (const [asker, make] of Object.entries(rounds)) {
+    test(`a retry of a call in which ${asker} asked something is of the call's trace`, async (t) => {
       const [servers, name, args] = await make(t);
       const { otlp, ...gateway } = await traced(t, servers);
       const id = 'a'.repeat(32);

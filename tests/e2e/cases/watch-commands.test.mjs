@@ -103,7 +103,7 @@ describe('lineward servers, server, sessions, subs', { skip }, () => {
     assert.equal(JSON.parse((await lineward(['server', '/mcp', '--format', 'json', ...admin])).out).name, '/mcp');
   });
 
-  test('sessions and subs: who is there, and who hears what under which id', async (t) => {
+  test('sessions and subs: all clients, and each listen with its id', async (t) => {
     const { gateway, admin, ask } = await running(t, { servers: { news: server(modernFixture()) } });
     assert.match((await lineward(['sessions', ...admin])).err, /^no sessions$/m);
     assert.match((await lineward(['subs', ...admin])).err, /^no open listens$/m);
@@ -132,7 +132,7 @@ describe('lineward servers, server, sessions, subs', { skip }, () => {
     assert.equal(JSON.parse((await lineward(['subs', '--format', 'json', ...admin])).out).listens[0].filter.tools, true);
   });
 
-  test('server: who would lose a call is not stopped without --yes; stop, start, drain, restart', async (t) => {
+  test('server: a server with calls is not stopped without --yes; stop, start, drain, restart', async (t) => {
     const { gateway, admin, underWay, ask } = await running(t);
     const act = (...words) => lineward(['server', ...words, ...admin]);
     const first = callTool(`${gateway.url}/github`, 'slow', { onCancel: 'error' });
@@ -164,7 +164,7 @@ describe('lineward servers, server, sessions, subs', { skip }, () => {
       assert.equal((await act(...words)).code, 2, words.join(' '));
   });
 
-  test('who may only look changes nothing: 77', async (t) => {
+  test('a caller that may only read changes nothing: 77', async (t) => {
     const folder = temporaryFolder(t);
     const { admin } = await running(t, { folder, admin: { address: `unix:${join(folder, 'admin.sock')}`, readOnly: true } });
     const { code, err } = await lineward(['server', 'github', 'drain', ...admin]);
@@ -227,7 +227,7 @@ describe('lineward tail', { skip }, () => {
     assert.equal(await tail.ended(), 0);
   });
 
-  test('it ends when nobody reads any more, also while nothing happens', async (t) => {
+  test('it ends when its output has no reader any more, also while nothing happens', async (t) => {
     const { admin } = await running(t);
     const tail = follow(t, binary(), ['tail', ...admin]);
     await tail.until(/server {4}github/);

@@ -48,7 +48,7 @@ async function startEdge(t) {
 
 const bearer = (token, more = {}) => ({ headers: { authorization: `Bearer ${token}`, ...more } });
 
-test('conf/edge.yaml: who may do what, and how often', async (t) => {
+test('conf/edge.yaml: permissions and rates of callers', async (t) => {
   const { issuer, seen, gateway, url, resource } = await startEdge(t);
   const token = issuer.token({ scope: 'mcp.tools' });
   const admin = issuer.token({ sub: 'root', scope: 'mcp.tools mcp.admin' });

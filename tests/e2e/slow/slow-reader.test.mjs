@@ -107,7 +107,7 @@ async function othersGoOn({ served, quick: another }, flood, begin, look = () =>
 
 describe('clients that read slowly, or not at all', () => {
   for (const era of ['modern', 'legacy']) {
-    test(`${era}: a stalled reader of a flooding call harms nobody and ends as client_too_slow`, LIMIT, async (t) => {
+    test(`${era}: a stalled reader of a flooding call harms no other client and ends as client_too_slow`, LIMIT, async (t) => {
       const flood = flooding(PUSHED);
       const target = await start(t, era, { quick, flood: flood.tool });
       const { cancels } = target;

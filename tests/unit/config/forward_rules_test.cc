@@ -15,7 +15,7 @@ Server http_server() {
 
 }  // namespace
 
-TEST_CASE("of a client's headers the trace passes, and nothing else that nobody named") {
+TEST_CASE("the trace of a client's headers passes, and no other header without a rule") {
   ForwardRules rules(http_server(), false);
   CHECK(rules.passes("traceparent"));
   CHECK(rules.passes("TraceState"));
@@ -25,7 +25,7 @@ TEST_CASE("of a client's headers the trace passes, and nothing else that nobody 
     CHECK_FALSE(rules.passes(name));
 }
 
-TEST_CASE("names and globs add headers; a glob never adds what says who the client is") {
+TEST_CASE("names and globs add headers; a glob never adds a header that identifies the client") {
   Server server = http_server();
   server.forward_headers = {"X-*", "?-Id", "Cookie"};
   ForwardRules rules(server, false);

@@ -55,7 +55,7 @@ TEST_CASE("a secret is known in the forms in which texts have it, and a server's
   CHECK_FALSE(has("fast"));
 }
 
-TEST_CASE("values that say nothing are not hidden, but for those whose name promises a secret") {
+TEST_CASE("values without a meaning are not hidden, unless their name promises a secret") {
   using config::is_harmless;
   CHECK(is_harmless("NODE_ENV", "production"));
   CHECK(is_harmless("ROOT", "/srv/data"));
@@ -86,7 +86,7 @@ TEST_CASE("values that say nothing are not hidden, but for those whose name prom
   CHECK_FALSE(is_harmless("X", "correct-horse-battery-staple"));
 }
 
-TEST_CASE("who did not configure a server reads nothing of what it was given") {
+TEST_CASE("a caller that did not configure a server reads no value that it was given") {
   config::Server server;
   server.name = "memory";
   server.env = {{"NODE_ENV", "production"}, {"STORE", "memory"}, {"KEY", "first line\nsecond line\n"}};

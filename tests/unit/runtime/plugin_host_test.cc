@@ -110,7 +110,7 @@ TEST_CASE("at the end all are told, once, and waited for") {
   CHECK(over);
 }
 
-TEST_CASE("at the end nobody is waited for longer than two seconds") {
+TEST_CASE("at the end no plugin is waited for longer than two seconds") {
   World world;
   auto present = world.member();
   bool over = false;

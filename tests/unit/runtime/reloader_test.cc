@@ -112,7 +112,7 @@ class TwoWorkers final : public WorkerDirectory {
 
 }  // namespace
 
-TEST_CASE("a reload whose next address one worker cannot listen at closes it on the others") {
+TEST_CASE("a reload closes its next address on all workers if one of them cannot listen at it") {
   const std::string servers =
       "workers: 2\nmcpServers: {s: {url: 'http://127.0.0.1:1/mcp', disabled: true}}\n";
   TwoWorkers workers("listen: {address: '127.0.0.1:0'}\n" + servers);
@@ -200,7 +200,7 @@ TEST_CASE("a worker that stands still while a reload is applied is told of, and 
   CHECK(workers.listener(1).address() == workers.listener(0).address());
 }
 
-TEST_CASE("what an operator wants of a server whose worker stands still has not happened") {
+TEST_CASE("an operator's action on a server with a stalled worker has not happened") {
   const std::string file =
       "listen: {address: '127.0.0.1:0'}\nworkers: 2\nmcpServers: {s: {url: 'http://127.0.0.1:1/mcp'}}\n";
   TwoWorkers workers(file);

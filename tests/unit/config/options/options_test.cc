@@ -142,7 +142,7 @@ TEST_CASE("addresses") {
   }
 }
 
-TEST_CASE("stdio is where clients are, and nobody else") {
+TEST_CASE("stdio is for clients only") {
   CHECK(address_fault("stdio").empty());
   CHECK(address_fault("8000") == "write host:port, :port, [::1]:port, unix:/path or stdio");
   Value value;

@@ -36,7 +36,7 @@ TEST_CASE("an audit log is off unless it has a path, and its paths are the file'
   CHECK(with("{ path: a, keyFile: /nowhere/key }").has(Severity::error));
 }
 
-TEST_CASE("a signing key that everybody reads is worth a warning") {
+TEST_CASE("a world-readable signing key gets a warning") {
   std::string path = "/tmp/lineward-audit-key-XXXXXX";
   close(mkstemp(path.data()));
   const std::string text = "{ path: a, keyFile: " + path + " }";

@@ -414,7 +414,7 @@ TEST_CASE("flag before environment before file before default") {
   }
 }
 
-TEST_CASE("a server of the command line takes all that defaults: say, and is who the flags say it is") {
+TEST_CASE("a server of the command line takes all that defaults: say, and its identity from the flags") {
   LoadOptions options;
   options.env = lookup_in({{"TOKEN", "x"}});
   Server given;

@@ -30,7 +30,7 @@ struct Limits {
 
 }  // namespace
 
-TEST_CASE("a caller has one account, as long as anybody has it") {
+TEST_CASE("a caller has one account, as long as any holder has it") {
   const size_t before = Account::known();
   AccountPtr a = Account::of("principal a");
   CHECK(Account::of("principal a") == a);

@@ -4,7 +4,9 @@
 
 using lineward::address_of_peer;
 
-TEST_CASE("who shares an address: the port is nobody's, of IPv6 a /64 is one, a mapped IPv4 is that IPv4") {
+TEST_CASE(
+    "callers with a shared address: the port does not count, of IPv6 a /64 is one, a mapped IPv4 is that "
+    "IPv4") {
   CHECK(address_of_peer("127.0.0.1:51234") == "127.0.0.1");
   CHECK(address_of_peer("[::1]:51234") == "::/64");
   CHECK(address_of_peer("[2001:db8:1:2:3:4:5:6]:1") == "2001:db8:1:2::/64");

@@ -136,7 +136,7 @@ TEST_CASE("nothing behind a fault is noted, and nothing that has not ended") {
   CHECK(outline_of("[" + large + "," + std::string(200, '['), 50).end_of(1) == large.size() + 1);
 }
 
-TEST_CASE("levels are counted as whoever parses the text counts them") {
+TEST_CASE("levels are counted as a parser of the text counts them") {
   const std::string large = "\"" + std::string(9000, 'x') + "\"";
   const auto nested = [&](int levels) { return std::string(levels, '[') + large + std::string(levels, ']'); };
   CHECK_FALSE(outline_of(nested(kMaxDepth), 100).empty());

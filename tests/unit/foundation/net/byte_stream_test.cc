@@ -161,7 +161,7 @@ TEST_CASE("the last words before a reset are read, then the error is told") {
   loop.close_all();
 }
 
-TEST_CASE("a reset is told to who only writes") {
+TEST_CASE("a reset is reported to an owner that only writes") {
   Loop loop;
   Pair pair(loop);
   Owner owner;
@@ -182,7 +182,7 @@ TEST_CASE("a reset is told to who only writes") {
   loop.close_all();
 }
 
-TEST_CASE("who pauses, closes or destroys a stream that has more to read is left alone") {
+TEST_CASE("an owner that pauses, closes or destroys a stream with more to read is left alone") {
   Loop loop;
   Pair pair(loop);
   Owner owner;

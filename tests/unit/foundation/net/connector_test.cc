@@ -67,7 +67,7 @@ TEST_CASE("a connector takes the first address that answers") {
     resolver.forget();
     CHECK(resolver.known().empty());
   }
-  SECTION("nobody listens") {
+  SECTION("no listener") {
     Resolver resolver(loop, "127.0.0.1", free_port());
     Result1 result;
     Connector connector(loop, resolver, kPatience, into(result, loop));

@@ -111,7 +111,7 @@ TEST_CASE("what a guarded callback holds is freed with the callback") {
   CHECK(notes == "held freed ");
 }
 
-TEST_CASE("an object that ended itself has gone for whoever comes later too, one that was renewed has not") {
+TEST_CASE("an object that ended itself has gone for later callers too, one that was renewed has not") {
   Lifetime lifetime;
   const Lifetime::Watch before = lifetime.watch();
   lifetime.renew();

@@ -46,7 +46,7 @@ struct Pair : TcpPair {
 
 }  // namespace
 
-TEST_CASE("who is asked whether it is there has nine times as long as it may be quiet") {
+TEST_CASE("a peer that is probed has nine times as long as it may be quiet") {
   Pair pair;
   ask_when_quiet(pair.near, 15s);
   CHECK(pair.option(SOL_SOCKET, SO_KEEPALIVE) == 1);
@@ -90,7 +90,7 @@ TEST_CASE("a machine that acknowledges nothing of what is sent is silent after n
   CHECK_FALSE(is_silent(pair.near, 1h));
 }
 
-TEST_CASE("who reads nothing is not silent, full as its buffers are") {
+TEST_CASE("a peer that reads nothing is not silent, full as its buffers are") {
   Pair pair;
   const std::string much(256 * 1024, 'x');
   const auto begun = std::chrono::steady_clock::now();

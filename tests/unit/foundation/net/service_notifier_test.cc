@@ -78,7 +78,7 @@ TEST_CASE("a status is one line of at most 300 characters") {
   CHECK(manager.heard() == "STATUS=" + std::string(300, 'x'));
 }
 
-TEST_CASE("where nobody listens nothing fails") {
+TEST_CASE("without a listener nothing fails") {
   auto silent = ServiceNotifier::open("");
   REQUIRE(silent);
   CHECK_FALSE(silent->is_heard());

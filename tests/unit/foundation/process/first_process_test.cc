@@ -61,7 +61,7 @@ TEST_CASE("the first process ends as its child did") {
   CHECK(Pair([](int) { raise(SIGKILL); }).end() == 128 + SIGKILL);
 }
 
-TEST_CASE("signals that somebody sends reach the child, once each") {
+TEST_CASE("signals of other processes reach the child, once each") {
   Pair pair([](int said) {
     sigset_t some;
     sigemptyset(&some);

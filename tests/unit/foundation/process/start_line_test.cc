@@ -6,7 +6,7 @@
 
 using lineward::process::StartLine;
 
-TEST_CASE("commands that nobody waits for start sixteen at a time, the first ones before the last ones") {
+TEST_CASE("commands without a waiting call start sixteen at a time, the first ones before the last ones") {
   StartLine line;
   std::vector<std::unique_ptr<StartLine::Turn>> turns;
   std::vector<size_t> begun;

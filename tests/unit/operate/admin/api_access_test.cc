@@ -56,7 +56,7 @@ TEST_CASE("the control socket answers its own user and root, and no page") {
   CHECK(page.access(admin, Way::socket).refusal.status == 403);
 }
 
-TEST_CASE("a name that anybody can point here is no Host") {
+TEST_CASE("a name that any site can point here is no Host") {
   config::Admin admin;
   for (const char* host :
        {"127.0.0.1:8001", "localhost:8001", "LOCALHOST", "[::1]:8001", "10.1.2.3:80", "127.0.0.1"}) {

@@ -59,7 +59,7 @@ TEST_CASE("a login is a random name for the digest of a token, and can be closed
   CHECK(logins.digest_of(other));
 }
 
-TEST_CASE("logins are bounded, and a token logs nobody out but its own") {
+TEST_CASE("logins are bounded, and a token logs out only its own login") {
   net::Loop loop;
   ConsoleLogins logins(loop);
   const std::string operates = logins.open("the-operator");
@@ -118,7 +118,7 @@ TEST_CASE("no name of a server, a tool or a client becomes a part of the page") 
   }
 }
 
-TEST_CASE("who only reads gets no form but the one that logs out, with a token that is taken") {
+TEST_CASE("a caller that only reads gets no form but the logout, with a token that is accepted") {
   ConsoleView view = view_of("x", Role::read);
   CHECK(times(console_page(view), "<form method=\"post\"") == 0);
   view.logged_in = true;

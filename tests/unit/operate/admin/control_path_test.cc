@@ -37,7 +37,7 @@ struct Folder {
 
 }  // namespace
 
-TEST_CASE("the control socket is in a directory of our own, below one that nobody else can change") {
+TEST_CASE("the control socket is in a directory of our own, below one that no other user can change") {
   Folder folder;
   CHECK(folder.used());
   const std::string ours = folder.path + "/lineward";

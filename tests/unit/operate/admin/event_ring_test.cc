@@ -50,7 +50,7 @@ TEST_CASE("a reader gets what came behind its cursor, once, in order") {
   CHECK(one.read(at).empty());
 }
 
-TEST_CASE("whoever reads is woken once, until it has looked") {
+TEST_CASE("a reader is woken once, until it has looked") {
   Feed one;
   one.feed.want(kAllGroups);
   one.say(1);
@@ -86,7 +86,8 @@ TEST_CASE("a cursor goes on where it was, and one of another process is none") {
   }
 }
 
-TEST_CASE("who was overtaken by the ring is told once, and goes on with what is there") {
+TEST_CASE(
+    "a reader that the ring has overtaken is notified once, and continues with the events that are left") {
   Feed one;
   one.feed.want(kAllGroups);
   uint64_t at = one.feed.newest();
@@ -129,7 +130,7 @@ TEST_CASE("groups are read and bounded apart") {
   CHECK(one.read(calls, bit(EventGroup::calls)).find("event: lost") == 0);
 }
 
-TEST_CASE("what nobody wanted was not told, and is lost for who was here before") {
+TEST_CASE("an unwanted event is not sent, and is lost for an earlier reader") {
   Feed one;
   one.say(1);
   CHECK(one.woken == 0);

@@ -68,7 +68,7 @@ TEST_CASE("all of one server") {
         "  stderr    2026-07-28T10:00:00.000Z  no token\n");
 }
 
-TEST_CASE("what an action does to whom") {
+TEST_CASE("the effects of an action") {
   const ServerWork busy = work_of(busy_server());
   CHECK(busy.calls == 5);
   CHECK(work_text(busy) == "5 calls, 1 listen and 2 sessions");
@@ -99,7 +99,7 @@ TEST_CASE("sessions") {
         "3f2a11cc  github    cursor 3.1  2025-11-25  4m02s  0.8s  2      open\n");
 }
 
-TEST_CASE("who hears what is a tree, a server's listens together") {
+TEST_CASE("listens are a tree, a server's listens together") {
   json filter{{"tools", true},
               {"prompts", false},
               {"resources", false},
@@ -133,7 +133,7 @@ TEST_CASE("who hears what is a tree, a server's listens together") {
         "   └─ file:///a\n");
 }
 
-TEST_CASE("lists whose elements lack everything, or are something else, do no harm") {
+TEST_CASE("lists do no harm if their elements lack everything, or are something else") {
   const json odd = json::array({json::object(), 7, "x", nullptr, json::array()});
   CHECK(!servers_table(odd, {}).empty());
   CHECK(!sessions_table(odd, {}).empty());

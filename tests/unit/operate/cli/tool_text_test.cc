@@ -49,7 +49,7 @@ TEST_CASE("progress as a bar, as a number, as nothing but time") {
   CHECK(progress_bar(json{{"progress", -1}, {"total", 0}}, 1s, 0) == "-1  1.0s");
 }
 
-TEST_CASE("what an error means to whoever called") {
+TEST_CASE("the meaning of an error for the caller") {
   auto fault = [](const char* reason) {
     return fault_of(json{
         {"code", 504},
@@ -85,7 +85,7 @@ TEST_CASE("the parts of a result") {
   CHECK(parts_of(json::parse(R"({"structuredContent":{"a":1}})")).text == "{\n  \"a\": 1\n}\n");
 }
 
-TEST_CASE("whose tools are missing, in words that steer no terminal") {
+TEST_CASE("the servers with missing tools, in text that steers no terminal") {
   CHECK(missing_notes({}).empty());
   CHECK(missing_notes({{"git\x1b[2J", "did not answer\nin time"}, {"b", ""}}) ==
         "note: tools of git?[2J are missing: did not answer?in time\nnote: tools of b are missing\n");

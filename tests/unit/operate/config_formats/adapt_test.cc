@@ -347,7 +347,7 @@ TEST_CASE("words of editors are no variables of the environment") {
         std::string::npos);
 }
 
-TEST_CASE("Codex: variables that are maps, and who approves tools") {
+TEST_CASE("Codex: variables that are maps, and the approval of tools") {
   const ClientFile file = read(
       "[mcp_servers.c]\ncommand = 'x'\nenv_vars = [\"A\", { name = \"B\", source = \"local\" }]\n"
       "[mcp_servers.c.tools.search]\napproval_mode = \"approve\"\n",
@@ -390,7 +390,7 @@ TEST_CASE("what is left out of a server is told") {
   CHECK(told.find("'w': Lineward speaks no ws") != std::string::npos);
 }
 
-TEST_CASE("a bare timeout is nobody's unless the client is named") {
+TEST_CASE("a bare timeout has no unit unless the client is named") {
   const std::string text = R"({"mcpServers": {"s": {"command": "x", "timeout": 30}}})";
   CHECK(joined(read(text, "mcp.json").remarks).find("has no unit") != std::string::npos);
   CHECK(read(text, "mcp.json", Form::gemini).servers[0].max_duration == std::chrono::milliseconds(30));

@@ -88,7 +88,7 @@ TEST_CASE("what becomes of a leave") {
   CHECK(has(twice.all().back().text, "before the head"));
 }
 
-TEST_CASE("who cuts a quiet stream") {
+TEST_CASE("the cause of a quiet stream's cut") {
   const auto verdicts = [](QuietSeen with, QuietSeen without) {
     with.tried = without.tried = milliseconds(20000);
     Findings to("s");

@@ -146,7 +146,7 @@ TEST_CASE("lines reach the file, also one that took its place, also at the end")
   loop.close_all();
 }
 
-TEST_CASE("a pipe that nobody reads costs lines, not time") {
+TEST_CASE("a pipe without a reader costs lines, not time") {
   Folder folder;
   std::string path = folder.path + "/a.log";
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);

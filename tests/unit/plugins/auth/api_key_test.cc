@@ -45,7 +45,7 @@ TEST_CASE("a broken line is named by its number, and nothing of it is repeated")
   CHECK(read_keys(line("a", "x") + "\n" + line("a", "y")));
 }
 
-TEST_CASE("a file that anybody may write is refused, one that anybody may read is warned of") {
+TEST_CASE("a world-writable file is refused, a world-readable one gets a warning") {
   std::string path = "/tmp/lineward-keys-" + std::to_string(getpid());
   std::string warning;
   std::ofstream(path) << line("alice", "k1") << "\n";

@@ -31,7 +31,7 @@ TEST_CASE("without keys requests are 503, with old ones they go on") {
   CHECK(gate.denial.status == 503);
 }
 
-TEST_CASE("a key that nobody knows is 503 as long as the issuer's keys cannot be had") {
+TEST_CASE("an unknown key is 503 as long as the issuer's keys cannot be had") {
   Gate gate({}, true, 50ms);
   gate.host.answer(200, issuer().jwks());
   SigningKey fresh = SigningKey::ed25519("fresh");

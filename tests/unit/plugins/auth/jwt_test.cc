@@ -156,7 +156,7 @@ TEST_CASE("a token without a scope that every request needs is 403 with all of t
   CHECK(gate.outcome(good({{"scope", "\"mcp.admin mcp.tools\""}})) == "ok");
 }
 
-TEST_CASE("a challenge asks for what the caller has too, so that nobody loses one scope for another") {
+TEST_CASE("a challenge asks for what the caller has too, so that no caller loses one scope for another") {
   Gate gate({{"requiredScopes", {"mcp.tools", "mcp.admin"}}});
   const auto asked = [&gate](const std::string& scopes) {
     CHECK(gate.outcome(good({{"scope", "\"" + scopes + "\""}})) == "scope");
@@ -190,7 +190,7 @@ TEST_CASE("algorithms and types can be narrowed") {
         "algorithm");
 }
 
-TEST_CASE("credentials of other kinds are nobody's, two at once are refused") {
+TEST_CASE("credentials of other kinds identify no caller, two at once are refused") {
   Gate gate;
   CHECK(gate.judge("Basic YTpi").kind == Judgement::Kind::not_mine);
   CHECK(gate.judge("Bearer").kind == Judgement::Kind::not_mine);

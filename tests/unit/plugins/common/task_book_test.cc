@@ -26,7 +26,7 @@ using Tools = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a task is of the tool whose call it was, on its server") {
+TEST_CASE("a task belongs to the tool of its call, on its server") {
   made("book-a", "add", "t1");
   made("book-a", "sub", "t2", true);
   CHECK(tasks::tools_of("book-a", "t1") == Tools{"add"});

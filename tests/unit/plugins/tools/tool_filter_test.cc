@@ -93,7 +93,7 @@ TEST_CASE("of several tools of one name the first counts") {
         R"({"tools":[{"name":"a","d":1}]})");
 }
 
-TEST_CASE("scopes: all of every glob that matches, and nobody has none") {
+TEST_CASE("scopes: all of every glob that matches, and an unknown caller has none") {
   auto rules = ScopeRules::make({{"admin_*", "admin  tools:write"}, {"*_user", "users"}});
   REQUIRE(rules);
   CHECK(rules->needed("admin_user") == std::vector<std::string>{"admin", "tools:write", "users"});

@@ -103,7 +103,7 @@ TEST_CASE("an IPv6 address and a drive in every spelling") {
 }
 
 // Each is what a parser of the URL standard makes a denied one of: new URL(uri).href begins as a rule does.
-TEST_CASE("who asks and how a port is written make no other resource") {
+TEST_CASE("users and the spelling of a port make no other resource") {
   const UriRule rule({}, {"https://internal.example/*", "note://x/*", "note://x:80/*", "http://127.0.0.1/*",
                           "http://h:8080/*", "ftp://f/*", "http://[::1]/*", "note://[::2]/*"});
   struct Place {

@@ -223,7 +223,7 @@ TEST_CASE("Transfer-Encoding is exactly chunked, or not there") {
   CHECK(coding("Chunked") == 0);
   CHECK(coding("\tchunked \t") == 0);
 
-  SECTION("codings nobody knows are 501") {
+  SECTION("unknown codings are 501") {
     CHECK(coding("gzip") == 501);
     CHECK(coding("identity") == 501);
     CHECK(coding("xchunked") == 501);

@@ -170,8 +170,7 @@ TEST_CASE("answers: what old clients read stays byte for byte") {
   }
 }
 
-TEST_CASE(
-    "answers: a tool whose schema was wrapped returns wrapped values, others where they are no object") {
+TEST_CASE("answers: a tool with a wrapped schema returns wrapped values, others if they are no object") {
   WrappedTools wrapped;
   const auto list = modern_answer_for_legacy(
       parse(result(

@@ -86,7 +86,7 @@ TEST_CASE("versions are those that all roads lead to") {
         "[]");
 }
 
-TEST_CASE("a method that names nothing belongs to who declares what it is a part of") {
+TEST_CASE("a method that names nothing belongs to the server that declares what it is a part of") {
   std::vector<MemberFacts> all{facts("a", R"({"tools":{},"extensions":{"com.example/search":{}}})"),
                                facts("b", R"({"tools":{},"experimental":{"odd":{}}})")};
   CHECK(servers_for("search/run", all) == std::vector<std::string>{"a"});

@@ -77,7 +77,7 @@ TEST_CASE("requests go to their server under its own names") {
         R"({"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"7"}})");
 }
 
-TEST_CASE("what names nobody goes nowhere") {
+TEST_CASE("a request that names no server is not routed") {
   Pair pair;
   auto fault = [&](const mcp::Message& message, Method method, bool lists_read = false) {
     return aggregate::route(pair.shown, message, method, kServers, lists_read).fault;

@@ -41,7 +41,7 @@ TEST_CASE("a cursor names a server once, and goes on with a text") {
   CHECK_FALSE(open_cursor("tools/list", seal_cursor("tools/list", {{"a", "", 1}})));
 }
 
-TEST_CASE("task ids and states say whose they are, and keep their bytes") {
+TEST_CASE("task ids and states name their server, and keep their bytes") {
   CHECK(seal_task("fs", R"("a\u0062:c")") == R"("fs:a\u0062:c")");
   auto task = open_task(R"("fs:a\u0062:c")");
   REQUIRE(task);

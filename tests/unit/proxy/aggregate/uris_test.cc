@@ -67,7 +67,7 @@ TEST_CASE("a URI that came in a result is remembered, the last ones of them") {
   CHECK(uris.to_server("https://x/3")->server == "b");
 }
 
-TEST_CASE("what stands before the first expression of a template tells whose an unknown URI is") {
+TEST_CASE("the text before the first expression of a template decides the server of an unknown URI") {
   Uris uris(100, 100);
   uris.add_server("a");
   uris.add_server("b");
@@ -79,7 +79,7 @@ TEST_CASE("what stands before the first expression of a template tells whose an 
   CHECK_FALSE(uris.to_server("https://elsewhere/7"));
 }
 
-TEST_CASE("a template whose expansions could be another's carries its origin") {
+TEST_CASE("a template carries its origin if its expansions could be another's") {
   Uris uris(100, 100);
   for (const char* server : {"a", "b", "web"})
     uris.add_server(server);

@@ -153,7 +153,7 @@ extern "C" int fdatasync(int fd) {
   return -1;
 }
 
-TEST_CASE("without a trail nothing is recorded, and nobody is refused") {
+TEST_CASE("without a trail nothing is recorded, and no request is refused") {
   CHECK_FALSE(active());
   record(Kind::call, {{"call", "c1"}});
   CHECK(recorded_arguments("{}").empty());
@@ -548,7 +548,7 @@ TEST_CASE("a disk that hangs is one that cannot be written") {
   CHECK(verified(log.files(), strictly()).whole());
 }
 
-TEST_CASE("whoever may not act unrecorded is refused while records find no room") {
+TEST_CASE("a caller that may not act unrecorded is refused while records find no room") {
   Folder folder;
   Open log(folder);
   log.config.on_error = config::AuditError::refuse;

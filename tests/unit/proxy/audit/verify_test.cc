@@ -315,7 +315,7 @@ TEST_CASE("what is no record and longer than a crash leaves is not forgiven, how
   CHECK(verified({first}).found == 1);
 }
 
-TEST_CASE("a log whose key came later is signed by the first checkpoint, and not behind the last one") {
+TEST_CASE("a log with a later key is signed by the first checkpoint, and not behind the last one") {
   Folder folder;
   make_key(folder.file("key"));
   auto key = SigningKey::read_private(folder.file("key"));

@@ -85,7 +85,7 @@ TEST_CASE("a worker lets go of its server when the other's proxy has gone") {
   world.far.run([&] { CHECK(lease.expired()); });
 }
 
-TEST_CASE("what is posted to a worker whose callers have gone harms nobody") {
+TEST_CASE("a message to a worker does no harm after its callers have gone") {
   World world;
   auto call = world.near.start(world.asker);
   world.far.run([&] { world.far.server->last->say(progress(1)); });
@@ -96,7 +96,7 @@ TEST_CASE("what is posted to a worker whose callers have gone harms nobody") {
   CHECK(world.asker.heard.empty());
 }
 
-TEST_CASE("many who listen alike are one listen on the other thread") {
+TEST_CASE("many equal listens are one listen on the other thread") {
   World world;
   config::Server server;
   server.name = "fake";

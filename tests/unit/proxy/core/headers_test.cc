@@ -4,7 +4,7 @@
 
 using namespace lineward::core;
 
-TEST_CASE("shared header fields are the same fields for all who hold them") {
+TEST_CASE("shared header fields are the same fields for all their holders") {
   const SharedFields none, also_none = HeaderFields();
   CHECK(none.begin() == none.end());
   CHECK(also_none.begin() == also_none.end());

@@ -163,7 +163,7 @@ TEST_CASE("a passing call passes on what it is told while the call behind it goe
   CHECK(notes.size() == 4);
 }
 
-TEST_CASE("a passing call says whether somebody else tells what became of its cancel") {
+TEST_CASE("a passing call reports whether another call tells the outcome of its cancel") {
   Notes notes;
   Owner owner;
   Passing without(owner);

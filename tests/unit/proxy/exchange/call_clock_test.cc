@@ -65,7 +65,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a limit that only catches what the parts of an answer do not is shown to nobody") {
+TEST_CASE("a limit that only catches what the parts of an answer do not is never shown") {
   World world;
   world.limits.request = world.limits.max_duration = CallClock::kMaxPart;
   world.use();
@@ -134,7 +134,7 @@ TEST_CASE("a question, and a client that reads slowly, are not charged to the se
   CHECK(world.due() == "timeouts.request 5000");
 }
 
-TEST_CASE("who was held back longer than a request may take has not timed out when it is relieved") {
+TEST_CASE("a call that was held back longer than a request may take has not timed out when it is relieved") {
   World world;
   world.limits.request = 40ms;
   world.write();
@@ -311,7 +311,8 @@ TEST_CASE("what a server says while it is held back begins its time anew, and th
   CHECK(world.due() == "timeouts.request 5000");
 }
 
-TEST_CASE("a server whose last message is with a plugin is not late for a request, but within the whole") {
+TEST_CASE(
+    "a server is not late for a request while its last message is with a plugin, but within the whole") {
   World world;
   world.write();
   const auto taken = world.pass();

@@ -160,7 +160,7 @@ TEST_CASE(
   CHECK_FALSE(client.answer);
 }
 
-TEST_CASE("who ends it otherwise says why, under the client's id") {
+TEST_CASE("any other end has its reason, under the client's id") {
   Client client;
   ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
@@ -388,7 +388,7 @@ TEST_CASE("a listen that is not acknowledged in time has failed") {
   CHECK(world.upstream.call().cancelled);
 }
 
-TEST_CASE("a listen that stood ends in order with its result, whoever ends it") {
+TEST_CASE("a listen that stood ends in order with its result, for any reason") {
   Client client;
   ExchangeWorld world;
   Exchange& exchange = world.begin(client, kListen, Era::modern);
@@ -444,8 +444,7 @@ TEST_CASE("a question to a modern client parks its call, and the retry goes on w
   CHECK(world.ends.at(1).reason == EndReason::ok);
 }
 
-TEST_CASE(
-    "a retry whose server has answered meanwhile is of a call that it had; one that is refused says why") {
+TEST_CASE("a retry after the server's answer is of a call that it had; a refused one has its reason") {
   Client client, again, twice;
   ExchangeWorld world;
   world.begin(client, kAsking, Era::modern).on_call_phase(core::CallPhase::written);
@@ -470,7 +469,7 @@ TEST_CASE(
   CHECK_FALSE(replayed.record().error_text().empty());
 }
 
-TEST_CASE("a question that is taken back before the client was asked asks nobody") {
+TEST_CASE("a question that is withdrawn before the client was asked is not sent") {
   Client client;
   ExchangeWorld world;
   world.server.timeouts.question_batch = milliseconds(20);
@@ -486,7 +485,8 @@ TEST_CASE("a question that is taken back before the client was asked asks nobody
   CHECK(world.park.size() == 0);
 }
 
-TEST_CASE("a client that cannot be asked is told what it lacks; its server that nobody will answer") {
+TEST_CASE(
+    "a client that cannot be asked is refused with the capability that it lacks, its server with an error") {
   Client client;
   ExchangeWorld world;
   world.begin(client, kCall, Era::modern);

@@ -93,7 +93,7 @@ TEST_CASE("a state of another process is lost") {
   CHECK(fault(after, before.make(kCall, kExpires).text) == StateFault::lost);
 }
 
-TEST_CASE("replicas read each other's states, tell whose they are, and change keys meanwhile") {
+TEST_CASE("replicas read each other's states, recognise their owners, and change keys meanwhile") {
   const std::string one(40, 'x'), two(40, 'y');
   auto keys = [](const std::string& text) {
     auto made = lineward::SealKeys::parse(text);

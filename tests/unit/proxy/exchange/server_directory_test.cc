@@ -63,7 +63,7 @@ TEST_CASE("a server is found by its name until it is retired") {
   CHECK(left == 1);
 }
 
-TEST_CASE("who has a lease keeps the form that it is with, and new calls go to the next one") {
+TEST_CASE("a lease keeps the form that it is with, and new calls go to the next one") {
   World world;
   world.directory->add(world.first, world.server);
   ServerRef call = world.directory->lease("s");
@@ -81,7 +81,7 @@ TEST_CASE("who has a lease keeps the form that it is with, and new calls go to t
   CHECK(left == 1);
 }
 
-TEST_CASE("a lease that outlives the directory tells nobody") {
+TEST_CASE("a lease that outlives the directory reports nothing") {
   World world;
   world.directory->add(world.first, world.server);
   int left = 0;

@@ -124,7 +124,7 @@ TEST_CASE("a question is put to the client under a number, and its answer goes b
   CHECK(world.forwarded().size() == 2);
 }
 
-TEST_CASE("an answer is to the question whose whole id it has") {
+TEST_CASE("an answer belongs to the question with that whole id") {
   World world;
   SECTION("a number") {
     world.open_stream();
@@ -148,7 +148,9 @@ TEST_CASE("an answer is to the question whose whole id it has") {
   CHECK(world.forwarded() == std::vector{answer_to("7")});
 }
 
-TEST_CASE("a question goes out on the stream of the call that it can belong to, whose clock stands still") {
+TEST_CASE(
+    "a question goes out on the stream of the call that it can belong to, and that call's clock stands "
+    "still") {
   Client client, other;
   World world;
   world.all.server.timeouts.request = milliseconds(40);
@@ -246,7 +248,7 @@ TEST_CASE("the end of a call takes back what was asked during it, unless its ser
     world.link->answer(parse(answer_to("1")));
     CHECK(world.forwarded() == std::vector{answer_to("7")});
   }
-  SECTION("it was cancelled: its client is told on its stream, its server that nobody answers") {
+  SECTION("it was cancelled: its client is notified on its stream, its server gets an error") {
     world.ends(call, false);
     REQUIRE(client.sent.size() == 2);
     CHECK(client.last().raw(Field::params_request_id) == "1");
@@ -257,7 +259,7 @@ TEST_CASE("the end of a call takes back what was asked during it, unless its ser
   }
 }
 
-TEST_CASE("a question that nobody could be asked yet waits for a stream; taken back it is never shown") {
+TEST_CASE("a question without a client yet waits for a stream; withdrawn, it is never shown") {
   World world;
   world.says(question("7"));
   world.says(question("8"));
@@ -279,7 +281,7 @@ TEST_CASE("a question for which too much else waits is refused") {
   CHECK(world.forwarded()[0].find("too much waits") != std::string::npos);
 }
 
-TEST_CASE("questions of a session are bounded: those whose call is over make room, others are refused") {
+TEST_CASE("questions of a session are bounded: those of finished calls make room, others are refused") {
   Client client;
   World world;
   world.open_stream();

@@ -115,7 +115,7 @@ bool begins(const std::string& text, const std::string& with) {
 
 }  // namespace
 
-TEST_CASE("without a gate everybody comes in, as nobody in particular") {
+TEST_CASE("without a gate every request is admitted, as no particular caller") {
   World world;
   world.connect();
   CHECK(begins(world.answer_to(post("", "{}")), "HTTP/1.1 200"));
@@ -146,7 +146,7 @@ TEST_CASE("a browser's preflight is answered without credentials") {
   CHECK(gate->asked.empty());
 }
 
-TEST_CASE("who is let in at once is known to the request's connection, by the configured path") {
+TEST_CASE("a caller that is admitted at once is known to the request's connection, by the configured path") {
   World world;
   auto gate = std::make_shared<ScriptedGate>();
   world.use(gate);
@@ -156,7 +156,7 @@ TEST_CASE("who is let in at once is known to the request's connection, by the co
   CHECK(gate->asked == std::vector<std::string>{"POST /mcp files"});
 }
 
-TEST_CASE("who is not let in is told with the gate's headers") {
+TEST_CASE("a refused request gets the gate's headers") {
   World world;
   auto gate = std::make_shared<ScriptedGate>();
   gate->answer = ScriptedGate::denial();
@@ -192,7 +192,7 @@ TEST_CASE("a request waits for a gate that takes its time, counted, and by the g
   CHECK(MemoryCharge::total() < before + body.size());
 }
 
-TEST_CASE("a late answer for a client that has gone away finds nobody") {
+TEST_CASE("a late answer for a client that has gone away is dropped") {
   World world;
   auto gate = std::make_shared<ScriptedGate>();
   gate->waits = true;
@@ -232,7 +232,7 @@ TEST_CASE(
   CHECK(world.admitted == std::vector<std::string>{"jwt:other []"});
 }
 
-TEST_CASE("who called before on the same connection is not who is refused now") {
+TEST_CASE("a refused request does not have the earlier caller of its connection") {
   World world;
   auto gate = std::make_shared<ScriptedGate>();
   world.use(gate);
@@ -250,7 +250,7 @@ TEST_CASE("who called before on the same connection is not who is refused now") 
   CHECK(gate->callers == std::vector<std::string>(3));
 }
 
-TEST_CASE("an answer that comes when there is no gatekeeper any more is nobody's") {
+TEST_CASE("an answer after the end of the gatekeeper is dropped") {
   auto gate = std::make_shared<ScriptedGate>();
   gate->waits = true;
   {
@@ -263,7 +263,7 @@ TEST_CASE("an answer that comes when there is no gatekeeper any more is nobody's
   gate->done(ScriptedGate::caller("jwt:late"));
 }
 
-TEST_CASE("of a large body nothing is read for nobody") {
+TEST_CASE("a large body of an unknown caller is not read") {
   const std::string large = "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n";
   SECTION("a denial that is known from the head alone") {
     World world;
@@ -291,7 +291,7 @@ TEST_CASE("of a large body nothing is read for nobody") {
     CHECK(answer.find("mcpServers.files.limits.maxRequestBytes") != std::string::npos);
     CHECK(world.complete == 0);
   }
-  SECTION("a client that waits for leave is asked to go on where somebody serves it") {
+  SECTION("a client that expects 100 Continue gets it if its path is served") {
     World world;
     world.connect();
     world.client.send("POST /mcp HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");

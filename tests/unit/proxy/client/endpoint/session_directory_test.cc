@@ -103,7 +103,7 @@ TEST_CASE("a session is found by its name and its principal, and a foreign one i
   CHECK(only.sessions.name_for_client(session.id) == session.id);
 }
 
-TEST_CASE("who names no session has the one of the principal, unless the server's clients must name it") {
+TEST_CASE("a request without a session has that of the principal, unless the server's clients must name it") {
   Replica only;
   Session& session = only.open();
   Session* found = nullptr;
@@ -123,7 +123,7 @@ TEST_CASE("who names no session has the one of the principal, unless the server'
   });
 }
 
-TEST_CASE("a proxy's connection says nothing of who asks") {
+TEST_CASE("a proxy's connection does not identify the caller") {
   Replica only;
   const std::string proxied = kLegacy + "Via: 1.1 proxy\r\n";
   Session& session = only.open(kLegacy, "");

@@ -75,7 +75,8 @@ TEST_CASE("a client that does not take its answer holds no connection that anoth
 }
 
 TEST_CASE(
-    "where too much is held, room is made before a request is judged, and who is cut for it asks nothing") {
+    "when too much is held, room is made before a request is judged, and a connection cut for it has no "
+    "request") {
   struct Full final : client::RequestHandler {
     void on_request(client::ClientConnection& connection, std::string) override {
       said += "request ";

@@ -129,7 +129,7 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
   CHECK(front.caps->total() == 0);
 }
 
-TEST_CASE("where too much waits for clients, who takes least of it makes room first") {
+TEST_CASE("when too much waits for clients, the client that takes least of it makes room first") {
   config::Listen limits;
   limits.max_buffered_bytes = MemoryCharge::total() + 700'000;
   Answering front(limits);

@@ -70,7 +70,7 @@ struct DeafClient final : client::RequestHandler {
 
 }  // namespace
 
-TEST_CASE("a reply whose client takes nothing tells so after what runs, not from inside send") {
+TEST_CASE("a reply reports a client that takes nothing after what runs, not from inside send") {
   DeafClient deaf;
   int gone = 0;
   auto reason = mcp::EndReason::ok;
@@ -96,7 +96,7 @@ TEST_CASE("a reply whose client takes nothing tells so after what runs, not from
   CHECK(deaf.closed == 1);
 }
 
-TEST_CASE("a reply that is finished after its client was lost cuts the connection and tells nobody") {
+TEST_CASE("a reply that is finished after the loss of its client cuts the connection and reports nothing") {
   for (int way = 0; way < 3; ++way) {
     DeafClient deaf;
     int gone = 0;
@@ -129,7 +129,7 @@ TEST_CASE("a reply that dies with word of its client's leaving still to be told 
   CHECK(deaf.closed == 1);
 }
 
-TEST_CASE("a session's stream whose client was lost can be resumed from nowhere, finished or not") {
+TEST_CASE("a session's stream with a lost client can be resumed from nowhere, finished or not") {
   for (int way = 0; way < 3; ++way) {
     DeafClient deaf;
     int gone = 0, over = 0;

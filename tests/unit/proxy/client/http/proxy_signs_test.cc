@@ -48,7 +48,7 @@ TEST_CASE("a client is at the other end where both ends are loopback and Host na
   CHECK(directly({"Host: [::1]:8000"}, "[::1]:51234"));
 }
 
-TEST_CASE("of any other connection it is not known who is at the other end") {
+TEST_CASE("the other end of any other connection is unknown") {
   CHECK_FALSE(directly({kHost}, "10.0.0.7:51234"));
   CHECK_FALSE(directly({kHost}, "unix", "1.1", 0));
   CHECK_FALSE(directly({kHost}, "127.0.0.1:51234", "1.0"));

@@ -35,7 +35,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a stream that was passed on takes none behind the answer, one with ids, or what nobody can read") {
+TEST_CASE("a stream that was passed on takes none behind the answer, one with ids, or an unreadable one") {
   for (const std::string& stream :
        {kAnswer, kProgress + kAnswer + ": keep-alive\n\n", "id: 3-1\n" + kProgress, std::string("id: 3\n\n"),
         std::string("data: what 7\n\n"), "data: {\"a\":\"" + std::string(70'000, 'x') + "\"}\n\n"}) {

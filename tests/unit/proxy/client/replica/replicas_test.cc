@@ -37,7 +37,7 @@ TEST_CASE("a sealed id holds what another replica needs, and nothing that can be
   CHECK(id != a.sealed_id(kSession, "files", "alice", kNow));
 }
 
-TEST_CASE("a sealed id says with which credentials its session was opened, or that nobody knows") {
+TEST_CASE("a sealed id names the credentials that opened its session, or says that they are unknown") {
   Replicas a = replicas(kOne, "a"), b = replicas(kOne, "b");
   Replicas::Sealed session = kSession;
   CHECK_FALSE(b.read(a.sealed_id(session, "files", "", kNow), "files", "", kNow).session.state.authorization);
@@ -94,7 +94,7 @@ TEST_CASE("keys change while sessions last: the first seals, all open") {
   CHECK(after.read(before.tied_id("x"), "files", "alice", kNow).kind == Kind::none);
 }
 
-TEST_CASE("ids have a bound: a session whose server gave it a very long one is not sealed") {
+TEST_CASE("ids have a bound: a session with a very long id from its server is not sealed") {
   Replicas a = replicas(kOne);
   Replicas::Sealed session = kSession;
   session.state.server_session = std::string(1024, 'x');
@@ -119,7 +119,7 @@ TEST_CASE("a tied id names its replica; without a name it is the plain one") {
   CHECK(replicas(kTwo, "b").read(id, "files", "alice", kNow).kind == Kind::none);
 }
 
-TEST_CASE("a passed request is known by its mark, which nobody else can make or use for another") {
+TEST_CASE("a passed request is known by its mark, which no other process can make or use for another") {
   Replicas a = replicas(kOne, "a"), b = replicas(kTwo + "\n" + kOne, "b"), other = replicas(kTwo, "c");
   std::string mark = a.mark("POST", "/mcp", "{}", kNow);
   CHECK(b.is_marked(mark, "POST", "/mcp", "{}", kNow + seconds(5)));
@@ -133,7 +133,7 @@ TEST_CASE("a passed request is known by its mark, which nobody else can make or 
     CHECK_FALSE(b.is_marked(fake, "POST", "/mcp", "{}", kNow));
 }
 
-TEST_CASE("for whom a request is passed is known beside its mark, and beside no other") {
+TEST_CASE("the caller of a passed request is known beside its mark, and beside no other") {
   Replicas a = replicas(kOne, "a"), b = replicas(kTwo + "\n" + kOne, "b"), other = replicas(kTwo, "c");
   const std::string mark = a.mark("POST", "/mcp", "{}", kNow);
   for (const std::string client : {"127.0.0.1:51234", "[2001:db8::1]:443", "unix"}) {

@@ -71,7 +71,7 @@ TEST_CASE(
   CHECK(world.ended.size() == 1);
 }
 
-TEST_CASE("in a full table who has most gives one, and nobody with less loses any") {
+TEST_CASE("in a full table the caller with most sessions loses one, and no caller with fewer loses any") {
   World world;
   const std::string bs = world.open(world.b)->id;
   const std::string first = world.open(world.a)->id;
@@ -106,7 +106,7 @@ TEST_CASE("a session is unused from the end of its last stream or call on") {
   CHECK_FALSE(session->unused_for());
 }
 
-TEST_CASE("one who has the gateway alone has no share") {
+TEST_CASE("a caller that has the gateway alone has no share") {
   World world;
   for (int i = 0; i < 4; ++i)
     REQUIRE(world.open(nullptr) != nullptr);

@@ -63,7 +63,7 @@ TEST_CASE(
   CHECK(table.ended == std::vector<std::string>(table.ids.begin() + 10, table.ids.end()));
 }
 
-TEST_CASE("a session whose client never named it makes room first, whenever that was found") {
+TEST_CASE("a session that its client never named makes room first, whenever that was found") {
   Table table(256);
   REQUIRE(table.create() != nullptr);
   CHECK(table.ended == std::vector{table.ids[0]});

@@ -142,7 +142,8 @@ TEST_CASE("what waits for a stream goes out on the first one, in order, and once
 }
 
 TEST_CASE(
-    "so much waits and no more: the oldest is dropped for the newest, and whose question it was is told") {
+    "so much waits and no more: the oldest is dropped for the newest, and the sender of its question is "
+    "notified") {
   World world;
   const auto account = Account::of("principal p");
   world.session->charge(account);
@@ -267,7 +268,7 @@ TEST_CASE(
   CHECK(world.gone.empty());
 }
 
-TEST_CASE("who does not come back in time is gone, once") {
+TEST_CASE("a client that does not return in time is gone, once") {
   World world;
   world.limits.resume_window = milliseconds(500);
   Peer& first = world.peer();
@@ -297,7 +298,7 @@ TEST_CASE("of a stream nothing can be resumed on which no id was sent, or with n
   CHECK(world.gone == std::vector{EndReason::cancelled_client});
 }
 
-TEST_CASE("events are kept up to a bound, and behind what was forgotten nobody can go on") {
+TEST_CASE("events are kept up to a bound, and no client can resume behind a forgotten one") {
   World world;
   SessionStream& stream = world.left_stream();
   SECTION("in number") {
@@ -337,7 +338,7 @@ TEST_CASE("the events of all streams of a session have one bound: the oldest str
   CHECK(account->held() == 0);
 }
 
-TEST_CASE("streams that ended stay a while for who lost their end, and so many at most") {
+TEST_CASE("streams that ended stay a while for clients that lost their end, and so many at most") {
   World world;
   SessionStream& stream = world.left_stream();
   stream.finish("end", 200);

@@ -105,7 +105,7 @@ TEST_CASE("a session that its client does not name in time is forsaken, not befo
   CHECK(front.ended.empty());
 }
 
-TEST_CASE("of sessions that nobody names only so many are kept") {
+TEST_CASE("only so many unnamed sessions are kept") {
   Front front;
   for (size_t i = 0; i < UnnamedSessions::kMaxForsaken + 10; ++i)
     front.open().exchanges = 0;
@@ -128,7 +128,7 @@ TEST_CASE("a session that was taken for forsaken does not end during a call, and
   CHECK(front.ended == std::vector{id});
 }
 
-TEST_CASE("on a connection that principals share nobody's session is taken away by another's") {
+TEST_CASE("on a connection that principals share no session is taken away by another principal") {
   Front front;
   int shared = 0, other = 0;
   Session& alices = front.open(&shared, "alice");
@@ -153,7 +153,7 @@ TEST_CASE("on a connection that principals share nobody's session is taken away 
   CHECK(front.ended == std::vector{id});
 }
 
-TEST_CASE("a session whose principal opens another one on its connection ends, once") {
+TEST_CASE("a session ends, once, when its principal opens another one on its connection") {
   Front front;
   int connection = 0;
   Session& session = front.open(&connection, "alice");

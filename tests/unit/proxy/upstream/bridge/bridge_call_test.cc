@@ -47,7 +47,7 @@ TEST_CASE("a legacy client's call on a modern server") {
     REQUIRE(asker.heard.size() == 1);
     CHECK(has(asker.heard[0], "-32602"));
   }
-  SECTION("a result of a type that nobody knows does not") {
+  SECTION("a result of an unknown type does not") {
     asked.answer(R"({"resultType":"mystery"})");
     REQUIRE(asker.failed);
     CHECK(asker.failed->reason == EndReason::upstream_protocol);
@@ -58,7 +58,7 @@ TEST_CASE("a legacy client's call on a modern server") {
     CHECK(asker.failed->reason == EndReason::upstream_exited);
     CHECK_FALSE(call->live());
   }
-  SECTION("a cancel reaches the server, and nobody hears of the call after it") {
+  SECTION("a cancel reaches the server, and the call reports nothing after it") {
     call->cancel("the user left");
     CHECK(asked.cancelled == "the user left");
     CHECK_FALSE(call->live());

@@ -97,9 +97,7 @@ TEST_CASE("a session listens to the lists that its server announces") {
     }
     CHECK(world.wait_for([&] { return world.server->asked.size() == 12; }));
   }
-  SECTION(
-      "one whose client the server refuses is asked for seven times, or for as long as the server says "
-      "when") {
+  SECTION("one with a refused client is requested seven times, or for as long as the server says when") {
     core::Failure refusal{EndReason::rate_limited, "files says no"};
     const bool says_when = GENERATE(false, true);
     refusal.headers = {{"Retry-After", says_when ? "1" : "0"}};
@@ -112,7 +110,7 @@ TEST_CASE("a session listens to the lists that its server announces") {
     world.turns();
     CHECK(world.server->asked.size() == (says_when ? 9 : 8));
   }
-  SECTION("so is one whose server has gone") {
+  SECTION("so is one with a server that has gone") {
     first->fail(EndReason::upstream_exited);
     CHECK(world.wait_for([&] { return world.server->asked.size() == 3; }));
   }
@@ -149,7 +147,7 @@ TEST_CASE("a session listens to the lists that its server announces") {
       CHECK(world.server->asked.size() == opened + 2);
       CHECK(world.server->last().request.method == Method::subscriptions_listen);
     }
-    SECTION("one that fails before that wakes nobody") {
+    SECTION("one that fails before that opens nothing") {
       auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", asker);
       world.server->last().fail(EndReason::circuit_open);
       world.turns();
@@ -314,7 +312,7 @@ TEST_CASE("a subscription is answered when a listen with it stands") {
     CHECK(has(asker.heard.at(0), "timeouts.acknowledge"));
     CHECK_FALSE(first->cancelled.empty());
   }
-  SECTION("cancelled by its client: nobody is answered") {
+  SECTION("cancelled by its client: no answer is sent") {
     call->cancel("enough");
     first->tell(acknowledged(R"("file:///a")"));
     world.turns();

@@ -54,7 +54,7 @@ struct Session final : core::ScopeCallbacks {
 
 }  // namespace
 
-TEST_CASE("an answer is that of the call whose id it names, and no other") {
+TEST_CASE("an answer belongs to the call with that id, and to no other") {
   HttpWorld world(Era::modern);
   Asker one, two, three;
   world.start(world.request(Era::modern, "one"), one);
@@ -80,7 +80,7 @@ TEST_CASE("an answer is that of the call whose id it names, and no other") {
   CHECK(parse(three.heard.at(0)).kind() == mcp::MessageKind::error);
 }
 
-TEST_CASE("on its stream a call hears its own progress, and nobody else's") {
+TEST_CASE("on its stream a call gets its own progress, and no other call's") {
   HttpWorld world(Era::modern);
   Asker one;
   world.start(world.request(Era::modern, "one"), one);
@@ -320,8 +320,7 @@ TEST_CASE("a call that its session did not know is made again in the next one, o
   }
 }
 
-TEST_CASE(
-    "a legacy client whose session is lost is told to initialise anew, and its call is not made again") {
+TEST_CASE("a legacy client with a lost session has to initialise anew, and its call is not made again") {
   HttpWorld world(Era::legacy);
   Session session(world, "one");
   Asker caller;

@@ -49,7 +49,7 @@ TEST_CASE("a refusal of credentials is the client's business where they were its
   }
 }
 
-TEST_CASE("what a server repeats of a request is blacked out where nobody else may see it") {
+TEST_CASE("secrets of a request that a server repeats are blacked out") {
   HttpRequest request;
   request.headers = {{"X-Key", "topsecret"}, {"Accept", "application/json"}};
   request.lines = "Mcp-Method: tools/call\r\nX-Other: alsosecret\r\n";

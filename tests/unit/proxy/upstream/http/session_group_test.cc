@@ -82,7 +82,7 @@ TEST_CASE("legacy clients share a session as isolation says") {
   }
 }
 
-TEST_CASE("a session that is lost again and again is opened after pauses, until those who listen are told") {
+TEST_CASE("a session that is lost again and again is opened after pauses, until its listens are notified") {
   net::Loop loop;
   config::Server server;
   ReopenPause pause(loop, server);

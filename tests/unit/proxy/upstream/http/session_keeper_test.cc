@@ -28,7 +28,7 @@ core::UpstreamRequest who_can_be_asked(HttpWorld& world, const std::string& tool
 
 }  // namespace
 
-TEST_CASE("a session is opened once for all who wait for it, and they go when it is there") {
+TEST_CASE("a session is opened once for all calls that wait for it, and they go when it is there") {
   HttpWorld world(Era::legacy);
   world.fake->holds_handshake = true;
   Asker one, two;
@@ -48,7 +48,7 @@ TEST_CASE("a session is opened once for all who wait for it, and they go when it
   CHECK(world.wait_for([&] { return one.over() && two.over(); }));
 }
 
-TEST_CASE("where a session cannot be opened those who wait are told why, and the next one tries again") {
+TEST_CASE("if a session cannot be opened the waiting calls get the reason, and the next one tries again") {
   HttpWorld world(Era::legacy);
   world.fake->holds_handshake = true;
   Asker one, two, three;
@@ -96,7 +96,7 @@ TEST_CASE("a legacy client's session that it never initialised is none") {
   CHECK(world.fake->initialized == 0);
 }
 
-TEST_CASE("who listens has a session, and another one when that was lost; what was missed is told") {
+TEST_CASE("a listen has a session, and another one after its loss; missed changes are reported") {
   HttpWorld world(Era::legacy);
   Asker listens, caller;
   world.start(world.listen(), listens);
@@ -123,7 +123,7 @@ TEST_CASE("who listens has a session, and another one when that was lost; what w
   CHECK(listens.heard.size() == heard + 1);
 }
 
-TEST_CASE("a question is the call's on whose stream it came; on the session's that of the one that may ask") {
+TEST_CASE("a question belongs to the call of its stream; on the session's, to the one call that may ask") {
   HttpWorld world(Era::legacy);
   Asker caller;
   core::Call& call = world.start(who_can_be_asked(world, "n"), caller);
@@ -157,7 +157,7 @@ TEST_CASE("a question is the call's on whose stream it came; on the session's th
   }
 }
 
-TEST_CASE("callers who can be asked take turns, each in a session of which no other call may ask") {
+TEST_CASE("callers that can be asked take turns, each in a session without any other call that may ask") {
   HttpWorld world(Era::legacy);
   world.server.instances = 1;
   Asker one, two;
@@ -175,7 +175,7 @@ TEST_CASE("callers who can be asked take turns, each in a session of which no ot
   CHECK(world.wait_for([&] { return two.over(); }));
 }
 
-TEST_CASE("a question that nobody can be asked is refused at once") {
+TEST_CASE("a question that no client can be asked is refused at once") {
   HttpWorld world(Era::legacy);
   Asker caller;
   world.start(world.request(Era::modern, "n"), caller);  // declares nothing

@@ -143,7 +143,7 @@ TEST_CASE("the pool of connections") {
       CHECK_FALSE(owner.over);
       CHECK(pool.idle() == 0);
     }
-    SECTION("the rest of a response nobody waits for may still come") {
+    SECTION("the rest of an abandoned response may still come") {
       server.script = {"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok"};
       Owner owner(loop);
       owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);

@@ -99,7 +99,7 @@ TEST_CASE("a key that is for another algorithm is refused by that one's name") {
   CHECK_FALSE(signed_token("{}", SigningAlgorithm::es256, weak).has_value());
 }
 
-TEST_CASE("what is no key, and a key with a password, is refused without asking anybody") {
+TEST_CASE("what is no key, and a key with a password, is refused without a prompt") {
   const std::string locked = pem_of(Key(EVP_EC_gen("P-256")), EVP_aes_128_cbc());
   for (const std::string& text : {std::string(), std::string("no key"), std::string(70, '\0'), locked}) {
     auto token = signed_token("{}", SigningAlgorithm::es256, text);

@@ -109,7 +109,7 @@ TEST_CASE("metadata of another issuer is refused, to the letter") {
   CHECK_FALSE(read_server_metadata(R"({"issuer":"https://b"})", "https://b").has_value());
 }
 
-TEST_CASE("a token request says who asks, for what, and how the server wants it said") {
+TEST_CASE("a token request has the client and the resource, in the form that the server accepts") {
   ServerMetadata server{"https://b", "https://b/token", {}};
   auto basic = token_request(with_secret("i d", "s:&é"), server, "https://a/mcp", "r w", 0);
   REQUIRE(basic);

@@ -40,7 +40,7 @@ TEST_CASE("streams take half of the connections, and none where there is one") {
   CHECK(world.places.has_room());
 }
 
-TEST_CASE("who waits for a place gets it in its turn, told by the loop and holding it") {
+TEST_CASE("a call that waits for a place gets it in its turn, notified by the loop and holding it") {
   World world;
   world.places.share_of(2);
   auto a = world.place("a"), b = world.place("b"), c = world.place("c"), d = world.place("d");

@@ -156,7 +156,7 @@ TEST_CASE("where the server keeps callers apart, or its era is not known, only t
   CHECK_FALSE(world.shares(std::move(asked)));
 }
 
-TEST_CASE("a listen that was opened before the era was known is everybody's once it is modern") {
+TEST_CASE("a listen that was opened before the era was known is shared once it is modern") {
   World world;
   world.below.era = std::nullopt;
   Caller one, two;
@@ -219,7 +219,8 @@ TEST_CASE("a listen that cannot even be begun leaves nothing behind") {
   world.start(caller)->cancel("enough");
 }
 
-TEST_CASE("an answer before the acknowledgement ends the listen for everybody, with the server's own words") {
+TEST_CASE(
+    "an answer before the acknowledgement ends the listen for all clients, with the server's own words") {
   World world;
   Caller one, two;
   auto first = world.start(one), second = world.start(two);
@@ -231,7 +232,7 @@ TEST_CASE("an answer before the acknowledgement ends the listen for everybody, w
   CHECK(world.hub->size() == 0);
 }
 
-TEST_CASE("nobody hears more than was asked for and granted") {
+TEST_CASE("no listen gets more than it requested and was granted") {
   World world;
   Caller caller;
   auto call = world.start(world.request(R"({"toolsListChanged":true,"promptsListChanged":true})"), caller);
@@ -246,7 +247,7 @@ TEST_CASE("nobody hears more than was asked for and granted") {
   call->cancel("enough");
 }
 
-TEST_CASE("who watches hears every notification, and each acknowledgement but the first") {
+TEST_CASE("a watcher gets every notification, and each acknowledgement but the first") {
   World world;
   std::vector<std::string> seen;
   world.hub->watch([&](const mcp::Message& notification) { seen.emplace_back(notification.method()); });

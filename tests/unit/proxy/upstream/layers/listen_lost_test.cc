@@ -126,7 +126,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("who joins a listen that is being opened again waits for its acknowledgement") {
+TEST_CASE("a client that joins a listen during its reopening waits for its acknowledgement") {
   World world;
   Listener first, second;
   auto one = world.listen(first);
@@ -173,7 +173,7 @@ TEST_CASE("lack of room never ends a listen that was acknowledged; other failure
     CHECK(client.heard == 2);
     call->cancel("end");
   }
-  SECTION("nobody there") {
+  SECTION("no server there") {
     world.server.refuses = EndReason::upstream_unreachable;
     world.server.end(R"({"jsonrpc":"2.0","id":1,"result":{}})");
     world.until(9);

@@ -110,7 +110,7 @@ TEST_CASE("what may be kept is answered from memory, with what is left of its ti
   CHECK(world.asked() == 1);
 }
 
-TEST_CASE("an answer from memory comes after what runs, and not to one who has left") {
+TEST_CASE("an answer from memory comes after what runs, and not to a caller that has left") {
   World world;
   world.fill(world.request());
   Caller caller;
@@ -143,7 +143,7 @@ TEST_CASE("an answer from memory outlives its call, which its caller may end whi
   CHECK(parse(caller.heard).kind() == mcp::MessageKind::result);
 }
 
-TEST_CASE("a result is kept for who asked, as it asked") {
+TEST_CASE("a result is kept for its caller and its request") {
   World world;
   world.fill(world.request("resources/read", R"(,"uri":"file:///a")"));
   CHECK(world.remembers(world.read("file:///a")));
@@ -243,12 +243,12 @@ TEST_CASE("time passes: a result is kept so long and no longer") {
   CHECK_FALSE(world.remembers(world.request()));
 }
 
-TEST_CASE("those who ask while the server is asked share the call, the last one leaving cancels it") {
+TEST_CASE("callers share the call while the server is asked, the last one leaving cancels it") {
   World world;
   Caller one, two, three;
   auto first = world.start(world.request(), one), second = world.start(world.request(), two);
   CHECK(world.asked() == 1);
-  SECTION("the answer is everybody's") {
+  SECTION("the answer is for all") {
     world.below.last().answers(result());
     CHECK(one.heard == std::vector{result()});
     CHECK(two.heard == std::vector{result()});
@@ -262,7 +262,7 @@ TEST_CASE("those who ask while the server is asked share the call, the last one 
     world.loop.close_deferred();
     CHECK_FALSE(world.remembers(world.request()));
   }
-  SECTION("nobody waits any more") {
+  SECTION("no caller waits any more") {
     first->cancel("away");
     CHECK_FALSE(world.below.last().cancelled);
     second->cancel("away too");
@@ -273,19 +273,19 @@ TEST_CASE("those who ask while the server is asked share the call, the last one 
   }
 }
 
-TEST_CASE("an answer under way when a change is told is for those who asked before, and is not kept") {
+TEST_CASE("an answer under way during a change is for earlier callers, and is not kept") {
   World world;
   Caller before, after;
   auto first = world.start(world.request(), before);
   auto of_first = world.below.calls.back();
   world.says(kListChanged);
-  SECTION("it comes while nobody else has asked") {
+  SECTION("it comes while no other caller has asked") {
     of_first->answers(result(R"("ttlMs":60000,"tools":["old"])"));
     CHECK(before.heard.size() == 1);
     world.loop.close_deferred();
     CHECK_FALSE(world.remembers(world.request()));
   }
-  SECTION("it comes after that of one who asked later") {
+  SECTION("it comes after that of a later caller") {
     auto second = world.start(world.request(), after);
     CHECK(world.asked() == 2);
     world.below.last().answers(result(R"("ttlMs":60000,"tools":["new"])"));
@@ -298,7 +298,7 @@ TEST_CASE("an answer under way when a change is told is for those who asked befo
     REQUIRE(later.heard.size() == 1);
     CHECK(later.heard[0].find("new") != std::string::npos);
   }
-  SECTION("who asked before leaves") {
+  SECTION("the earlier caller leaves") {
     auto second = world.start(world.request(), after);
     first->cancel("away");
     CHECK(of_first->cancelled == "away");
@@ -372,7 +372,7 @@ TEST_CASE("what is kept is bounded in bytes: what was used longest ago goes firs
   }
 }
 
-TEST_CASE("what a server calls public is everybody's only where that is to be believed") {
+TEST_CASE("a result that a server calls public is shared only if that is to be believed") {
   World world;
   const std::string for_all = result(R"("ttlMs":60000,"cacheScope":"public","tools":[])");
   auto others = [&] {
@@ -395,7 +395,7 @@ TEST_CASE("what a server calls public is everybody's only where that is to be be
   CHECK_FALSE(world.remembers(others()));
 }
 
-TEST_CASE("a list for who repeats parameters in headers is not the list for who does not") {
+TEST_CASE("a list for callers that repeat parameters in headers is not the list for others") {
   World world;
   core::UpstreamRequest asked = world.request();
   asked.sends_param_headers = true;

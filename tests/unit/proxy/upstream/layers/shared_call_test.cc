@@ -113,7 +113,7 @@ const char* const kAnswer = R"({"jsonrpc":"2.0","id":1,"result":{}})";
 
 }  // namespace
 
-TEST_CASE("who comes later hears the phase once, and never while it is being started") {
+TEST_CASE("a later caller gets the phase once, and never while it is being started") {
   World world;
   Asker first, second;
   auto one = world.lease(1, first);
@@ -182,7 +182,7 @@ TEST_CASE("the last one leaving cancels the call, and says by which means") {
                                        std::pair{uint64_t{2}, metrics::CancelTold::notification}});
 }
 
-TEST_CASE("only who came first hears that the request which the server has is its own") {
+TEST_CASE("only the first caller learns that the request which the server has is its own") {
   World world;
   Asker first, second;
   auto one = world.lease(1, first);
@@ -195,7 +195,7 @@ TEST_CASE("only who came first hears that the request which the server has is it
     world.call.on_call_phase(CallPhase::starting);
     CHECK(first.whose == core::Whose::anothers);
   }
-  SECTION("who is let go of asks for itself") {
+  SECTION("a released caller asks for itself") {
     const auto others = world.call.let_go_of_others();
     REQUIRE(others.size() == 1);
     Plain apart{world.loop, world.upstream};
@@ -218,9 +218,7 @@ TEST_CASE("of the first one's call the transport itself tells what became of it"
   CHECK(cancels.settled.empty());
 }
 
-TEST_CASE(
-    "notifications are for those who heard the acknowledgement; of phases they hear only that it is opened "
-    "again") {
+TEST_CASE("notifications are for listens with an acknowledgement; of phases they get only the reopening") {
   World world;
   Asker first, second;
   auto one = world.lease(1, first);

@@ -139,7 +139,7 @@ TEST_CASE(
   loop.close_deferred();
 }
 
-TEST_CASE("a call whose headers are to be checked waits until its server's era is known") {
+TEST_CASE("a call with headers to be checked waits until its server's era is known") {
   net::Loop loop;
   config::Server server;
   server.name = "stdio";

@@ -89,7 +89,7 @@ TEST_CASE("views are bounded in bytes too, and the one that is being read stays"
   CHECK(MemoryCharge::total(Held::servers) - before < 33 << 20);
 }
 
-TEST_CASE("a view whose list is not asked for at once outlives others") {
+TEST_CASE("a view without an immediate list outlives others") {
   ToolCatalog book("s");
   book.view("paused").pause.waits = 1;
   book.view("a").known = true;

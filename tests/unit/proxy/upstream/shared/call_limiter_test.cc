@@ -50,7 +50,7 @@ TEST_CASE("calls that wait in front of a transport have places among its calls, 
   CHECK_FALSE(places.refusal(request, 2));
 }
 
-TEST_CASE("who waits in front of a transport has that of its caller's share") {
+TEST_CASE("a call that waits in front of a transport counts in its caller's share") {
   struct Half {
     Half() { Account::limit_shares(50); }
     ~Half() { Account::limit_shares(100); }

@@ -35,7 +35,7 @@ core::UpstreamRequest legacy(std::string text) {
 
 }  // namespace
 
-TEST_CASE("a server that Lineward has initialised is not asked who it is") {
+TEST_CASE("a server that Lineward has initialised is not asked for its identity") {
   config::Server server;
   server.name = "files";
   LegacyFacade facade(server);
@@ -116,7 +116,7 @@ TEST_CASE("a session is told that its state is gone, unless it ends meanwhile") 
   CHECK(session.told == 1);
 }
 
-TEST_CASE("log lines are for who wants that level; the server's is the lowest of them") {
+TEST_CASE("log lines are for clients with that level; the server's is the lowest of them") {
   auto wants = [](const char* level) {
     return request_of(mcp::Era::modern,
                       std::string(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x",)"

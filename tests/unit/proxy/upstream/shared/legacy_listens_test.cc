@@ -279,7 +279,8 @@ TEST_CASE("a server has a bounded number of subscriptions to answer at a time") 
     CHECK(a.granted());
   }
   SECTION(
-      "what nobody wants any more is not asked for, and what is still to be left stays where it is wanted") {
+      "an unwanted subscription is not requested, and one that is still to be left stays if it is wanted "
+      "again") {
     listens.close(a);
     for (int i = 0; i < 32; ++i)
       server.answer();

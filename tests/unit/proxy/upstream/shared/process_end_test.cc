@@ -38,7 +38,7 @@ TEST_CASE("a client is told last words on one line") {
 }
 
 TEST_CASE(
-    "a client is not told last words where there are none, nobody may hear them, or the gateway ended the "
+    "a client gets no last words if there are none, if they are not for it, or if the gateway ended the "
     "process") {
   config::Server server = server_with("A", "none here");
   CHECK(start_failure_text(exited_with(""), server) == "exited with code 1");

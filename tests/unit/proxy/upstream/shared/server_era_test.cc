@@ -72,7 +72,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a server whose era is configured is never asked") {
+TEST_CASE("a server with a configured era is never asked") {
   World world;
   world.server.protocol_era = config::Era::modern;
   ServerEra era(world.loop, world.server, world.prober, world.owner);
@@ -104,7 +104,7 @@ TEST_CASE("calls wait for the verdict, which is asked for once and in the name o
   era.ask();
   CHECK(world.prober.asked == 1);
 
-  SECTION("who has left meanwhile is not told") {
+  SECTION("a caller that has left meanwhile is not notified") {
     one.cancel("");
     world.prober.answer(known(mcp::Era::modern));
     CHECK(world.owner.known == std::vector<TransportCall*>{&two});
@@ -159,7 +159,7 @@ TEST_CASE(
   CHECK(world.owner.known == std::vector<TransportCall*>{&bobs});
 }
 
-TEST_CASE("who waits while what a probe took is not over is asked for when it is") {
+TEST_CASE("a call that waits while the last probe still ends is probed for afterwards") {
   World world;
   ServerEra era(world.loop, world.server, world.prober, world.owner);
   Call one(world.ada, era);

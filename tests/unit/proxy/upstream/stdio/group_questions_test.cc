@@ -65,7 +65,7 @@ TEST_CASE("a question is the one call's that may ask") {
   CHECK(world.wire.answers.empty());
 }
 
-TEST_CASE("a question within the grace of another caller's call is nobody's") {
+TEST_CASE("a question within the grace of another caller's call belongs to no call") {
   World world(false);
   auto& first = world.sent();
   world.answered(first);

@@ -162,7 +162,7 @@ TEST_CASE("Lineward's own listens keep no process; those of clients, and calls t
   }
 }
 
-TEST_CASE("a message without a name belongs to the one call that can be meant, and to nobody in doubt") {
+TEST_CASE("a message without a name belongs to the one call that can be meant, and to none in doubt") {
   World world;
   CHECK(world.calls.only_call() == nullptr);
   world.listening();
@@ -237,7 +237,7 @@ TEST_CASE("a question belongs to the one call that may ask; a cancelled one coun
   CHECK(world.calls.asking_call() == &later);
 }
 
-TEST_CASE("what takes a question back is of the call whose client was asked, whatever else is there") {
+TEST_CASE("the withdrawal of a question belongs to the call of the asked client, whatever else is there") {
   World world;
   StdioCall& one = world.sent(true);
   StdioCall& two = world.sent(true);
@@ -257,7 +257,7 @@ TEST_CASE("what takes a question back is of the call whose client was asked, wha
 }
 
 TEST_CASE(
-    "the completion of an elicitation is of the call whose legacy client was asked, and of no modern "
+    "the completion of an elicitation belongs to the call of the asked legacy client, and to no modern "
     "client's") {
   World world;
   StdioCall& legacy = world.sent(true);

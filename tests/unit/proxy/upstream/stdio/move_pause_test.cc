@@ -8,7 +8,7 @@ using namespace lineward;
 using namespace lineward::upstream;
 
 TEST_CASE(
-    "after a worn process was replaced for those who listen the next one waits, and who asked is told once") {
+    "after a worn process was replaced for its listens the next one waits, and the waiter is notified once") {
   net::Loop loop;
   MovePause pause(loop);
   int told = 0;

@@ -112,7 +112,7 @@ TEST_CASE("places are given out until all are taken, also within one turn") {
   CHECK(world.groups.leaving() == 0);  // both are waited for
 }
 
-TEST_CASE("where all are taken the process goes that was used longest ago and nobody waits for") {
+TEST_CASE("if all are taken the process goes that was used longest ago and that no call waits for") {
   World world(3);
   InstanceGroup& busy = world.wants("busy");
   run_for(world.stdio.loop, milliseconds(2));
@@ -140,7 +140,7 @@ TEST_CASE("where all are taken the process goes that was used longest ago and no
   CHECK(busy.instances() == 1);
 }
 
-TEST_CASE("who asks does not lose its own process for it") {
+TEST_CASE("a group that asks does not lose its own process for it") {
   World world(1);
   InstanceGroup& group = world.idle("a");
   world.next_turn();
@@ -150,7 +150,7 @@ TEST_CASE("who asks does not lose its own process for it") {
 }
 
 TEST_CASE(
-    "a process that was started ahead counts for its caller, who gets none beyond its share that another "
+    "a process that was started ahead counts for its caller, which gets none beyond its share that another "
     "wants") {
   Account::limit_shares(50);
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
@@ -215,7 +215,8 @@ TEST_CASE("state that has a name is never beyond its caller's share") {
   CHECK(world.groups.find("a3")->without_room_since() != milliseconds::max());
 }
 
-TEST_CASE("a caller without a share in a full server gets a place for which anybody's idle process goes") {
+TEST_CASE(
+    "a caller without a share in a full server gets a place, and any caller's idle process goes for it") {
   Account::limit_shares(50);
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");
   World world(2);

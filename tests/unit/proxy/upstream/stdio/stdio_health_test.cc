@@ -141,7 +141,7 @@ TEST_CASE("what says nothing of the server's health does not count") {
   CHECK(world.health.circuit_closed());
 }
 
-TEST_CASE("who is asked for its era and says nothing counts as one that died") {
+TEST_CASE("a server that does not answer the question for its era counts as one that died") {
   World world;
   for (int i = 0; i < 3; ++i)
     world.health.probe_died(ended("exited with code 9"));
@@ -158,17 +158,17 @@ TEST_CASE("an open circuit lets one half-open probe through when its time is ove
   world.until_half_open();
   CHECK(world.health.try_now());
   CHECK_FALSE(world.health.try_now());
-  SECTION("whose caller goes away: the next one may try") {
+  SECTION("its caller goes away: the next one may try") {
     world.health.half_open_probe_withdrawn();
     CHECK(world.health.try_now());
   }
-  SECTION("whose answer closes it") {
+  SECTION("its answer closes it") {
     world.health.probe_answered(world.loop.now());
     CHECK(world.health.circuit_closed());
     world.die(2);
     CHECK(world.health.circuit_closed());
   }
-  SECTION("whose failure opens it for as long again") {
+  SECTION("its failure opens it for as long again") {
     world.die(1);
     CHECK(world.health.open_for() == milliseconds(200));
     CHECK_FALSE(world.health.try_now());
