@@ -10,7 +10,7 @@
 
 namespace lineward::test {
 
-// A socket that has a port there; nobody listens yet. It is closed by whoever asked for it.
+// A socket that has a port there, and does not listen yet. The caller closes it.
 struct LoopbackSocket {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

@@ -28,8 +28,8 @@ const CELLS = {
     revision: '2026-07-28',
     server: legacyFixture,
     byDefault: true,
-    // One scenario gives a call 600 ms, in which Lineward would first have to start a process for callers that
-    // declare this: on a busy machine Node alone takes longer.
+    // A scenario gives a call 600 ms. Lineward would first have to start a process for callers that declare
+    // this: on a busy machine Node alone takes longer.
     warmUp: { elicitation: {} },
   },
   'modern-on-legacy-http': {
@@ -40,8 +40,8 @@ const CELLS = {
     warmUp: { elicitation: {} },
   },
   'legacy-on-modern': { revision: '2025-11-25', server: modernFixture, byDefault: true },
-  // The fixture among others behind one endpoint (docs/many-servers.md): its names stay; its URIs say whose they are, so
-  // what asks for test://… without having listed it is lost.
+  // The fixture among others behind one endpoint (docs/many-servers.md): its names stay; its URIs name the server.
+  // Requests for an unlisted test://… fail.
   'legacy-together': { revision: '2025-11-25', server: legacyFixture, together: true, notBuilt: [...URIS, ...SUBSCRIBE] },
   'modern-together': { revision: '2026-07-28', server: modernFixture, together: true, notBuilt: URIS },
   'legacy-on-modern-http': { revision: '2025-11-25', server: modernFixture, byDefault: true, http: true },
@@ -252,7 +252,7 @@ const names = chosenCells();
 if (options.list) {
   names.forEach((name) => console.log(name));
 } else {
-  // What the fixtures reach by themselves stands beside what they reach through Lineward.
+  // The results of the fixtures alone stand beside those through Lineward.
   const alone = Object.keys(CELLS).filter((name) => CELLS[name].sameEra && !CELLS[name].http);
   const beside = options.direct || !options.beside ? [] : alone;
   const runs = [...names.map((name) => [name, options.direct]), ...beside.map((name) => [name, true])];

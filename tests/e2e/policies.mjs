@@ -1,5 +1,5 @@
-// Policies are a boundary: rules × spellings × methods × roads × eras. Whatever a client writes, a server of an official SDK
-// behind Lineward is never seen to work on what a rule forbids; what the SDKs make of each spelling is asked of them directly.
+// Policies are a boundary: rules × spellings × methods × roads × eras. For any input of a client, a server of an official SDK
+// behind Lineward never works on a forbidden request. The reading of each spelling by the SDKs is measured directly.
 //
 //   ./node.sh policies.mjs [--only TEXT]… [--times]      TEXT: of a place's name (rules-legacy-stdio-many …)
 import assert from 'node:assert/strict';
@@ -70,7 +70,8 @@ async function askAll(place, road, era, client) {
   const tasks = [];
   for (const what of methods) {
     const { allowed, mine } = pair(road, what);
-    // What is allowed passes, or else nothing below would mean anything; between the eras Lineward subscribes itself.
+    // Allowed requests pass, or else the checks below would be meaningless; between the eras Lineward subscribes
+    // itself.
     if (!/subscribe/.test(what.name) || (place.era === 'legacy' && !road.prefixed)) {
       await ask(client, what, PLAIN, allowed, allowed);
       const seen = await understood(place, mine).then(() => true, () => false);
@@ -90,7 +91,7 @@ async function askAll(place, road, era, client) {
 
 /** Tasks that a caller with the scope made, asked for by one without. */
 async function askTasks(place, road, client) {
-  // All servers as one speak 2026-07-28 to each, whose tasks are an extension.
+  // All servers as one speak 2026-07-28 to each, with tasks as an extension.
   if (!place.policy.tasks || client.era !== 'legacy' || place.era !== 'legacy' || road.prefixed) return;
   const high = await place.client(road, 'legacy', { key: KEYS.high });
   const asTask = METHODS[1];
@@ -119,7 +120,7 @@ async function runPlace(place) {
         const client = await bounded(place.client(road, era), WAIT_MS, `a client: ${road.name}, ${era}`);
         await askAll(place, road, era, client);
         await askTasks(place, road, client);
-        // On one stream nobody knows which answer would be the last: what comes after all of that has all before it.
+        // On one stream no answer is known to be the last: the one that comes after all of that has all before it.
         const last = pair(road, METHODS[0]);
         await ask(client, METHODS[0], PLAIN, last.allowed, last.allowed);
         await understood(place, last.mine).catch((error) => check(place, `${road.name}, ${era}: the last call`, () => assert.fail(error.message)));

@@ -73,7 +73,7 @@ async function runCell(cell, place) {
   cell.ms = Date.now() - begun;
 }
 
-/** Those that end Lineward do it together, when each of them is ready for it. */
+/** Cells that end Lineward do it together, when each of them is ready. */
 async function runLast(last, place) {
   let ready = 0;
   let stop;
@@ -86,7 +86,8 @@ async function runLast(last, place) {
   const runs = [];
   for (const cell of last) {
     let arrived = false;
-    // One after the other up to that point: where it reloads, a session without a call would end.
+    // Up to that point they run one after the other: at a reload, a session without a call would
+    // end.
     await new Promise((next) => {
       cell.terminate = () => {
         if (!arrived) arrive();

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// Both eras, all kinds of servers and paths at once, with clients that leave, cancel and read slowly, servers that die and
-// reloads: does each call end once, seen from outside and in the log, and is all back at zero when everybody has left?
+// Both eras, all kinds of servers and paths at once, with clients that leave, cancel and read slowly, servers that die,
+// and reloads. Each call must end once, seen from outside and in the log, and all figures must return to zero without
+// clients.
 //
 //   mixed.mjs [--seconds N] [--actors N] [--pause MS] [--seed N]
 import { setTimeout as delay } from 'node:timers/promises';
@@ -21,9 +22,9 @@ const seed = option('seed', 1);
 const REPORT_MS = 60_000;
 const RELOAD_MS = 15_000;
 const ZERO_MS = 45_000;
-// What the servers that still run said of themselves is remembered, and counted: a few hundred bytes, whatever the load.
+// The descriptions of running servers are kept, and counted: a few hundred bytes, whatever the load.
 const REMEMBERED = { lineward_buffered_bytes: 2048 };
-// What must be nothing when everybody has left, and all of it when the servers have gone too.
+// The figures that must be zero without clients, and all of them without servers too.
 const ZERO = ['lineward_requests_in_flight', 'lineward_requests_queued', 'lineward_subscriptions', 'lineward_sessions', 'lineward_buffered_bytes'];
 
 const ground = new Ground({ quick: false, seed });

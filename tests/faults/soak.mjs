@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// A million calls with cancels, restarts and limits: does anything grow, does anybody get another's answer?
+// A million calls with cancels, restarts and limits: does any figure grow, does a client get another's
+// answer?
 //
 //   soak.mjs [--calls N] [--seed N] [--brief]
 import { spawn } from 'node:child_process';

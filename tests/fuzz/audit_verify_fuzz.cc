@@ -1,5 +1,5 @@
-// An audit log that somebody has altered: whatever is done to a log that was closed in order, verify() sees
-// it; and nothing that stands in its place makes it crash or is taken for one.
+// An altered audit log: verify() finds each change of a log that was closed in order. Other files in its
+// place cause no crash and are not taken for one.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ std::string text_of(const std::vector<std::string>& lines) {
   return out;
 }
 
-// One file of this process, written anew each time.
+// A file of this process, written anew each time.
 bool verifies(const std::string& text) {
   static const std::string path = [] {
     std::string name = "/tmp/lineward-fuzz-audit-XXXXXX";
@@ -95,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool orders = data[0] % 2 == 0;
   const std::string text = orders ? altered(lines, data + 1, size - 1)
                                   : std::string(reinterpret_cast<const char*>(data + 1), size - 1);
-  // What comes behind the closing record is the log of the next process, and is looked at as that.
+  // Bytes behind the closing record are the log of the next process, and are checked as that.
   LW_CHECK(verifies(text) == (text == whole) || !orders);
   return 0;
 }

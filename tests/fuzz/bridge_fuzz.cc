@@ -1,5 +1,5 @@
-// A legacy client in front of a modern server: whatever either says, what Lineward makes of it is a message,
-// says what it must, and keeps what it need not change. The first byte chooses method and revision.
+// A legacy client in front of a modern server. For any input of either, Lineward's output is a valid message
+// with the required content, and unchanged otherwise. The first byte chooses method and revision.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ using mcp::Method;
 
 namespace {
 
-// What is wrapped lies deeper than what came in.
+// A wrapped value lies deeper than in the input.
 constexpr int kDeeper = json::kMaxDepth + 8;
 constexpr Method kMethods[] = {Method::tools_call, Method::tools_list, Method::resources_read,
                                Method::prompts_get};

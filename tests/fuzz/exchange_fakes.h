@@ -21,7 +21,8 @@ namespace lineward::fuzz {
 
 class FakeCall;
 
-// What the script speaks with. The server knows every call as 17; "m" says which call a message belongs to.
+// The ends that the script controls. The server knows every call as 17; "m" says which call a message belongs
+// to.
 namespace words {
 
 inline constexpr std::string_view kIds[] = {
@@ -70,7 +71,7 @@ inline mcp::Message parse(const std::string& text) {
   return std::move(*message);
 }
 
-// One client request and all that became of it.
+// A client request and all its results.
 struct Track {
   int number = 0;
   core::ExchangeId id;
@@ -240,7 +241,7 @@ class FakeUpstream final : public core::Upstream {
   std::optional<mcp::Era> era() const override { return std::nullopt; }
   void stop(std::function<void()> done) override { done(); }
 
-  Track* starting = nullptr;  // who calls start() now
+  Track* starting = nullptr;  // the present caller of start()
   bool refuses = false;
   std::string forwarding;  // the notification that a client sends now
   std::map<std::string, core::ScopeCallbacks*> scopes;

@@ -1,8 +1,8 @@
 // The table of exchanges between a scripted client and a scripted upstream. The bytes are the script:
 // requests start, are answered, fail, are cancelled, lose their client, run out of time; sessions come and
-// go. Whatever happens: each exchange ends once and with it its call, answers reach their own client under
-// its own id byte for byte, nothing follows an answer, time limits hold and are never early, and in the end
-// nothing is left.
+// go. Invariants for any input. Each exchange ends once, and its call with it. Answers reach their own client
+// under its own id byte for byte, and nothing follows an answer. Time limits hold and are never early. In the
+// end nothing is left.
 #include <fmt/format.h>
 #include <uv.h>
 
@@ -103,7 +103,7 @@ class World {
     }
   }
 
-  // ---- who ----
+  // ---- ends ----
   Track* any_track() { return tracks_.empty() ? nullptr : tracks_[script_.byte() % tracks_.size()].get(); }
   FakeCall* any_call() {
     picked_ = any_track();
@@ -355,7 +355,7 @@ class World {
   void end() {
     int empty = 0;
     table_.when_empty([&] { ++empty; });
-    // Nothing hangs longer than it may: queue, start, question and call have their limits.
+    // Each phase has its limit: queue, start, question and call have their limits.
     for (int i = 0; i < 12; ++i)
       advance(milliseconds(600001));
     for (auto& track : tracks_)

@@ -1,6 +1,6 @@
 // Whether a text has a key that some decoders take for one of ours (gateway/foundation/json/json_case.h),
-// wherever it stands. Where Lineward puts the key itself in beside it, what leaves would be refused by the
-// next that reads so: for such texts it is not asked that what leaves is a message.
+// wherever it stands. If Lineward adds the key itself beside it, the next such reader would refuse the
+// output: for such texts the output need not be a message.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline bool has_likeness(std::string_view message) {
       return key != row.key() && json::differs_in_case_alone(key, row.key());
     });
   };
-  // Of texts that are JSON: a string that a colon follows is a key.
+  // In JSON texts, a string that a colon follows is a key.
   for (size_t at = 0; at < message.size(); ++at) {
     if (message[at] != '"') continue;
     const size_t begin = ++at;

@@ -28,7 +28,7 @@ void same(const Message& a, const Message& b) {
     LW_CHECK(a.has(Field{i}) == b.has(Field{i}) && a.raw(Field{i}) == b.raw(Field{i}));
 }
 
-// What is gone around is what would have been passed.
+// The skipped part is the part that would have been read.
 void check_outlined(const std::string& text, const Result<Message, mcp::MessageFault>& plain, size_t chunk) {
   auto message = Message::parse(outlined(text, chunk));
   LW_CHECK(message.has_value() == plain.has_value());

@@ -1,5 +1,5 @@
-// The few bytes that change when a message crosses over: the result is a message of the same kind, what was
-// to change has changed, and every other byte stands as it stood. The first byte chooses the client's id.
+// The few bytes that change when a message crosses over. The result is a message of the same kind with the
+// intended changes, and every other byte stands as it stood. The first byte chooses the client's id.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ constexpr std::string_view kClientIds[] = {"1",
                                            R"("a\"\u0062\\")",
                                            "\"\xC3\xA4 \xF0\x9F\x98\x80\""};
 constexpr int64_t kOurs = 4711;
-// What grows around a value may make it deeper than the limit for what comes in.
+// A wrapper around a value may make it deeper than the limit for what comes in.
 constexpr int kDeeper = json::kMaxDepth + 8;
 
 using Members = std::vector<std::pair<std::string_view, std::string_view>>;  // raw key, raw value

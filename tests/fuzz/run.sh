@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh SECONDS|build [TARGET…]: builds the fuzz targets (all, or those named) and runs each for SECONDS, two at a time.
-# One line a target; what finds something fails and its input stays in build/fuzz/findings/. The corpora grow in
-# build/fuzz/corpus/ from run to run; inputs in tests/fuzz/regressions/<target>/ are always part of them.
+# A line for each target; a target with a finding fails and its input stays in build/fuzz/findings/. The corpora
+# grow in build/fuzz/corpus/ from run to run; inputs in tests/fuzz/regressions/<target>/ are always part of
+# them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -107,7 +108,7 @@ seed_corpus() {
 declare -A dictionary=([http_request]=http [chunked_body]=http [sse]=sse [header_value]=header_value
   [json_scan]=json [message]=json [splice]=json [rewrite]=json [bridge]=json [stdio_lines]=json [schema_walk]=schema [uri_forms]=uri)
 
-# Where one byte stands for much work, short inputs find more.
+# If one byte stands for much work, short inputs find more.
 declare -A longest=([sse]=4096 [exchange]=1024)
 
 stat_of() { sed -n "s/^stat::$2: *//p" "$out/log/$1" | tail -n 1; }

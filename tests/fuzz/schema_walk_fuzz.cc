@@ -1,5 +1,5 @@
-// Schemas of hostile servers, and the arguments of calls, walked once: what is found is what a reader finds
-// that looks at each level by itself, as slow as that is. The input is a schema, a line break, and arguments.
+// Schemas of hostile servers, and the arguments of calls, walked once. The result equals that of a slow
+// reader that looks at each level by itself. The input is a schema, a line break, and arguments.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

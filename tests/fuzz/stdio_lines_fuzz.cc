@@ -1,6 +1,6 @@
-// What a stdio server writes: any bytes cut anywhere give the same lines, each of them a message or not, and
-// what is recovered from one that is not stands in it. The first byte chooses the limit, the second where the
-// cuts fall.
+// The output of a stdio server: any bytes cut anywhere give the same lines, each of them a message or not.
+// Ids recovered from a line that is no message stand in it. The first byte chooses the limit, the second
+// where the cuts fall.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What strangers send to be let in, and what issuers publish: access tokens, their claims, key sets, files of
-// keys. Nothing may crash, and what is taken must be within its bounds.
+// Credentials of clients, and documents of issuers: access tokens, their claims, key sets, files of keys.
+// No input may cause a crash, and accepted ones must be within their bounds.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

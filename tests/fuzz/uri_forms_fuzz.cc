@@ -1,5 +1,5 @@
-// URIs in any spelling before a rule: the normal form is normal, other spellings of one URI have the same,
-// and what a rule denies it denies in each of them. The first byte chooses where a spelling is changed.
+// URIs in any spelling before a rule: the normal form is normal, other spellings of one URI have the same. A
+// rule denies a URI in each of them. The first byte chooses where a spelling is changed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

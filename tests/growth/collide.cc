@@ -1,6 +1,5 @@
-// growth-collide N: N names of 16 characters, one a line, for which std::hash gives one and the same number,
-// as everybody can find them who knows the standard library. It says so and fails where the library has
-// another hash.
+// growth-collide N: N names of 16 characters, one a line, with the same std::hash, which can be computed from
+// the standard library. It says so and fails where the library has another hash.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

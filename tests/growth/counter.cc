@@ -1,8 +1,8 @@
-// growth-counter PID: what the threads of a running process have cost since they were asked for. One command
-// a line on stdin: `start` begins to count and answers with the unit, `read` answers "VALUE STATE", STATE
-// being idle or busy. The unit is user-space instructions, one event for each thread, since a running process
-// hands no event on to threads that it already has. Where the kernel or the machine gives none (containers,
-// virtual machines), it is nanoseconds of processor time.
+// growth-counter PID: what the threads of a running process have cost since they were asked for. A command a
+// line on stdin: `start` begins to count and answers with the unit, `read` answers "VALUE STATE", STATE being
+// idle or busy. The unit is user-space instructions, one event for each thread, since a running process hands
+// no event on to threads that it already has. If the kernel or the machine gives none (containers, virtual
+// machines), it is nanoseconds of processor time.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::uint64_t nanoseconds_of(pid_t pid) {
-  // The process's clock counts what a running thread has used up to now and threads that have ended; the
-  // kernel's text files are brought up to date at its next tick only.
+  // The process's clock counts running threads up to now, and threads that have ended. The kernel's text
+  // files are updated at its next tick only.
   clockid_t clock{};
   timespec time{};
   if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {

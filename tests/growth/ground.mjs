@@ -1,4 +1,4 @@
-// What rows are made of: worlds (a gateway and its servers), requests of every kind of client, answers that are looked at.
+// The parts of rows: worlds (a gateway and its servers), requests of every kind of client, checked answers.
 import { DISCOVERED, content, message, modern, post } from './wire.mjs';
 
 /** Limits are out of the way: what is measured is growth up to them and beyond what they are by default. */

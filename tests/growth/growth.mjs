@@ -69,7 +69,7 @@ async function measure(row, count, shift = 1) {
   const enough = (done) => done >= count || (done >= 2 && performance.now() - began > ENOUGH_MS * (count / repeats));
   let times;
   if (typeof row.world === 'function' || row.inOrder) {
-    // What grows stays: one size after the other, each with a fourth of the time.
+    // Growth stays: the sizes run one after the other, each with a fourth of the time.
     for (const [at, size] of sizes.entries()) {
       const meter = await up(typeof row.world === 'function' ? row.world(size) : row.world);
       const work = await row.at(meter, size, at ? size - sizes[at - 1] : size);
@@ -79,7 +79,7 @@ async function measure(row, count, shift = 1) {
       while (runs[at].length < count && (runs[at].length < 2 || performance.now() - from < ENOUGH_MS / 2)) runs[at].push(await figure(meter, work, times));
       if (typeof row.world === 'function') await down();
     }
-    if (row.inOrder) await down(); // nobody takes away again what was opened
+    if (row.inOrder) await down(); // opened parts stay open
     return runs;
   }
   const meter = await up(row.world);
@@ -105,7 +105,7 @@ async function run(row) {
   try {
     let verdict = await judged(repeats, 1);
     if (!verdict.holds) verdict = await judged(2 * repeats, 1);
-    // Of processor time a step is made by a cache that is too small, or by a table that grows. Growth is
+    // A step of processor time is made by a cache that is too small, or by a table that grows. Growth is
     // still there one doubling further, and one before; a step is not.
     for (const shift of row.n % 2 ? [2] : [2, 0.5]) {
       if (verdict.holds || kind === 'flat' || unit !== 'nanoseconds') break;

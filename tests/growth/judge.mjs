@@ -1,8 +1,8 @@
 // Whether what was measured at n, 2n, 4n and 8n grows no faster than it may.
 //
-// A fixed part is in every figure, so not the figures are compared but what each doubling adds: of a linear cost the last one
-// adds twice what the one before it did, of a quadratic one four times. What repeats of one measurement differ by, and a part of
-// the figure itself, is allowed on top: a difference as small as that says nothing.
+// A fixed part is in every figure, so the additions of the doublings are compared. With a linear cost the last one adds twice as
+// much as the one before it, with a quadratic one four times. The difference between repeats of one measurement, and a
+// part of the figure itself, is allowed on top: so small a difference has no meaning.
 const TOLERANCE = {
   instructions: { step: 2.6, part: 0.03, flat: 1.5 },
   nanoseconds: { step: 3.0, part: 0.12, flat: 1.7 }, // neighbours on the processor, caches

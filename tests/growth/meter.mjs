@@ -15,8 +15,8 @@ const LIMIT_MS = 60_000;
 const LOOK_MS = 1; // between two readings that must be equal
 const STILL = { instructions: 20_000, nanoseconds: 15_000 }; // the watching thread's looks are no work
 
-// Where the C library gives memory back to the kernel and takes it again for every large message, most of the processor time
-// of these is the kernel's, and begins at a size that depends on the messages before.
+// The C library may return memory to the kernel and take it again for every large message. Then most of their processor time
+// is the kernel's, and begins at a size that depends on earlier messages.
 const KEEPS_MEMORY = { GLIBC_TUNABLES: 'glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824:glibc.malloc.top_pad=67108864' };
 
 const CONTROL_NAME = 'control';
@@ -139,7 +139,7 @@ export class Meter {
     return wire;
   }
 
-  /** The reading when nothing is being done any more: two that are equal, nobody running. */
+  /** The reading at rest: two equal ones, with no thread running. */
   async settled() {
     const until = performance.now() + LIMIT_MS;
     for (let before = await this.counter.read(); ; ) {
@@ -157,7 +157,7 @@ export class Meter {
     return (await this.settled()) - before;
   }
 
-  /** What a row opened or changed is gone before the next one. */
+  /** The effects of a row are undone before the next one. */
   async clean() {
     for (const wire of this.wires) wire.close();
     this.wires = [];

@@ -1,6 +1,6 @@
-// growth-pipe SOCKET: a stdio server whose mind is elsewhere. It passes its stdin to a Unix socket and what
-// comes from there to its stdout, and ends when either side does. So the test plays any number of processes,
-// word by word, at a page of memory each.
+// growth-pipe SOCKET: a stdio server that another process controls. It passes its stdin to a Unix socket and
+// what comes from there to its stdout, and ends when either side does. So the test plays any number of
+// processes, word by word, at a page of memory each.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     std::perror("growth-pipe");
     return 1;
   }
-  // Nobody writes without reading for long here, so one direction at a time is enough.
+  // Neither side writes without reading for long here, so one direction at a time is enough.
   for (;;) {
     std::array<pollfd, 2> ends{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
     if (::poll(ends.data(), ends.size(), -1) < 0) {

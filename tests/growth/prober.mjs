@@ -1,6 +1,6 @@
-// A thread that asks the gateway for nothing much, one request after the other, and tells how long the slowest answer took: as
-// long as the loop was busy with something else. A thread of its own, since this process is busy with large messages too. What
-// the two threads waited for a processor meanwhile (the kernel's account) is taken off: it is the machine's doing.
+// A thread that sends the gateway one small request after the other, and reports the time of the slowest answer: the time that
+// the loop was busy otherwise. A thread of its own, since this process is busy with large messages too. The waits of the two
+// threads for a processor meanwhile (the kernel's account) are subtracted, since the machine causes them.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-// Where the programs of this folder have been built.
+// The build folder of the programs of this folder.
 import { accessSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { binary } from '../e2e/lib/binary.mjs';

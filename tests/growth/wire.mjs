@@ -1,5 +1,5 @@
-// Bare ends of a connection: a client and servers over HTTP, HTTP+SSE and stdio that say any bytes at all and look at no more
-// of what comes than its id and method, so that a message of any size costs the test little.
+// Bare ends of a connection: a client and servers over HTTP, HTTP+SSE and stdio that send any bytes. They read only the id
+// and the method of a message, so that a message of any size costs the test little.
 import { createServer, connect } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -199,7 +199,7 @@ export const content = (text = 'done') => `{"content":[{"type":"text","text":"${
 export const listed = (name, items) => `{"${name}":[${items}],"resultType":"complete","ttlMs":0,"cacheScope":"private"}`;
 
 /**
- * What a server says, whatever it is reached by. `on[method](message, say)` answers a method; message has text, id and method,
+ * The messages of a server, over any transport. `on[method](message, say)` answers a method; message has text, id and method,
  * say has result(text), error(text) and message(text) for whatever comes before or beside the answer.
  */
 class Server {

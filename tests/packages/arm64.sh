@@ -18,7 +18,7 @@ if [ "$(uname -m)" = aarch64 ]; then command="exec $binary"; else command="exec 
 printf '#!/bin/sh\n%s "$@"\n' "$command" >"$gateway"
 chmod +x "$gateway"
 "$gateway" --version || exit 1
-# qemu-user does not pass limits of memory on to the kernel: there they reach nobody.
+# qemu-user does not pass limits of memory on to the kernel: there they have no effect.
 emulated='30_stdio/rlimit_reaches_the_command.wire'
 [ "$(uname -m)" != aarch64 ] || emulated=
 passed=0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# boot.sh ROOT: systemd as process 1 of ROOT, in namespaces of its own that it was started in (deb.sh). What it mounts ends with it.
+# boot.sh ROOT: systemd as process 1 of ROOT, in namespaces of its own that it was started in (deb.sh). Its mounts end with it.
 set -euo pipefail
 root=$1
 mount --make-rprivate /

@@ -1,5 +1,5 @@
-# chroot.sh, to be read by others (distros.sh, interop.sh): a fresh Debian in a folder, and commands in it. What a command
-# mounts and starts ends with it.
+# chroot.sh, to be read by others (distros.sh, interop.sh): a fresh Debian in a folder, and commands in it. The mounts and
+# processes of a command end with it.
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -26,7 +26,7 @@ chroot_make() {  # SUITE ROOT CACHE PACKAGE…: once
     debootstrap --variant=minbase --cache-dir="$(realpath "$cache")" "$suite" "$root" "$mirror" >"$root.log" 2>&1 ||
       { tail -n 5 "$root.log" >&2; return 1; }
   fi
-  # How this machine reaches the mirror. Nothing here is worth waiting for the disk.
+  # How this machine reaches the mirror. No file here needs to be on the disk.
   apt-config dump | grep -E '^Acquire::(http|https|Check-|Retries)' >"$root/etc/apt/apt.conf.d/99machine"
   echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
   cp -L /etc/resolv.conf "$root/etc/" 2>/dev/null

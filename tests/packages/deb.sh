@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # deb.sh [DIR] (LINEWARD_DEB_BUILT=1: what is in DIR/packages): the Debian package, used as its user would: lintian, installed in a fresh Debian that has nothing else, started by a systemd
 # of its own, reloaded, activated by a socket, upgraded under load, removed and purged. As root; network for Debian's mirror.
-# DIR (build/deb) has the build. What it needs: lintian, debootstrap, dpkg-dev, node, and what tests/e2e has from npm.
+# DIR (build/deb) has the build. Needs lintian, debootstrap, dpkg-dev, node, and what tests/e2e has from npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/packages/chroot.sh
@@ -18,7 +18,7 @@ leave() {
   local code=$?
   [ -z "$booted" ] || kill -9 "$booted" 2>/dev/null || true
   if [ -n "$group" ]; then
-    # What was in it ends with its first process, a moment later.
+    # Its processes end with the first one, a moment later.
     for _ in $(seq 100); do
       find "$group" -depth -type d -exec rmdir {} + 2>/dev/null && break
       sleep 0.1
@@ -137,7 +137,7 @@ ok "systemd-analyze: verified, security $score"
 mkdir -p "$root/etc/lineward/credentials" "$root/etc/systemd/system/lineward.service.d"
 install -m 600 /dev/null "$root/etc/lineward/credentials/word"
 echo of-the-unit >"$root/etc/lineward/credentials/word"
-# A kernel whose tmpfs has no access lists cannot give a credential to any user but root.
+# A kernel without access lists on tmpfs cannot give a credential to any user but root.
 cat >"$root/etc/systemd/system/probe.service" <<'UNIT'
 [Service]
 Type=oneshot

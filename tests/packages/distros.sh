@@ -72,7 +72,7 @@ step_deb() {
   apt-get purge -y -qq lineward >/dev/null && ! command -v lineward
 }
 
-# A network of its own: ports of the machine are in nobody's way. It has a loopback alone.
+# A network of its own: ports of the machine do not conflict. It has a loopback alone.
 alone() { unshare --net bash -c 'ip link set lo up && exec "$@"' bash "$@"; }
 
 source_into() {  # ROOT: HEAD, and only files that changed get another time

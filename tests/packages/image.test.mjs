@@ -1,5 +1,5 @@
-// The OCI layout of conf/scripts/image.mjs: every digest is right, umoci unpacks it, and what is unpacked runs as its settings say: in
-// namespaces of its own as process 1, as nobody, with a root that cannot be written. Run by image.sh.
+// The OCI layout of conf/scripts/image.mjs: every digest is right, umoci unpacks it, and the result runs by its settings: in
+// namespaces of its own as process 1, unprivileged, with a read-only root. Run by image.sh.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -90,7 +90,7 @@ test('the container runs: ready, healthy, orphans waited for, SIGTERM ends it wi
   const healthy = inside(...config.config.Healthcheck.Test.slice(1));
   assert.equal(healthy.status, 0, healthy.stderr + said);
 
-  // Somebody's child whose parent is gone becomes process 1's, and must not stay as a zombie.
+  // An orphaned child becomes process 1's, and must not stay as a zombie.
   const orphan = spawnSync('/usr/bin/nsenter', ['--pid', '--target', first, '/bin/sh', '-c', '(/bin/sh -c "echo \\$\\$; exec /bin/sleep 0.2" &) '], { encoding: 'utf8' });
   assert.match(orphan.stdout, /^\d+$/m, orphan.stderr);
   const zombies = () => children(first).filter((pid) => /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));

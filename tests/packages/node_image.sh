@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# node_image.sh: conf/containers/node.Dockerfile, built by buildah and run as its first lines say; and python.Dockerfile, built. What they are
-# built upon cannot be fetched where there is no registry: a Debian with Node 22 and npm stands under both names, from
-# build/debian-root.tar (deb.sh) and tests/e2e. There is no uv in it: what uvx brings is not tried.
-# As root; a network for npm.
+# node_image.sh: conf/containers/node.Dockerfile, built by buildah and run as its first lines say; and python.Dockerfile, built. Their base
+# images cannot be fetched without a registry: a Debian with Node 22 and npm stands under both names, from build/debian-root.tar (deb.sh) and
+# tests/e2e. There is no uv in it: what uvx brings is not tried. As root; a network for npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v buildah >/dev/null || { echo "buildah is missing: apt-get install buildah" >&2; exit 69; }
@@ -47,7 +46,7 @@ port=$((20000 + RANDOM % 10000))
 settings=(-e LINEWARD_LISTEN_ADDRESS="127.0.0.1:$port" -e LINEWARD_OPS_ADDRESS="127.0.0.1:$((port + 1))")
 registry=$(npm config get registry)
 [ -z "$registry" ] || settings+=(-e NPM_CONFIG_REGISTRY="$registry")
-# What this machine's own npm trusts.
+# The authorities that this machine's own npm trusts.
 [ -z "${NODE_EXTRA_CA_CERTS:-}" ] || settings+=(-e NODE_EXTRA_CA_CERTS=/etc/ssl/npm.pem -v "$NODE_EXTRA_CA_CERTS:/etc/ssl/npm.pem:ro")
 one=$(bud from --pull-never lineward:node)
 bud run --isolation chroot "${settings[@]}" "$one" -- /usr/local/bin/lineward run -- npx -y @modelcontextprotocol/server-everything >"$work/said" 2>&1 &

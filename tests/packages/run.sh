@@ -20,7 +20,7 @@ node-image  tests/packages/node_image.sh
 '
 
 [ -e build/dist/SHA256SUMS ] || { echo "run.sh: there is no build/dist: run make dist first" >&2; exit 69; }
-# Node, and the clients and servers that nobody here wrote.
+# Node, and the clients and servers of other projects.
 [ -d tests/e2e/node_modules ] || (cd tests/e2e && npm ci --no-audit --no-fund --loglevel=error) || exit 69
 passed=0
 failed=()

@@ -12,7 +12,7 @@ import test from 'node:test';
 import { promisify } from 'node:util';
 
 const binary = process.env.LINEWARD_ARTEFACT;
-const dns = '127.123.0.53';  // a loopback address that nobody else is on
+const dns = '127.123.0.53';  // a loopback address of its own
 const run = promisify(execFile);
 
 // A world with the binary at its root and these files.
@@ -29,7 +29,7 @@ function world(t, files = {}) {
   }
   return root;
 }
-// What the binary says and ends with in that world.
+// The output and the exit code of the binary in that world.
 async function inside(root, args, env = {}) {
   try {
     const done = await run('/usr/sbin/chroot', [root, '/lineward', ...args], { env, timeout: 60_000 });
@@ -38,7 +38,7 @@ async function inside(root, args, env = {}) {
     return { code: error.code, signal: error.signal, out: error.stdout, err: error.stderr };
   }
 }
-// A server that speaks a little MCP: it counts who comes.
+// A server that speaks a little MCP: it counts clients.
 async function origin(t, secure) {
   const seen = [];
   const answer = (request, response) => {
@@ -117,7 +117,7 @@ test('a name of /etc/hosts', async (t) => {
 test('names of resolv.conf, with search domains, whatever nsswitch.conf wants to be loaded', { skip: process.arch !== 'x64' }, async (t) => {
   const one = await origin(t);
   const asked = await name_server(t, 'origin.search.example');
-  // What would be loaded ends the process with 99.
+  // A library that is loaded ends the process with 99.
   const folder = mkdtempSync(join(tmpdir(), 'lineward-nss-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, 'trap.c'), '__attribute__((constructor)) void trap(void) { __asm__ volatile("syscall" : : "a"(231), "D"(99)); }\n');

@@ -1,5 +1,5 @@
-// What becomes of Lineward's promises behind a proxy, measured from the client's side: whether a leave arrives and when,
-// when the head of a silent call comes, how late events are, whether a quiet stream stays.
+// Lineward's promises behind a proxy, measured from the client's side: whether and when a leave arrives, when the head
+// of a silent call comes, how late events are, whether a quiet stream stays.
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';

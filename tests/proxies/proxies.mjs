@@ -25,8 +25,8 @@ const saying = (program, ...args) => {
   return first(`${stdout}${stderr}`);
 };
 
-// name, program, file name of its configuration; how it is started on that file, in that folder; what has to be changed
-// for HTTP/2 without TLS, where it can do that towards clients.
+// name, program, file name of its configuration; its command for that file, in that folder; the changes for HTTP/2
+// without TLS, if it supports that towards clients.
 const PROGRAMS = [
   { name: 'nginx', version: ['-v'], file: 'nginx.conf', args: (file, folder) => ['-p', folder, '-e', 'stderr', '-c', file],
     whole: (text) => `daemon off;\npid nginx.pid;\nevents { worker_connections 4096; }\nhttp {\n${text}}\n`,
@@ -61,7 +61,7 @@ function found(one) {
   return program !== undefined && { ...one, program, is: saying(program, ...one.version) };
 }
 
-/** Those that are installed here, and the names of the others. */
+/** The installed proxies, and the names of the others. */
 export function installed(only = []) {
   const wanted = PROGRAMS.filter(({ name }) => only.length === 0 || only.includes(name));
   const here = wanted.map(found);

@@ -29,7 +29,7 @@ const BOUNDS = {
   fastify: [1_800, 500, 500],
 };
 
-/** What of the figures is not as it should be. */
+/** The figures that are out of bounds. */
 export function faults(name, { head, leaveBeforeHead, leaveInStream, events, large, cutAfter, reset }, times = slack) {
   const [before, inStream, late] = BOUNDS[name].map((ms) => ms * times + 200);
   const out = [];

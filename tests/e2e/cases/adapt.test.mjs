@@ -1,4 +1,4 @@
-// lineward adapt, init and fmt as somebody uses them in a shell.
+// lineward adapt, init and fmt as a user runs them in a shell.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -128,7 +128,7 @@ describe('files', { skip: DIRECT }, () => {
       assert.match(none.err, /other\.yaml: there are no servers in it/);
       assert.ok(!existsSync(target));
     }
-    // What init writes is in order.
+    // The file that init writes is valid.
     assert.equal((await lineward(['fmt', '--diff', file])).code, 0, (await lineward(['fmt', '--diff', file])).out);
   });
 

@@ -150,7 +150,7 @@ describe('the admin API', { skip }, () => {
     const state = await events.until(({ event }) => event === 'server.state');
     assert.deepEqual(faults(state.data, find('ServerState'), find), []);
     await check('POST', '/api/v1/reload', '/api/v1/reload', { body: { dryRun: true } });
-    // Nothing of the document was left out, and nothing else is served.
+    // The whole document is served, and nothing else.
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const method of Object.keys(methods)) {
         if (path !== '/api/v1/events') assert.ok(seen.has(`${method.toUpperCase()} ${path}`), `${method} ${path} was asked`);

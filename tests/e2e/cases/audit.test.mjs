@@ -146,7 +146,8 @@ describe('audit', { skip: DIRECT }, () => {
       return { session: response.headers.get('mcp-session-id'), text: await response.text() };
     };
     const told = [];
-    // One session, held by one of them, whose calls come in at both; the file of the other server changes meanwhile.
+    // A session that one of them holds, with calls that come in at both; the file of the other server changes
+    // meanwhile.
     const client = async (home, number) => {
       const clientInfo = { name: 'c', version: '1' };
       const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };

@@ -174,7 +174,7 @@ describe('access tokens', { skip: DIRECT }, () => {
     assert.equal((await tool(gateway, other)).status, 401);
     write(set(second));
     await eventually('the new key', async () => (await tool(gateway, other)).status === 200);
-    // Also a token whose signature was checked before.
+    // Also a token with a signature that was checked before.
     assert.equal((await tool(gateway, old)).status, 401);
     write('{"keys":');
     await eventually('a line in the log', () => /event=auth\.jwks.*in_effect="the keys of before"/.test(gateway.stderr()));

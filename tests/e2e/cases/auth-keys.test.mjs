@@ -1,4 +1,4 @@
-// API keys: their file, whose name is shown, and that one caller's session is nobody else's.
+// API keys: their file, the names that are shown, and a session that only its caller can use.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';

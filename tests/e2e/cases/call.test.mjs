@@ -69,7 +69,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.equal(readFileSync(join(folder, 'get-tiny-image-1.png')).subarray(1, 4).toString(), 'PNG');
     const long = await call(['trigger-long-running-operation', 'duration=1', 'steps=2', '--progress'], everything());
     assert.match(long.err, /^\[#{10}-{10}\] 1\/2 .*\n\[#{20}\] 2\/2 /);
-    // Progress that nobody is shown counts against the time limit all the same.
+    // Progress that is not shown counts against the time limit all the same.
     const quiet = await call(['trigger-long-running-operation', 'duration=5', 'steps=10', '--timeout', '3s'], everything());
     assert.equal(quiet.code, 0, quiet.err);
     assert.equal(quiet.err, '');
@@ -223,7 +223,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
       assert.match(err, said);
       assert.match(err, fix);
     }
-    // All as one: what came, and who did not.
+    // All as one: the results, and the servers without one.
     const all = await lineward(['tools', ...admin]);
     assert.equal(all.code, 0, all.err);
     assert.match(all.out, /^well__slow$/m);
@@ -237,7 +237,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.equal((await lineward(['server', 'well', 'stop', ...admin])).code, 0);
     const held = await lineward(['tools', 'well', ...admin]);
     assert.match(held.err, /there is no server 'well' in service\n {2}where .*\n {2}reason upstream_unreachable\n {2}fix {4}lineward server well start\n$/);
-    // A gateway of the command's own: its ids are nobody's.
+    // A gateway of the command's own: its ids belong to no other client.
     assert.doesNotMatch((await tools([], ['sh', '-c', 'exit 3'])).err, / call c/);
   });
 
@@ -266,7 +266,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     const { code, err } = await run.end();
     assert.equal(code, 130);
     assert.match(err, /first was told \(notifications\/cancelled\) and stopped in/);
-    // All as one: whose tools are not there.
+    // All as one: the servers with missing tools.
     assert.equal((await lineward(['server', 'second', 'stop', ...admin])).code, 0);
     const left = await lineward(['tools', ...admin]);
     assert.equal(left.code, 0, left.err);

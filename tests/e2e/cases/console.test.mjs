@@ -132,7 +132,7 @@ describe('the console', { skip }, () => {
     const ids = () => page.evaluate(() => [...document.querySelectorAll('#calls-table tbody tr[data-id]')].map((one) => one.dataset.id));
     const before = await ids();
     await row(page).nth(1).focus();
-    // As when something is told of a call: the order changes, and nobody has pressed anything.
+    // As after an event about a call: the order changes without any key press.
     await page.evaluate(() => document.querySelector('#calls-table th[data-sort="age"] button').click());
     await page.waitForFunction(([first]) => document.querySelector('#calls-table tbody tr[data-id]').dataset.id === first, [before[1]]);
     assert.deepEqual(await ids(), [...before].reverse());
@@ -312,7 +312,7 @@ describe('the console', { skip }, () => {
     const { page } = await openBrowser(t);
     await page.goto(`${root}/console`);
     await page.waitForFunction((n) => Number(document.querySelector('#calls-table').getAttribute('aria-rowcount')) === n + 1, MANY);
-    // What the page itself takes, in time of its thread: what the machine makes it wait is not its doing.
+    // The page's own time on its thread, without waits for the machine.
     const session = await page.context().newCDPSession(page);
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
     const taken = async () => {

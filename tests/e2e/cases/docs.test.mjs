@@ -1,9 +1,9 @@
-// The documentation: its links lead somewhere, its pictures are what their texts say, every command in a block of shell is one
-// that this binary has, and the blocks marked "sh run" are run, each page's in one shell, in an empty folder.
+// The documentation: its links have targets, its pictures are what their texts say, every command in a block of shell exists
+// in this binary. The blocks marked "sh run" are run, each page's in one shell, in an empty folder.
 //
-// npx is played here: packages that the tests have anyway (tests/e2e/node_modules) stand for the registry. The addresses that
-// Lineward takes by itself become free ones, so that pages can be read beside each other, and so does its control socket: a
-// command that names no gateway would find those of other tests.
+// npx is played here: packages that the tests have anyway (tests/e2e/node_modules) stand for the registry. Lineward's default
+// addresses become free ones, so that pages can run in parallel, and so does its control socket. A command that names no
+// gateway would find those of other tests.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -65,7 +65,7 @@ describe('documentation', { skip }, () => {
     let looked = 0;
     for (const page of pages) {
       const text = readFileSync(join(root, page), 'utf8');
-      // Those within sentences too, in backticks.
+      // Also commands within sentences, in backticks.
       const spans = [...split(text).rest.matchAll(/`(lineward [^`]+)`/g)].map(([, said]) => ({ line: said, lines: [said] }));
       for (const block of [...blocksOf(page), ...spans]) {
         for (const [command, ...words] of commandsIn(block)) {

@@ -24,7 +24,7 @@ const FIXTURE = fileURLToPath(new URL('../fixtures/faulty-server.mjs', import.me
 const faulty = (...faults) => ({ command: process.execPath, args: [FIXTURE, ...faults.map((word) => `${word}`)] });
 const SECRET = 'very-s3cret-value';
 
-/** Runs the doctor over a configuration: {code, find(check), text, all}. Nothing that it has started may be left. */
+/** Runs the doctor over a configuration: {code, find(check), text, all}. None of its processes may be left. */
 async function examine(t, config, { args = [], env = {}, patience = '15s' } = {}) {
   const folder = temporaryFolder(t);
   const path = join(folder, 'lineward.json');
@@ -43,7 +43,7 @@ async function examine(t, config, { args = [], env = {}, patience = '15s' } = {}
   return { code, find, out, ok: report.ok, all: report.checks };
 }
 
-/** One server with these properties; the fault is wanted with `text` and `fix`. */
+/** A server with these properties; the fault is wanted with `text` and `fix`. */
 async function planted(t, server, check, { status = 'fault', text, fix, where, ...options }) {
   const withTag = server.url ? server : { inheritEnv: ['DOCTOR_E2E_TAG'], ...server };
   const report = await examine(t, { mcpServers: { sick: withTag } }, options);

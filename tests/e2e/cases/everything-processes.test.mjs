@@ -1,5 +1,5 @@
 // SDK 2.x client, Lineward, server-everything in three processes: the client declares that it can be asked, so calls
-// that ask run each in a process of its own. What it listens to is told by all of them.
+// that ask run each in a process of its own. All of them send the notifications that it listens to.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { deferred, Inbox } from '../lib/events.mjs';

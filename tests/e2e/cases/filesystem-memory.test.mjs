@@ -50,7 +50,7 @@ describe('SDK 1.x with server-filesystem', () => {
       await obeyed(client, folder);
       return client;
     };
-    // Nothing tells when the server has taken over the roots, but it can be asked.
+    // No message reports that the server has taken over the roots, but it can be asked.
     const obeyed = async (client, folder) => {
       for (const began = Date.now(); Date.now() - began < LIMIT_MS;) {
         if (

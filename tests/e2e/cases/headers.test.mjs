@@ -60,7 +60,7 @@ const UNWANTED = {
 };
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-/** Nothing but what Lineward makes itself, and these. */
+/** Only Lineward's own headers, and these. */
 function assertClean({ headers }, more = []) {
   const own = ['host', 'user-agent', 'accept', 'accept-encoding', 'content-type', 'content-length'];
   const mcp = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
@@ -284,7 +284,7 @@ describe('refusals on their way down', () => {
     assert.equal((await get('/.well-known/oauth-authorization-server/other')).status, 404);
     assert.equal((await get('/other/.well-known/openid-configuration')).status, 404);
     assert.equal((await send(new URL('/.well-known/oauth-authorization-server', url), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })).status, 405);
-    // Of several servers none is meant.
+    // It means none of several servers.
     const two = (await gateway(t, { one: { url: server.url }, two: { url: server.url } })).url;
     assert.equal((await send(new URL('/.well-known/oauth-authorization-server', two), { method: 'GET' })).status, 404);
   });

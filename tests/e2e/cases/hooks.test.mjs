@@ -93,7 +93,7 @@ describe('hooks', { skip: DIRECT }, () => {
     const gateway = await start(t, { timeout: '3s', maxInFlight: 4, maxQueue: 6 }, { record });
     const all = await Promise.all(Array.from({ length: 20 }, () => outcome(tool(gateway, 'hang'))));
     assert.equal(all.filter((text) => /too many questions open/.test(text)).length, 10);
-    // Eight in a row: a new process. Whose own time is not up yet is told so.
+    // Eight in a row: a new process. A call with time left is told so.
     assert.equal(all.filter((text) => /did not answer|run out of time/.test(text)).length, 10);
     const deadline = Date.now() + 10_000;
     while (record.events.filter((one) => one.event === 'start').length < 2 && Date.now() < deadline) {

@@ -1,4 +1,4 @@
-// SDK 1.x's SSE client, which people who leave older gateways still have, in front of legacy and modern servers.
+// SDK 1.x's SSE client, which users of older gateways still have, in front of legacy and modern servers.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';

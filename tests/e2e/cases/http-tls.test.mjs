@@ -1,4 +1,4 @@
-// Lineward in front of HTTPS servers: who is believed, and what is said of those who are not.
+// Lineward in front of HTTPS servers: the accepted certificates, and the errors for the others.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

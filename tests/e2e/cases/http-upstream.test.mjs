@@ -20,7 +20,7 @@ const rss = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/sta
 const line = (bytes) =>
   event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(bytes) } });
 
-/** What look() gives when it has given the same for a second. */
+/** The result of look() after it was the same for a second. */
 async function settled(look) {
   let last = look();
   for (let since = Date.now(); Date.now() - since < 1000; await sleep(20)) {
@@ -119,7 +119,7 @@ describe('HTTP servers', { skip: DIRECT }, () => {
     times.sort((a, b) => a - b);
     const [p50, p99] = [percentile(times, 50), percentile(times, 99)];
     console.log(`# cancel by closing, 200 calls: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`);
-    // Whoever waited for something would wait for timeouts.cancelGrace, 5 s; the rest is the machine's.
+    // A wait for an outcome would last timeouts.cancelGrace, 5 s; the rest is the machine's.
     assert.ok(p50 < 100 && p99 < 2500, `p50 ${p50} ms, p99 ${p99} ms`);
     // Not one of those connections carried two calls.
     const calls = origin.requests.filter(({ message }) => message?.method === 'tools/call');

@@ -60,7 +60,8 @@ for (const [server, start] of Object.entries(SERVERS)) {
         assert.deepEqual(client.getServerCapabilities().tools, { listChanged: true });
         await client.ping();
         await findsWhatIsOffered(client);
-        // What the old revisions call a missing resource; SDK 2.x shows both codes as the new one.
+        // The code of the old revisions for a missing resource; SDK 2.x shows both codes as the new
+        // one.
         const missing = sdk === 'SDK 1.x' ? -32002 : -32602;
         await assert.rejects(client.readResource({ uri: 'test://no/such' }), { code: missing });
         await assert.rejects(client.callTool({ name: 'no_such_tool' }), { code: -32602 });
@@ -122,7 +123,7 @@ for (const [server, start] of Object.entries(SERVERS)) {
           },
         });
         const call = (name) => client.callTool({ name });
-        await call('test_touch_resource'); // nobody subscribed: says nothing
+        await call('test_touch_resource'); // no subscription: sends nothing
         await client.subscribeResource({ uri: WATCHED });
         await call('test_touch_resource');
         await seen.count(1);

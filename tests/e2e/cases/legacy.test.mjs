@@ -112,7 +112,7 @@ describe('SDK 1.x with the legacy fixture', () => {
       ],
     });
     const call = (name) => client.callTool({ name, arguments: {} });
-    await call('test_touch_resource'); // nobody subscribed: says nothing
+    await call('test_touch_resource'); // no subscription: sends nothing
     await client.subscribeResource({ uri: 'test://watched-resource' });
     await call('test_touch_resource');
     await call('test_trigger_tool_change');

@@ -16,7 +16,7 @@ const quiet = { ops: { address: 'off' }, admin: { address: 'off' } };
 
 // No roots: server-everything asks for them a moment after its start, during whatever call is there, and SDK 2.x counts
 // a round of questions as progress.
-/** What both lines are to do alike. */
+/** Checks that both lines share. */
 const LINES = {
   'SDK 1.x': {
     connect: (t, target, answer) =>

@@ -177,7 +177,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
     const taken = await lineward(['run', '--listen', '127.0.0.1:0', '--admin', 'off', '--ops', opsOf(one), '--', ...plainFixture()], env);
     assert.equal(taken.code, 75, taken.err);
     assert.match(taken.err, /choose another address \(--ops 127\.0\.0\.1:9465, or --ops off\)/);
-    // What a plugin refuses when it is made names the file, and who can be asked.
+    // A refusal by a plugin at its creation names the file and the command that helps.
     const file = join(folder, 'c.yaml');
     writeFileSync(file, 'listen: { address: 127.0.0.1:0 }\nops: off\nrateLimit: { requests: 1, per: 24h, burst: 1000000 }\nmcpServers: {}\n');
     const refused = await lineward(['run', file], env);
@@ -231,7 +231,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.equal((await status(first.admin)).pid, first.pid);
     assert.equal((await status(second.admin)).pid, second.pid);
     assert.equal((await status('127.0.0.77:0')).pid, second.pid, 'as it is configured');
-    // Of what runs elsewhere nothing is asked, and what runs here is not meant.
+    // A gateway elsewhere is not asked, and one here is not meant.
     for (const elsewhere of ['192.0.2.9:8001', `192.0.2.9:${first.admin.split(':')[1]}`]) {
       const { code, err } = await lineward(['server', 'a', 'stop', '--yes', '--admin', elsewhere], env);
       assert.equal(code, 2, err);

@@ -67,7 +67,7 @@ describe('probes', { skip }, () => {
       assert.equal((await probe('/livez')).body, 'ok\n');
       assert.ok(Date.now() - begun < 4000, `after ${Date.now() - begun} ms`);
     }
-    // Who asks one after the other never waits for those.
+    // A client with one request after the other never waits for those.
     for (let n = 0; n < 20; ++n) assert.equal((await probe('/livez')).status, 200);
   });
 
@@ -95,7 +95,7 @@ describe('probes', { skip }, () => {
       mcpServers: { github: server(command, { required: true, protocolEra: 'modern', circuitBreaker, restart: { backoff: '10ms', maxBackoff: '10ms' } }) },
     });
     await callTool(gateway.url, 'echo').answer;
-    // While nobody looks a trial may run: each of these is asked until it is seen open.
+    // Between two looks a trial may run: each of these is asked until it is seen open.
     const told = await eventually(async () => {
       const { out } = await lineward(['status', '--admin', `unix:${socket}`]);
       return /github.*open/.test(out) && out;

@@ -1,5 +1,5 @@
-// Bytes from outside that a library or a terminal would believe: files that never end, a Redis that lies, colours of a
-// server, a signal that comes too early, and values of variables in places that are shown.
+// Bytes from outside that a library or a terminal would accept: endless files, false answers of a Redis, colours, an
+// early signal, variables in visible places.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
-/** A stdio server of 2026-07-28 whose only tool answers with this text. */
+/** A stdio server of 2026-07-28 with one tool, which answers with this text. */
 const speaker = (text) => `
 const answer = { 'server/discover': { supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
   'tools/list': { tools: [{ name: 't', description: ${JSON.stringify(text)}, inputSchema: { type: 'object' } }], ttlMs: 0, cacheScope: 'private' },
@@ -69,7 +69,7 @@ describe('bytes from outside', { skip: DIRECT }, () => {
       let text = '';
       child.stderr.setEncoding('utf8').on('data', (chunk) => (text += chunk));
       if (pause > 0) await sleep(pause);
-      // From the beginning of main on, where the signal is held; what the linker does before is nobody's.
+      // From the beginning of main on, where the signal is held; not during the linker's work before it.
       const isHeld = () => child.signalCode !== null || /^SigBlk:\s+\w+[13579bdf]$/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8'));
       await eventually(() => isHeld() || text.includes('event=listen'), 'it is held');
       child.kill('SIGHUP');

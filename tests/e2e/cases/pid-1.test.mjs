@@ -51,11 +51,11 @@ describe('as process 1', { skip }, () => {
     );
     await callTool(url, 'echo', { text: 'x' }).answer;
     const [first] = childrenOf(outer.pid);
-    // Somebody enters the container and leaves processes behind, which become children of process 1.
+    // A user enters the container and leaves processes behind, which become children of process 1.
     const entered = spawnSync('nsenter', ['-t', String(first.pid), '-U', '-p', '-m', '--preserve-credentials', 'sh', '-c',
       'for i in 1 2 3; do (sleep 0.2 &); done']); // prettier-ignore
     assert.equal(entered.status, 0, String(entered.stderr));
-    // One spawner for each worker.
+    // Each worker has a spawner.
     const spawners = Number(process.env.LINEWARD_WORKERS ?? 1);
     await eventually(() => childrenOf(first.pid).length === spawners, 'nothing left but the spawner');
     await callTool(url, 'echo', { text: 'x' }).answer;

@@ -1,4 +1,4 @@
-// One rate limit for several gateways, through a real Redis; and what happens without it.
+// A rate limit for several gateways, through a real Redis and without it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe } from 'node:test';

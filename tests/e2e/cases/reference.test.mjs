@@ -1,4 +1,5 @@
-// What the binary knows of itself: the schema of its configuration, completion, manual pages; and healthcheck.
+// The reference texts of the binary: the schema of its configuration, completion, manual pages; and
+// healthcheck.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What a reload changes for HTTP servers: the role of a plain sidecar, and certificates replaced on disk.
+// Changes of a reload for HTTP servers: the role of a plain sidecar, and certificates replaced on disk.
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { describe } from 'node:test';

@@ -1,5 +1,4 @@
-// What people see of a call that `retry` makes again: in its time line, in the log and in its spans, on each road on which it
-// may have come.
+// The visible signs of a call that `retry` makes again: its time line, the log and its spans, on each possible road.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe } from 'node:test';

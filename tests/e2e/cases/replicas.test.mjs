@@ -87,7 +87,8 @@ describe('replicas', { skip }, () => {
           await echo(client);
           if (begun > gone.seen) ++after;
         } catch (error) {
-          // Those in flight when it was killed, and those that the kernel still took for it until it was dead.
+          // Requests in flight when it was killed, and those that the kernel still accepted for it until it
+          // was dead.
           if (performance.now() < gone.asked || begun > gone.seen) throw error;
           failed.push(error.message);
         }
@@ -148,7 +149,7 @@ describe('replicas', { skip }, () => {
     assert.ok(steps.length > 0, 'progress comes through');
 
     kill(holder === 'a' ? a : b);
-    // What was on its way to it fails in whatever way; then the session is told to be over.
+    // Requests on their way to it fail in some way; then the session is over.
     const lost = await eventually(async () => {
       const error = await client.callTool({ name: 'test_echo', arguments: {} }).then(
         () => assert.fail('the session is gone'),

@@ -15,7 +15,7 @@ import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
 const planted = new Map();
-/** A secret that nobody could guess, by the place where it stands. */
+/** A secret that cannot be guessed, by its place. */
 function plant(place) {
   const secret = `S3cr3t${randomBytes(12).toString('hex')}`;
   planted.set(place, secret);
@@ -37,7 +37,7 @@ const run = (args, input) => {
   }
 };
 
-/** Command lines of all processes, as `ps` shows them to everybody. */
+/** The command lines of all processes, as `ps` shows them to all users. */
 function processList() {
   const lines = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return lines

@@ -46,7 +46,7 @@ const up = async (t) => {
 };
 const start = (t, servers, plugins) => startGatewayFrom(t, { ...servers, plugins }, quiet);
 
-/** What `lineward run` says when it does not start. */
+/** The error of `lineward run` when the gateway does not start. */
 function refused(t, plugin) {
   const path = join(temporaryFolder(t), 'lineward.json');
   const mcpServers = { up: { command: 'true' } };

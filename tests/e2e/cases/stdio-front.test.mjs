@@ -23,7 +23,7 @@ import { test } from '../lib/test.mjs';
 const INFO = { name: 'lineward-e2e', version: '1.0.0' };
 const WATCHED = 'test://watched-resource';
 
-// What stands behind `lineward stdio`.
+// The servers behind `lineward stdio`.
 const BEHIND = {
   'an HTTP server': async (t, [program, ...args], env) => {
     const server = await startListener(program, [...args, '--http', '0'], { env, strict: false });
@@ -187,7 +187,7 @@ describe('a file on stdin', { skip: DIRECT && 'needs Lineward' }, () => {
   };
   const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
 
-  // What stands behind `initialize` is read when that is answered, after the file's end.
+  // Messages behind `initialize` are read when that is answered, after the file's end.
   for (const [name, behind, answers] of [
     ['nothing', [], 1],
     ['only a notification', [initialized], 1],

@@ -132,7 +132,7 @@ describe('OTLP', { skip: DIRECT }, () => {
           assert.ok(took >= least && took < 10_000, `${took} ms`);
           continue;
         }
-        // What the machine does to one end it does not do to three; what the gateway does it does to each.
+        // The machine delays one of three ends, the gateway each of them.
         for (let again = 0; again < 2 && took >= 1900; ++again) took = await end(signals);
         assert.ok(took < 1900, `${took} ms`);
       }
@@ -155,7 +155,7 @@ describe('OTLP', { skip: DIRECT }, () => {
     assert.match(took, /^\d+$/);
     assert.match(end.body.stringValue, /^call\.end upstream=up /);
     assert.doesNotMatch(JSON.stringify(otlp.requests), /sk-abcdefgh0123/);
-    // The refused batch is told on stderr, and sent to nobody.
+    // The refused batch is reported on stderr, and never sent.
     await eventually(() => /event=logs\.export plugin=otlpLogs why="?HTTP 503/.test(gateway.stderr()), 'a line in the log');
     await call(gateway.url, 'tools/call', { name: 'later' });
     await otlp.records.until(({ attributes }) => attributes.target === 'later', 'the next call');

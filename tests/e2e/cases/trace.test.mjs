@@ -253,7 +253,7 @@ describe('traces', { skip: DIRECT }, () => {
       const retry = await otlp.spans.until((one) => one.kind === 2 && one.parentSpanId === asked.spanId, 'the span of the retry');
       assert.equal(retry.traceId, id);
       assert.equal(retry.traceState, 'a=1');
-      // One that says whose it is stays there, with a link.
+      // A span that names its parent stays there, with a link.
       const own = 'b'.repeat(32);
       await call(gateway.url, 'tools/call', { name, arguments: args, requestState, inputResponses, _meta: { ...capabilities, traceparent: parentOf('01', own) } }, { id: 3 });
       const linked = await otlp.spans.until((one) => one.kind === 2 && one.traceId === own, 'the span of the other retry');

@@ -72,7 +72,7 @@ function onTerminal(t, args, { columns = 80, rows = 24, env = {} } = {}) {
   };
 }
 
-/** What a modern client sends to listen; ends with the test. */
+/** The listen request of a modern client; ends with the test. */
 function listen(t, url, id, notifications) {
   const leave = new AbortController();
   const _meta = { [`${META}clientInfo`]: { name: 'inspector', version: '2.12' } };
@@ -299,7 +299,7 @@ describe('lineward top', { skip }, () => {
     await top.shows((text, lines) => /^0 calls/.test(lines[1]) && text.includes('no calls'), 'the gateway');
     assert.ok(next.pid);
     assert.doesNotMatch(top.texts.out, /\x1b\[[0-9;]*[1-9][0-9;]*m/, 'no colour');
-    // What script starts is the process group of its terminal; Ctrl-C reaches it as a signal.
+    // script starts the process group of its terminal; Ctrl-C reaches it as a signal.
     top.type('\x03');
     await top.until(/\x1b\[\?1049l\s*(\^C)?\s*(code=0)?/);
     await top.ended();

@@ -21,7 +21,7 @@ const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const modern = (process.env.MCP_CONFORMANCE_PROTOCOL_VERSION ?? MODERN) >= MODERN;
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
 
-/** Who gives tokens for this server: its user knows, and the suite does not say it. */
+/** The issuer of tokens for this server: the suite does not name it. */
 async function issuer() {
   const { origin, pathname } = new URL(url);
   for (const path of [pathname, '']) {

@@ -58,7 +58,7 @@ class Bench {
     this.url = this.gateway.url;
   }
 
-  /** What the server's processes have recorded: [{pid, line}]. */
+  /** The records of the server's processes: [{pid, line}]. */
   lines() {
     const all = readFileSync(this.log, 'latin1').split('\n').slice(0, -1);
     return all.map((text) => {

@@ -1,4 +1,4 @@
-// What must hold for one request of tests/data/mcp-bodies and its answer. Each check returns what is wrong, in words.
+// The conditions for one request of tests/data/mcp-bodies and its answer. Each check returns what is wrong, in words.
 import { argumentsOf, echoed, errorWith } from './fake-answers.mjs';
 import { isUtf8, raw, replaced, shown } from './raw-json.mjs';
 

@@ -1,4 +1,4 @@
-// What fake-server.mjs answers, for it and for those who compare.
+// The answers of fake-server.mjs, for it and for comparisons.
 import { raw } from './raw-json.mjs';
 
 export const argumentsOf = (line) => raw(line, 'params', 'arguments') ?? '{}';

@@ -1,6 +1,6 @@
 // The public sets of malformed and ambiguous HTTP requests, through the real binary in front of an HTTP server that
-// records every byte it gets: whatever comes in, what goes on is Lineward's own request, framed once, or nothing. Each
-// file is sent as it is, and once more in a request that would be forwarded, with a second request hidden in its body.
+// records every byte. For any input it gets Lineward's own request, framed once, or nothing. Each file is sent as it
+// is, and once more in a request that would be forwarded, with a second request hidden in its body.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -13,7 +13,7 @@ const _meta = { [`${META}protocolVersion`]: '2026-07-28', [`${META}clientCapabil
 const call = (id, name) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, _meta } });
 const LIMIT = { timeout: 120_000 };
 
-/** One strict reading of what the origin got: whole requests with Content-Length, nothing else. */
+/** A strict reading of the origin's bytes: whole requests with Content-Length, nothing else. */
 function readStrictly(bytes) {
   const requests = [];
   let rest = bytes.toString('latin1');
@@ -109,7 +109,7 @@ const rowsOf = (set) => corpus(set).filter((row) => row.kind === undefined || ro
 
 /**
  * The head lines of a file in a request that Lineward would forward, were it not for them. The body's length is that of
- * the last chunk, behind which the second request hides from those who believe `chunked`, or the other way round.
+ * the last chunk, behind which the second request hides from parsers of `chunked`, or the other way round.
  */
 function carrying(file) {
   const text = bytesOf(file);

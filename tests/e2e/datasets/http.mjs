@@ -33,7 +33,7 @@ class Events {
   }
 }
 
-/** One request and its answer on a connection of its own. */
+/** A request and its answer on a connection of its own. */
 class Exchange {
   constructor(url, bytes) {
     this.messages = new Inbox(); // the JSON-RPC messages of the answer, in order
@@ -43,7 +43,7 @@ class Exchange {
     this.socket = connect({ host: hostname, port: Number(port) });
     this.head = new Promise((resolve) => (this.gotHead = resolve));
     this.ended = new Promise((resolve, reject) => Object.assign(this, { resolve, reject }));
-    this.ended.catch(() => {}); // whoever waits is told
+    this.ended.catch(() => {}); // waiters are told
     this.socket.on('data', (chunk) => this.take(chunk.toString('latin1')));
     this.socket.on('error', (error) => this.complete || this.reject(error));
     this.socket.on('close', () => {

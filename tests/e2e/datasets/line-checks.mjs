@@ -1,4 +1,5 @@
-// What the two callers of a round must get, by the "expected" column of tests/data/stdio-lines/index.tsv.
+// The messages that the two callers of a round must get, by the "expected" column of
+// tests/data/stdio-lines/index.tsv.
 import { answersTwo, late, substitute } from './lines.mjs';
 import { isUtf8, raw, shown } from './raw-json.mjs';
 
@@ -14,7 +15,7 @@ const messagesOf = (text) =>
     .map(trimmed)
     .filter((line) => line.startsWith('{'));
 
-/** Those that go to one caller, under that caller's own id and token. */
+/** Messages to one caller, under that caller's own id and token. */
 function messagesFor(text, ids, which) {
   const isFor = (message) => {
     if (raw(message, 'method') === undefined) return raw(message, 'id') === (which === 'a' ? '1' : '2');
@@ -28,7 +29,8 @@ function messagesFor(text, ids, which) {
 }
 
 /**
- * What a caller may get: a list of alternatives, each "late" (the line was not for it), "error" or the messages.
+ * The possible answers for a caller: a list of alternatives, each "late" (the line was not for it), "error" or
+ * the messages.
  *
  * @param row {file, expected}
  * @param ids {file, id, id2, token} of the callers
@@ -67,7 +69,7 @@ function isError(message, id) {
 const same = (got, expected) => got.length === expected.length && got.every((one, i) => one === expected[i]);
 
 /**
- * What is wrong with an answer, in words.
+ * The fault of an answer, in words.
  *
  * @param got {status, body, messages} of the answer; messages without those that the caller of this knows of
  */

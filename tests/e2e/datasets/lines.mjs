@@ -1,11 +1,11 @@
 // The files of tests/data/stdio-lines: written for the ids 1 and 2 and the token {TOKEN}, read as latin1.
 
-/** What text-crlf-injection.out asks for besides: text that would end an event, if it got there unescaped. */
+/** A demand of text-crlf-injection.out: text that would end an event, if it got there unescaped. */
 const INJECTION = '\\r\\n\\r\\ndata: x';
 
 /**
- * The bytes with these in place of 1, 2 and {TOKEN}; all are raw JSON. What answers id 2 says "two", so that nobody
- * takes one answer for the other.
+ * The bytes with these in place of 1, 2 and {TOKEN}; all are raw JSON. The answer to id 2 says "two", so that the
+ * two answers differ.
  */
 export function substitute(text, { file, id, id2, token }) {
   let out = text.replace(/("id":2,[^\n]*?"text":")ok"/g, '$1two"');
@@ -29,7 +29,7 @@ export const done = (id) =>
 export const CHANGED = 'notifications/tools/list_changed';
 export const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
-/** What comes last in a round on a client's listen (with its id there) or GET stream (without). */
+/** The last message of a round on a client's listen (with its id there) or GET stream (without). */
 export const marker = (id) =>
   id === undefined
     ? '{"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{"_meta":{"round":"over"}}}'

@@ -1,5 +1,5 @@
-// Every file of tests/data/mcp-bodies in front of one Lineward, as a modern request and in a legacy session: status and
-// code, ids and lines byte for byte, nothing of what was refused at the server, no neighbour hurt.
+// Every file of tests/data/mcp-bodies in front of one Lineward, as a modern request and in a legacy session. Status,
+// code, ids and lines match byte for byte, the server gets no refused request, and neighbours are unharmed.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { descendants, leftovers, processOf } from '../lib/processes.mjs';
@@ -92,7 +92,7 @@ describe('mcp-bodies, 2026-07-28', () => {
 
 // ---- legacy ---------------------------------------------------------------------------------------------------------
 
-/** What a row means in a legacy session, or undefined where it is about 2026-07-28 alone. */
+/** The meaning of a row in a legacy session; undefined for a row of 2026-07-28 alone. */
 function legacyRow(row) {
   const { file } = row;
   if (/"Mcp-|MCP-|Mcp_/.test(row.header_overrides) && file !== 'method-unknown.json') return undefined;

@@ -1,5 +1,6 @@
-// Every file of tests/data/stdio-lines, written by a server behind Lineward: to a modern client with a neighbour in
-// flight and a third one listening, and to a legacy session with its GET stream; in one write, and byte by byte.
+// Every file of tests/data/stdio-lines, written by a server behind Lineward, in one write and byte by byte. The
+// readers are a modern client with a neighbour in flight and a listening third, and a legacy session with its GET
+// stream.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +29,7 @@ const ROUNDS = [
   { name: 'in pieces', pieces: true, accept: 'text/event-stream' },
 ];
 
-/** One era's side of one file: a client, its neighbour, and whoever else listens. */
+/** The side of one era of one file: a client, its neighbour, and other listeners. */
 class Side {
   constructor(bench, row, text) {
     Object.assign(this, { bench, row, text, wrong: [], late: [] });
@@ -77,7 +78,7 @@ class Side {
     );
   }
 
-  /** How many drops Lineward must have counted: the file's first line, and the late answer to who was answered. */
+  /** The number of counted drops: the file's first line, and a late second answer. */
   drops() {
     const first = this.text.split('\n')[0];
     const late = allowed(this.row, this.text, this.ids, 'a')[0] === 'late';
@@ -95,7 +96,7 @@ class Side {
     this.pid = this.bench.lines().slice(from).find(({ line }) => this.isOwn(line)).pid;
   }
 
-  /** What the server got as an answer to its own question, in lines recorded from there on. */
+  /** The answers to the server's own question, in lines recorded from there on. */
   answersToServer(from) {
     return this.bench
       .lines()
@@ -182,7 +183,7 @@ class LegacySide extends Side {
     return method === '"sampling/createMessage"' || FILE_LINES.test(method);
   }
 
-  /** What came on the GET stream in this round. */
+  /** The messages on the GET stream in this round. */
   async beforeMarker(from) {
     const at = await this.stream.messages.when((items) => {
       const found = items.indexOf(marker(), from);

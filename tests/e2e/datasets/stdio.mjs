@@ -1,5 +1,5 @@
-// What the servers here have in common: lines in, bytes out, and a record of every line. Text is latin1: one character
-// is one byte.
+// Common parts of the servers here: lines in, bytes out, and a record of every line. Text is latin1: one character is
+// one byte.
 import { appendFileSync } from 'node:fs';
 
 const log = process.env.FAKE_LOG;

@@ -12,15 +12,16 @@ const ARGS = [
   ...['--disable-component-update', '--disable-sync'],
 ];
 
-// One for all tests of a file, started by the first that wants it: each has a context of its own in it, with its own
-// cookies and storage.
+// A browser for all tests of a file, started by the first that needs it: each has a context of its own in it, with
+// its own cookies and storage.
 let browser;
 after(async () => (await browser)?.close());
 
 /**
- * A page that nobody has used, which ends with the test.
+ * A fresh page, which ends with the test.
  *
- * @returns {{page, faults: string[], hosts: Set<string>}} what the page complained of, and whom it asked
+ * @returns {{page, faults: string[], hosts: Set<string>}} the errors of the page, and the hosts that it
+ * requested
  */
 export async function openBrowser(t, { width = 1400, height = 900, ...more } = {}) {
   browser ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS });
@@ -35,7 +36,7 @@ export async function openBrowser(t, { width = 1400, height = 900, ...more } = {
   return { context, page, faults, hosts };
 }
 
-/** What axe finds, in short; axe itself cannot run in a page that runs no script. */
+/** The findings of axe, in short; axe itself cannot run in a page that runs no script. */
 export async function accessibilityFaults(page) {
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);

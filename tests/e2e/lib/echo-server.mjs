@@ -1,5 +1,5 @@
-// A stdio server in one line of Node that answers with what it was asked: its answer to a tools/call has the `_meta` that
-// came, its list a tool whose description is that. It speaks both eras.
+// A stdio server in one line of Node that echoes requests. Its answer to a tools/call has the `_meta` that came, its list
+// a tool with that as its description. It speaks both eras.
 const SOURCE = String.raw`
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n');
 require('readline').createInterface({ input: process.stdin }).on('line', (line) => {

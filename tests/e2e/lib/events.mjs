@@ -68,7 +68,7 @@ export function temporaryFolder(t) {
   return folder;
 }
 
-/** What a fixture writes into FIXTURE_LOG: pass env to its start, wait with until({event, tag}). */
+/** The events that a fixture writes into FIXTURE_LOG: pass env to its start, wait with until({event, tag}). */
 export function fixtureRecord(t) {
   const path = join(temporaryFolder(t), 'record');
   writeFileSync(path, '');

@@ -1,4 +1,4 @@
-// A reporter for node's test runner: one line for each failed test, for who wants to run it once more.
+// A reporter for node's test runner: one line for each failed test, so that it can run once more.
 //
 //   COUNT <tab> FILE <tab> NAME
 //

@@ -67,7 +67,7 @@ export async function startListener(command, args, { env = {}, strict = true } =
         // gone in the meantime
       }
     }
-    // What it said last may not be read yet. Then, it may be in other hands, and would keep this process alive.
+    // Its last output may not be read yet. Then, it may be in other hands, and would keep this process alive.
     await bounded(said, LAST_WORDS_MS, 'its last words').catch(() => {});
     child.stderr.destroy();
     return names;
@@ -117,12 +117,12 @@ export async function startGatewayFrom(t, config, { args = [], env = {}, strict 
   return gateway;
 }
 
-/** Starts Lineward on a free port with these commands as one server, whose names stay where they do not clash. */
+/** Starts Lineward on a free port with these commands as one server; their names stay if they do not clash. */
 export async function startGatewayTogether(commands) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-e2e-'));
   const path = join(folder, 'lineward.json');
   const mcpServers = Object.fromEntries(
-    // What a fixture tells goes to a file that the environment names.
+    // A fixture writes its events to a file that the environment names.
     Object.entries(commands).map(([name, [command, ...args]]) => [name, { command, args, inheritEnv: true }]),
   );
   writeFileSync(path, JSON.stringify({ aggregate: { prefixMode: 'onConflict' }, mcpServers }));

@@ -15,8 +15,8 @@ export const noHaproxy = program ? false : 'there is no haproxy here (apt-get in
 
 /**
  * Resolves with {url}; ends with the test. `urls`: of the gateways. Unless `kept`, each request has a connection of
- * its own to a gateway: on one that is kept haproxy may write to a gateway that has just died, and that request is
- * lost, whatever the gateways do. A check that takes long on a busy machine is no failure; one that is refused is.
+ * its own to a gateway. On a kept connection haproxy may write to a gateway that has just died, and that request is
+ * lost. A check that takes long on a busy machine is no failure; one that is refused is.
  */
 export async function haproxy(t, urls, { kept = true } = {}) {
   const port = await freePort();

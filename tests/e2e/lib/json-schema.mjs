@@ -6,7 +6,7 @@ const typeOf = (value) =>
 
 const ANNOTATIONS = new Set(['description', 'default', 'title']);
 
-/** What is wrong with `value`, as lines; none: nothing. `find` gives the schema that a $ref names. */
+/** The faults of `value`, as lines; none: valid. `find` gives the schema that a $ref names. */
 export function faults(value, schema, find, at = '$') {
   const out = [];
   const wrong = (what) => out.push(`${at}: ${what}`);

@@ -1,4 +1,4 @@
-// What both fixture servers offer (fixtures/catalogue.mjs), as a client finds it.
+// The features of both fixture servers (fixtures/catalogue.mjs), as a client finds them.
 import assert from 'node:assert/strict';
 import { textOf } from './target.mjs';
 

@@ -42,7 +42,7 @@ function checkPoint(kind, point) {
   exemplars.forEach(checkExemplar);
 }
 
-/** One data point after the other: {name, kind, unit, attributes, ...}. */
+/** The data points in order: {name, kind, unit, attributes, ...}. */
 function* pointsOf(metric) {
   const { name, description, unit } = metric;
   assert.ok(name && description && unit, JSON.stringify(metric).slice(0, 200));

@@ -1,8 +1,8 @@
-// Ports for addresses that a configuration must name before anybody listens there.
+// Ports for addresses that a configuration must name before a program listens there.
 import { createServer } from 'node:net';
 
-// Below the ports that the kernel gives to connections and to listeners without one (ip_local_port_range): nobody who
-// comes in between takes it by accident.
+// Below the ports that the kernel gives to connections and to listeners without one (ip_local_port_range): no other
+// program gets it by accident.
 const FIRST = 18000;
 const COUNT = 12000;
 

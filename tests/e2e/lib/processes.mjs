@@ -1,4 +1,4 @@
-// What is running below a process, and whether it is gone. Linux only: it reads /proc.
+// The processes below a process, and whether they have ended. Linux only: it reads /proc.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -47,8 +47,8 @@ export const tagged = (name, value) =>
 const isAlive = ({ pid, started }) => processOf(pid)?.started === started;
 
 /**
- * Those of the processes that find() names which are still there after the given time. The end of somebody
- * else's child is not an event that we can wait for, so this looks again and again.
+ * The processes that find() names and that are still there after the given time. The end of another
+ * process's child is no event that we can wait for, so this polls.
  */
 export async function leftovers(find, withinMs) {
   const deadline = Date.now() + withinMs;

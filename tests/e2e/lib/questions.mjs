@@ -20,13 +20,13 @@ export const everyKind = (name, capabilities = {}) => ({
   },
 });
 
-/** A client whose user does not want to answer. */
+/** A client with a user that declines. */
 export const DECLINING = {
   capabilities: { elicitation: {} },
   requests: { 'elicitation/create': () => ({ action: 'decline' }) },
 };
 
-/** What everyKind(name) answers reaches the tools: questions of each kind, several at once and in rounds; and a prompt. */
+/** The answers of everyKind(name) reach the tools: questions of each kind, several at once and in rounds; and a prompt. */
 export async function isHeard(client, name) {
   const call = async (tool) => textOf(await client.callTool({ name: `test_input_required_result_${tool}` }));
   assert.equal(await call('elicitation'), `Hello, ${name}!`);

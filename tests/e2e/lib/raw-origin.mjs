@@ -89,13 +89,13 @@ export async function rawCall(t, url, id, method, params, options) {
   return socket;
 }
 
-/** One modern request by fetch: {status, message, headers}. */
+/** A modern request by fetch: {status, message, headers}. */
 export async function call(url, method, params = {}, { id = 1, headers = {} } = {}) {
   const response = await fetch(url, modernPost(method, params, { id, headers }));
   return { status: response.status, headers: response.headers, message: lastMessage(await response.text()) };
 }
 
-/** What Lineward says of an error of its own. */
+/** Lineward's data of its own error. */
 export const gatewayError = ({ message }) => ({
   code: message.error?.code,
   text: message.error?.message,

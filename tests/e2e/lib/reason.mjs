@@ -1,12 +1,12 @@
-// What Lineward says of an error of its own (docs/errors.md). Whoever looks at one looks, by this, whether the page that it names
-// is there and is that of its reason: whatever road the error came by, and to clients of either era.
+// Lineward's data of its own error (docs/errors.md). Each test that looks at one checks by this whether the page that it names is
+// there and is that of its reason: whatever road the error came by, and to clients of either era.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../../../', import.meta.url);
 
-/** Of the `data` of an error; undefined where it is not Lineward's. */
+/** The reason in an error's `data`; undefined where it is not Lineward's. */
 export function ours(data) {
   const said = data?.['io.lineward/gateway'];
   if (!said) return undefined;

@@ -34,7 +34,7 @@ export function redis(t, { password = '' } = {}) {
   return {
     socket,
     async start() {
-      // By stdin: a password is nobody's business in ps.
+      // By stdin: a password must not be visible in ps.
       child = spawn('redis-server', ['-'], { cwd: folder, stdio: ['pipe', 'ignore', 'ignore'] });
       child.stdin.end(
         `port 0\nunixsocket ${socket}\nsave ""\nappendonly no\ndir ${folder}\n${password ? `requirepass ${password}\n` : ''}`,

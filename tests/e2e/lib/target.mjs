@@ -1,4 +1,4 @@
-// What a test talks to: Lineward in front of a command, or with LINEWARD_E2E_DIRECT=1 the command itself, which
+// The target of a test: Lineward in front of a command, or with LINEWARD_E2E_DIRECT=1 the command itself, which
 // shows whether the test is right.
 import {
   Client as ModernClient,

@@ -1,5 +1,5 @@
-// node:test's test(), with a time limit, and with a clean-up that goes backwards and never stops half-way: what was
-// started last ends first, and a gateway is ended even when a client could not be.
+// node:test's test(), with a time limit, and with a clean-up that goes backwards and never stops half-way. The last
+// started part ends first, and a gateway is ended even when a client could not be.
 import { test as nodeTest } from 'node:test';
 import { bounded } from './events.mjs';
 

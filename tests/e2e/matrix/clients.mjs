@@ -23,11 +23,11 @@ const NEWS = {
   'notifications/message': types.LoggingMessageNotificationSchema,
 };
 
-/** What both lines have in common. `answers` is the check's: a question's method to what answers its params. */
+/** Common parts of both lines. `answers` is the check's: a question's method to what answers its params. */
 class Party {
   constructor(client, era) {
     Object.assign(this, { client, era, answers: {}, asked: [], news: new Inbox() });
-    // What nobody registered for, elicitation/complete for one, is seen as well.
+    // Notifications without a handler, such as elicitation/complete, are seen as well.
     client.fallbackNotificationHandler = async (notification) => this.news.put(notification);
   }
 

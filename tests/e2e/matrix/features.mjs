@@ -1,5 +1,5 @@
-// The rows of the matrix. Each check gets {party, record, server} and throws when what it is about does not hold; what
-// it returns, if anything, is the key of the note that says why this cell has less to check.
+// The rows of the matrix. Each check gets {party, record, server} and throws when its feature does not work. It may
+// return the key of the note that has the reason for fewer checks in this cell.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { Inbox } from '../lib/events.mjs';
@@ -15,7 +15,7 @@ const [TOOLS_CHANGED, UPDATED, LOG, COMPLETE] = [
   'notifications/elicitation/complete',
 ];
 
-/** What a cell that cannot work has instead, by key. */
+/** The notes of cells that cannot work, by key. */
 export const NOTES = {
   completion:
     'notifications/elicitation/complete is unknown to 2026-07-28. Checked instead: the user is sent to the page, the ' +
@@ -158,7 +158,7 @@ const toolsChange = async (party) => {
 async function subscription({ party }) {
   const stop = await party.watchTools();
   const start = party.mark();
-  await party.call('test_touch_resource'); // nobody subscribed: says nothing
+  await party.call('test_touch_resource'); // no subscription: sends nothing
   const unsubscribe = await party.watch(WATCHED);
   const mark = party.mark();
   await party.call('test_touch_resource');

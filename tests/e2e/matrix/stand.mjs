@@ -1,4 +1,4 @@
-// One column of the matrix: a server, Lineward and a client, and their end.
+// A column of the matrix: a server, Lineward and a client, and their end.
 import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
 import { fixtureRecord } from '../lib/events.mjs';

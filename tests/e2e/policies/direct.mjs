@@ -1,5 +1,5 @@
-// What the servers make of each spelling when nobody stands before them: how many of the requests for what would be forbidden
-// they understand as such.
+// The reading of each spelling by the servers without a gateway in front: how many of the forbidden requests they
+// understand as such.
 import { ask, METHODS, spellingsOf } from './ask.mjs';
 import { HttpClient } from '../roads/clients.mjs';
 import { isForbidden } from './judge.mjs';

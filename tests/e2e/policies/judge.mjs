@@ -1,4 +1,5 @@
-// What servers of the official SDKs say that they understood, and what of it a rule forbids.
+// Reports of official SDK servers about the requests that they understood, and the forbidden ones
+// among them.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL('../fixtures/policy-server.mjs', import.me
 
 const decoded = (path) => path.replace(/%[0-9a-f]{2}/gi, (one) => String.fromCharCode(parseInt(one.slice(1), 16)));
 
-/** The server works on what only those may have whom the rule lets: by its name, or by where its URI leads. */
+/** The server works on a request that only permitted callers may make: by its name, or by where its URI leads. */
 export function isForbidden({ target, href }) {
   if (String(target).startsWith('secret_') || String(target).startsWith('task-secret_')) return true;
   if (href === undefined || !href.startsWith('file:')) return false;
@@ -53,7 +54,7 @@ export class Judge {
     return { command: process.execPath, args: [PROGRAM, era] };
   }
 
-  /** One that listens, until end(). */
+  /** A listening client, until end(). */
   async http(era, name) {
     const child = spawn(process.execPath, [PROGRAM, era, '--http', '0'], {
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,4 +1,5 @@
-// Where the policies stand: Lineward with the rules, a server of an official SDK behind it, and clients on every road to it.
+// The places of the policies: Lineward with the rules, a server of an official SDK behind it, and clients on every road to
+// it.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HttpClient, SseClient, StdioClient } from '../roads/clients.mjs';
@@ -10,7 +11,7 @@ const RULES = [
   { rateLimit: { key: 'principal+tool', requests: 1, per: '1h', tools: ['rate_*'] } },
   { redact: { patterns: ['SECRET-[0-9]+'], where: 'wire' } },
 ];
-// Of "low-0123456789abcdef" and "high-0123456789abcdef", made by `lineward hash-key`.
+// The hashes of "low-0123456789abcdef" and "high-0123456789abcdef" are made by `lineward hash-key`.
 export const KEYS = { low: 'low-0123456789abcdef', high: 'high-0123456789abcdef' };
 const auth = (hashes, anonymous) => ({
   anonymous,
@@ -24,7 +25,7 @@ export const POLICIES = [
   { name: 'anonymous', config: (hashes) => ({ auth: auth(hashes, true) }), kinds: /legacy-http|modern-stdio/, roads: /^(one|named|aggregate|sse)$/, methods: /^tools/ },
 ];
 
-/** many: beside another server. Those of one place share a Lineward. */
+/** many: beside another server. Checks of one place share a Lineward. */
 export const ROADS = [
   { name: 'one', path: '/mcp' },
   { name: 'sse', path: '/sse', client: SseClient, eras: /legacy/ },

@@ -7,7 +7,7 @@ const hex = (text, from = 0, to = text.length) =>
 const member = (key, value) => `${q(key)}:${value}`;
 const named = (name, write, more = {}) => ({ name, write, ...more });
 
-/** Of any string, name or URI. */
+/** Spellings of any string, name or URI. */
 const TEXTS = [
   named('plain', (k, f) => member(k, q(f))),
   named('escaped', (k, f) => member(k, `"${hex(f)}"`)),

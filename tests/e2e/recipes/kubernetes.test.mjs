@@ -74,7 +74,7 @@ for (const directory of ['base', 'overlays/production']) {
       assert.deepEqual(container.securityContext.capabilities.drop, ['ALL']);
     }
     assert.equal(pod.securityContext.runAsNonRoot, true);
-    // What is written on a read-only root has a place.
+    // Every file that is written has a place beside the read-only root.
     const socket = config.admin.address.replace(/^unix:/, '');
     assert.ok(sidecar.volumeMounts.some((m) => !m.readOnly && socket.startsWith(`${m.mountPath}/`)));
   });

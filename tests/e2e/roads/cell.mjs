@@ -1,4 +1,4 @@
-// What every cell has: its place, clients and server, and the questions that many promises put.
+// The parts of every cell: its place, clients and server, and the questions that many promises put.
 import assert from 'node:assert/strict';
 import { bounded } from '../lib/events.mjs';
 import { ours } from '../lib/reason.mjs';

@@ -7,7 +7,7 @@ import { LEGACY, META, MODERN } from './servers.mjs';
 const INFO = { name: 'roads', version: '1' };
 const SSE = '2024-11-05';
 
-/** One request of a client: `inbox` has what came on its stream, `answer` the answer; {gone: true} where none came. */
+/** A request of a client: `inbox` has what came on its stream, `answer` the answer; {gone: true} where none came. */
 class Sent {
   constructor(client, id, token) {
     Object.assign(this, { client, id, token, inbox: new Inbox(), at: Date.now() });
@@ -51,7 +51,7 @@ class Client {
     Object.assign(this, { place, capabilities, form, next: 100, news: new Inbox(), questions: new Inbox() });
   }
 
-  /** What it answers the server's questions; a cell may put another one in. */
+  /** Its answers to the server's questions; a cell may replace them. */
   reply() {
     return { action: 'accept', content: { name: 'Ada' } };
   }
@@ -228,7 +228,7 @@ export class HttpClient extends Client {
   }
 }
 
-/** What clients with one stream for everything have in common: answers are told apart by their ids. */
+/** Common parts of clients with one stream for everything: answers are told apart by their ids. */
 class OneStream extends Client {
   constructor(place, options) {
     super(place, options);
@@ -353,7 +353,7 @@ export class StdioClient extends OneStream {
     this.process.child.stdin.write(`${text}\n`);
   }
 
-  /** As a client does that ends: nobody writes, and nobody reads. The end of stdin alone cancels nothing. */
+  /** As at the end of a client: no writes, and no reads. The end of stdin alone cancels nothing. */
   leave() {
     this.process.child.stdin.end();
     this.process.child.stdout.destroy();

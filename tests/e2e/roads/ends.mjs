@@ -14,7 +14,7 @@ export const ENDS = [
       else sent.leave();
       await cell.cancelled(call);
       const next = client.stream ? await cell.fresh() : client;
-      call.answer(); // too late: nobody gets it
+      call.answer(); // too late: no client gets it
       await (cell.road.reloads && cell.era === 'legacy' ? undefined : cell.wellAfter(next, call));
     },
   },
@@ -119,7 +119,7 @@ export const ENDS = [
       else cell.server.die();
       const reason = cell.over === 'stdio' ? 'upstream_exited' : ['upstream_unreachable', 'upstream_protocol', 'upstream_exited'];
       await cell.refused(sent, 502, reason);
-      // What comes next is served: in the same session, but where HTTP tells its client to begin a new one.
+      // The next request is served: in the same session, unless HTTP requires a new one.
       const tag = `${cell.tag}-next`;
       cell.server.play(tag, (one) => one.answer());
       let next = client.call('t', { tag });

@@ -151,7 +151,7 @@ export class Place {
     }
   }
 
-  /** One client of an era, for whoever does not end it. */
+  /** A client of an era, for cells that do not end it. */
   client(era) {
     this.clients[era] ??= this.newClient(era);
     return this.clients[era];
@@ -162,7 +162,7 @@ export class Place {
     return client.process ? [client.process] : this.gateways;
   }
 
-  /** What `lineward ps` shows of the call of a tool, and cancel() for it. */
+  /** The row of `lineward ps` for the call of a tool, and cancel() for it. */
   async shown(client, tool) {
     for (const { socket } of this.gatewaysOf(client).toReversed()) {
       const { calls } = JSON.parse((await get(socket, '/api/v1/calls')).body);
@@ -191,7 +191,7 @@ export class Place {
     return this.server.watcher(uri, since);
   }
 
-  /** What happens while a call is under way, on the roads where something does. */
+  /** Events during a call, on the roads that have any. */
   async during() {
     if (this.road.during) await this.road.during(this);
   }

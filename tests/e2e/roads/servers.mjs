@@ -23,7 +23,7 @@ export const TOOLS = ['t', 't_request', 't_max', 't_progress', 't_denied', 't_ra
 const RELAY = fileURLToPath(new URL('./relay.mjs', import.meta.url));
 const CALLS = new Set(['tools/call', 'prompts/get', 'resources/read', 'completion/complete']);
 
-/** One call that the server got. A cell's play answers it. */
+/** A call that the server got. A cell's play answers it. */
 export class Call {
   constructor(server, peer, channel, message, text, headers) {
     Object.assign(this, { server, peer, channel, message, text, headers, ended: false, cancels: [], at: Date.now() });
@@ -98,11 +98,11 @@ export class Server {
     this.plays = new Map();
     this.peers = new Set();
     this.listens = new Set();
-    this.wishes = new Inbox(); // who listens to what, as it comes
+    this.wishes = new Inbox(); // listens, as they come
     this.ends = []; // of peers, as they were seen here
   }
 
-  /** What becomes of calls with this tag; a call without a play waits. */
+  /** The script of calls with this tag; a call without one waits. */
   play(tag, how) {
     this.plays.set(tag, how);
   }
@@ -111,19 +111,19 @@ export class Server {
     return this.calls.when((all) => all.filter((call) => call.tag === tag)[nth], `a call of ${tag} at the server ${this.name}`);
   }
 
-  /** Who is told of this URI, since another one is no longer. */
+  /** The listen to this URI, other than `since`. */
   watcher(uri, since) {
     const listens = () => [...this.listens.values()].find((one) => one !== since && one.wish.resourceSubscriptions?.includes(uri));
     const peers = () => [...this.peers].find(({ watched, tell }) => tell && watched.has(uri));
     return this.wishes.when(this.era === 'modern' ? listens : peers, `a listen for ${uri} at the server ${this.name}`);
   }
 
-  /** Tells that the tools changed, to whom it concerns. */
+  /** Notifies the listens to it that the tools changed. */
   toolsChanged() {
     this.tell('notifications/tools/list_changed', {}, (wish) => wish.toolsListChanged, () => true);
   }
 
-  /** `of`: who asked for another URI is told this one. */
+  /** `of`: a listen to another URI gets this one. */
   updated(uri, { of = uri } = {}) {
     this.tell(
       'notifications/resources/updated',
@@ -232,7 +232,7 @@ export class Server {
     };
   }
 
-  /** What a configuration says of it. */
+  /** Its entry of a configuration. */
   config(more = {}, form = 0) {
     if (this.over === 'http') return { url: this.url, headers: { 'X-Form': `${form}` }, ...more };
     return { command: process.execPath, args: [RELAY, this.key], env: { ROADS_HUB: this.hub, ROADS_FORM: `${form}` }, ...more };
@@ -334,7 +334,7 @@ export class Server {
   }
 }
 
-/** Where the processes of all stdio servers come in. */
+/** The entry of the processes of all stdio servers. */
 export async function startHub(path) {
   const servers = new Map();
   const hub = createHub((socket) => {

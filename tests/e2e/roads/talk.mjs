@@ -1,4 +1,4 @@
-// What is said during calls and beside them: identity, bytes, names, policies, questions, listens, slow readers.
+// Messages during calls and beside them: identity, bytes, names, policies, questions, listens, slow readers.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { gatewayOf } from './cell.mjs';

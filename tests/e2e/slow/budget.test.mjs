@@ -1,5 +1,5 @@
-// Many clients that take nothing of large answers: listen.maxBufferedBytes holds, by cutting those who hold most, and
-// others are served meanwhile.
+// Many clients that take nothing of large answers: listen.maxBufferedBytes holds by cutting the clients that hold
+// most, and others are served meanwhile.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { modernHeaders, MODERN_META } from '../datasets/bench.mjs';
@@ -53,7 +53,7 @@ test(`${READERS} clients that read nothing of ${ANSWER / MIB} MiB each, with a b
   }
   const metrics = async () => parse((await get(opsOf(gateway), '/metrics')).body);
   let now;
-  // A cut is seen by its client only when that one reads: it is told by the metrics. Who is too much is cut in the next
+  // A cut is seen by its client only when that one reads: it is told by the metrics. A client above it is cut in the next
   // turn of the loop, which the answer to this question may precede. On a busy machine all of it takes long: what must not
   // be is that nothing moves any more.
   let seen = '';

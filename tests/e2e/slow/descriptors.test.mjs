@@ -57,7 +57,7 @@ async function fullOfConnections(t) {
 
 describe('file descriptors', () => {
   test(`${CONNECTIONS} connections with ${FDS} descriptors`, { timeout: 120_000 }, async (t) => {
-    // What the machine does to one of them it does not do to three; what the gateway does it does to each.
+    // The machine disturbs one of three, the gateway each of them.
     let one = await fullOfConnections(t);
     for (let again = 0; again < 2 && one.recovered >= 1000; ++again) one = await fullOfConnections(t);
     assert.ok(one.share < 0.05, `${one.share} of a core`);

@@ -1,4 +1,4 @@
-// What a connection costs that does nothing: one that never spoke, one that is kept alive, one that listens.
+// The cost of an idle connection: one that never spoke, one that is kept alive, one that listens.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';

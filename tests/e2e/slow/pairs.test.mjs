@@ -137,7 +137,7 @@ describe(`${PAIRS} pairs of initialize and call that name no session`, () => {
       }
       const took = performance.now() - began;
       const ops = opsOf(gateway);
-      // A session whose process was taken lives on: its next request gets another.
+      // A session without its process lives on: its next request gets another.
       const most = shared ? (server.ended ? PLACES : PAIRS) : key ? 1 : 0;
       let sessions;
       const settled = async () => (sessions = await sessionsOf(ops)) <= (stateless ? 0 : most);

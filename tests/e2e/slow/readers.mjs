@@ -63,7 +63,7 @@ export const residentBytes = (pid) => status(pid, 'VmRSS');
 /** A sanitizer's shadow memory reserves terabytes. */
 export const isSanitized = (pid) => status(pid, 'VmSize') > 2 ** 40;
 
-/** Looks again and again, since somebody else's log is no event. */
+/** Polls, since the log of another process is no event. */
 export async function eventually(holds, what, ms = 60_000) {
   for (const end = Date.now() + ms; !holds(); await delay(10)) {
     if (Date.now() > end) throw new Error(`${what} did not come within ${ms / 1000}s`);

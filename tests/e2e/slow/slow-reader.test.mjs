@@ -1,5 +1,5 @@
-// A client that does not read: nobody else notices, memory stays bounded, its call ends and is cancelled. A client that
-// reads slowly gets a large answer whole.
+// A client that does not read: no other client notices, memory stays bounded, its call ends and is cancelled. A client
+// that reads slowly gets a large answer whole.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { legacyHeaders, MODERN_META, modernHeaders } from '../datasets/bench.mjs';
@@ -132,7 +132,7 @@ describe('clients that read slowly, or not at all', () => {
       const { served, stalled, quick: another } = await start(t, era, { quick, large });
       const wanted = `{"jsonrpc":"2.0","id":7,"result":${result}}`;
 
-      // Whoever takes streams gets one after a second, and a sanitizer may need that long.
+      // A client that accepts streams gets one after a second, and a sanitizer may need that long.
       const plain = stalled('7', 'large', '', { Accept: 'application/json' });
       await eventually(() => /target=large .*reason=ok/.test(served.stderr()), 'the end of the call');
       await another(1);

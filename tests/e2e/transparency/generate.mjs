@@ -129,7 +129,7 @@ export class Generator {
     );
   }
 
-  /** One value in that many objects and arrays. */
+  /** A value in that many objects and arrays. */
   nested(levels) {
     const { random } = this;
     let text = this.number();
@@ -148,7 +148,7 @@ export class Generator {
     return this.object(pairs, depth);
   }
 
-  /** Members that nobody knows, some twice, for an object in which `known` have a meaning. */
+  /** Unknown members, some twice, for an object in which `known` have a meaning. */
   strangers(known) {
     const { random } = this;
     const free = [...UNKNOWN, ...OURS.filter((key) => !known.includes(JSON.parse(`"${key}"`)))];

@@ -20,7 +20,7 @@ const META = {
   legacy: [],
 };
 
-// What has a meaning, by place: strangers there must be called otherwise.
+// Members with a meaning, by place: unknown ones there must have other names.
 const TOP = ['id', 'jsonrpc', 'method', 'params', 'result', 'error'];
 const PARAMS = ['name', 'uri', '_meta', 'arguments', 'requestState', 'inputResponses', 'progressToken', 'requestId', 'level'];
 const IN_META = [

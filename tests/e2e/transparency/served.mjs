@@ -23,7 +23,7 @@ const HANDSHAKE = {
   },
 };
 
-/** One process behind Lineward: its lines come in, bytes go out. */
+/** A process behind Lineward: its lines come in, bytes go out. */
 class Process {
   constructor(served, socket) {
     Object.assign(this, { served, socket, parts: [] });

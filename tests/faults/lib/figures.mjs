@@ -1,4 +1,4 @@
-// What a process uses, read from /proc.
+// The resources of a process, read from /proc.
 import { closeSync, openSync, readFileSync, readSync, readdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { binary } from '../../e2e/lib/binary.mjs';
@@ -49,8 +49,8 @@ function forget(pid) {
 }
 
 /**
- * Begins to measure; the result tells how much of the time since then was lost to other programs: what that one of these
- * processes, this one among them, waited for a processor that waited longest. What they waited at the same time counts once.
+ * Begins to measure; the result is the time since then that was lost to other programs. It is the longest wait for a
+ * processor of these processes and this one. Simultaneous waits count once.
  */
 export function watchWaits(pids) {
   const all = [process.pid, ...pids];

@@ -99,7 +99,7 @@ export class Gateway {
 
   children = () => descendants(this.pid);
 
-  /** What it has now is what it must come back to. */
+  /** It must return to its present figures. */
   async takeBase() {
     this.base = { fds: openFds(this.pid), children: this.children().length };
   }

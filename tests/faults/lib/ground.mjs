@@ -1,4 +1,4 @@
-// What a row stands on: a folder, a gateway with a second server for the control traffic, and what must hold after every
+// The ground of a row: a folder, a gateway with a second server for the control traffic, and the conditions after every
 // fault (no failure beside the fault, no wrong answer, alive, fds and processes back to where they were).
 import { mkdtempSync, rmSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ export class Ground {
   allow(ms, sanitized = 10 * ms) {
     return this.bar(ms, sanitized) + this.late;
   }
-  /** What of the row cannot run yet, and what it waits for. */
+  /** The parts of the row that cannot run yet, and their reason. */
   missing(what) {
     this.lacks.push(what);
   }
@@ -121,7 +121,7 @@ export class Ground {
     return gateway;
   }
 
-  /** options: sockets; pids: more processes whose waiting for a processor does not count in `own`. */
+  /** options: sockets; pids: more processes, and their waits for a processor do not count in `own`. */
   client(gateway, server, { pids = [], ...options } = {}) {
     const client = new Client(gateway.url(server), { pids: [gateway.pid, ...pids], ...options });
     this.clients.push(client);

@@ -1,4 +1,4 @@
-// What fault servers tell about themselves, as it happens: processes started, calls that arrived, cancels.
+// Events of fault servers, as they happen: processes started, calls that arrived, cancels.
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';

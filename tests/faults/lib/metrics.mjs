@@ -7,7 +7,7 @@ export function parseMetrics(text) {
     if (found) samples.push({ name: found[1], labels: found[2] ?? '', value: Number(found[3]) });
   }
   return {
-    /** The sum of those whose labels contain each of these, e.g. sum('x_total', 'reason="ok"'). */
+    /** The sum of the series with all of these in their labels, e.g. sum('x_total', 'reason="ok"'). */
     sum: (name, ...labels) =>
       samples
         .filter((one) => one.name === name && labels.every((label) => one.labels.includes(label)))

@@ -1,4 +1,4 @@
-// Where the programs of this folder are: beside the gateway's own build, or in $FAULT_PROGRAMS.
+// The place of the programs of this folder: beside the gateway's own build, or in $FAULT_PROGRAMS.
 import { accessSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { binary } from '../../e2e/lib/binary.mjs';

@@ -12,7 +12,7 @@ const EXCUSED = new Set([
 
 let minted = 0;
 
-/** What happened to each request, by its id; the log is held against it. */
+/** The fate of each request, by its id; the log is held against it. */
 export class Book {
   constructor(report) {
     this.requests = new Map(); // id → {end, reason, what}
@@ -107,7 +107,7 @@ export class Actor {
     this.agent.destroy();
   }
 
-  /** What is called, and how its client behaves. */
+  /** The calls, and the behaviour of their clients. */
   plan(road) {
     const dice = this.random(1000);
     const tool = (name) => road.prefix + name;

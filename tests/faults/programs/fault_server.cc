@@ -6,9 +6,8 @@
 //   script {nonce, steps}    does what steps says (steps.h), and answers only if they do
 //
 // Options: --exit CODE (at once), --stderr TEXT (at start), --late MS (before it answers discover and
-// initialize),
-// --ignore-term (lives on after SIGTERM and the end of stdin), --legacy (knows initialize only), --hole (is
-// no MCP server: listens on a port whose connections nobody accepts, and prints it).
+// initialize), --ignore-term (lives on after SIGTERM and the end of stdin), --legacy (knows initialize only),
+// --hole (is no MCP server: listens on a port without accepting connections, and prints it).
 //
 // FAULT_JOURNAL names a Unix socket that is told, a line each: start PID, call NONCE, cancel NONCE, listen,
 // unlisten.
@@ -275,7 +274,7 @@ class Server {
   std::set<std::string> listens_;
 };
 
-// A port whose queue is full: a connect to it stays without an answer.
+// A port with a full queue: a connect to it stays without an answer.
 int run_hole() {
   lineward::test::LoopbackSocket hole;
   if (!hole.listens(0)) return 1;

@@ -1,6 +1,5 @@
-// Preloaded into the gateway: fails every Nth allocation, moves the wall clock, makes one read slow. What it
-// does stands in a page shared through the file FAULT_HOOK; nothing happens in other processes than the one
-// named there.
+// Preloaded into the gateway: fails every Nth allocation, moves the wall clock, makes one read slow. Its
+// actions are in a page shared through the file FAULT_HOOK; only the process named there performs them.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 //
 //   fault-soak --port P --path /mcp/name --clients N --calls N --stretch N --seed N
 //
-// Before it begins the next stretch it reads a line from stdin, so that whoever measures can measure at rest.
+// Before it begins the next stretch it reads a line from stdin, so that measurements can be made at rest.
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{20000};
 constexpr int kPerMille = 1000;
-// Of a thousand calls.
+// Figures of a thousand calls.
 constexpr int kLeft = 20;
 constexpr int kLimited = 5;
 constexpr int kKilling = 1;

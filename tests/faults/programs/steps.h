@@ -1,4 +1,4 @@
-// What a call may make the fault server do, step by step (README.md lists them).
+// The steps that a call may make the fault server do (README.md lists them).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct CallContext {
   std::string nonce;
 };
 
-// What a step needs of the server around it.
+// The parts of the server that a step needs.
 struct World {
   std::function<void(const CallContext&)> answer;
   std::function<void(int ms)> serve;  // read and handle input for that long; 0: what is there

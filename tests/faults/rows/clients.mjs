@@ -59,7 +59,8 @@ async function slowReaders(ground) {
   const stuck = await many(readers, async (i) => {
     const one = await dial(gateway.address);
     one.socket.pause();
-    // One of them floods (the child is one); all get progress of their own, which they do not read.
+    // A single one floods (the child is one); all get progress of their own, which they do not
+    // read.
     one.socket.write(requestBytes(gateway.url('flood'), i, 'tools/call', {
       name: 'script',
       arguments: { nonce: newNonce(), steps: `flood-progress:${i === 0 ? seconds * 1000 : 60}` },
@@ -190,7 +191,7 @@ async function idleConnections(ground) {
   const idle = ground.count(3000, 12_000);
   const listen = { maxConnections: 20_000, idleTimeout: `${idle}ms`, headTimeout: `${idle}ms` };
   const gateway = await ground.gateway({ up: ground.faulty() }, { listen });
-  // One connection that is always in use: an idle one may be cut under a request.
+  // A connection that is always in use: an idle one may be cut under a request.
   const control = ground.control(gateway, { rps: 50, sockets: 1 });
   const before = rssBytes(gateway.pid);
   const made = performance.now();

@@ -43,7 +43,7 @@ async function sessions(url, agent) {
     const got = await initialize(url, agent, 250 * 1024);
     ends.push(got);
     if (!got.message?.result) break;
-    // One that its client never names is forgotten when others come.
+    // A session that its client never names is forgotten when others come.
     const headers = { 'Mcp-Session-Id': got.session, 'MCP-Protocol-Version': '2025-11-25' };
     await post(url, agent, headers, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }));
   }
@@ -78,7 +78,7 @@ async function answers(url, agent) {
   return bad;
 }
 
-/** What the gateway has grown by, of which it counts so much. */
+/** The growth of the gateway, and the counted part of it. */
 async function weigh(ground, gateway, what, base) {
   const counted = async () => (await gateway.metrics()).sum('lineward_buffered_bytes');
   let held = await counted();

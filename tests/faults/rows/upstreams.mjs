@@ -21,7 +21,7 @@ async function origin(ground, serve, options) {
   return one;
 }
 
-// Where the upstream ends its connection: each gets the socket and the request.
+// The places where the upstream ends its connection: each gets the socket and the request.
 const FINS = {
   'before the head': (socket) => socket.end(),
   'in the head': (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Ty'),
@@ -180,7 +180,7 @@ async function names(ground) {
   const servers = {};
   for (const name of Object.keys(table))
     servers[name.split('.')[0]] = { url: `http://${name}:${up.port}/mcp`, protocolEra: 'modern', timeouts: { connect: '700ms' } };
-  // The gateway sees another resolv.conf than everybody else.
+  // The gateway sees a resolv.conf of its own.
   const prefix = ['unshare', '-m', '--propagation', 'private', 'sh', '-c', `mount --bind ${conf} /etc/resolv.conf && exec "$@"`, 'sh'];
   const gateway = await ground.gateway(servers, { prefix });
   const base = await ground.calm(gateway, 0.5);

@@ -67,7 +67,7 @@ const answerRows = (road, which) =>
     },
   }));
 
-/** What only this front or this envelope has. */
+/** Rows of this front or this envelope alone. */
 const heads = [
   {
     name: 'request: length of its id',

@@ -1,4 +1,4 @@
-// What one server says at once or again and again: lists, resources, streams, notifications, questions; and how a rule judges it.
+// Messages of one server, once or repeated: lists, resources, streams, notifications, questions; and how a rule judges it.
 import { spawnSync } from 'node:child_process';
 import { ROADS, answering, asking, clientOf, content, forUris, isError, isResult, isStatus, joined, listening, modern, repeat, telling, world } from '../ground.mjs';
 import { listed } from '../wire.mjs';
@@ -113,7 +113,7 @@ const resources = [
   ['percent escapes of a URI', 4000, 'escapes', (n) => `{"name":"r","uri":"file:///pub/${'%65'.repeat(n)}"}`],
 ];
 
-/** What comes before the answer, in events or lines. `play(say, n, message)` says it. */
+/** Messages before the answer, in events or lines. `play(say, n, message)` says it. */
 const before = (road, what, n, unit, play, { more = '', inner = '' } = {}) => ({
   name: `stream, ${road}: ${what}`,
   n,

@@ -8,7 +8,7 @@ const streaming = world({ era: 'legacy', streams: true, limits }, { listen: { ..
 const plain = world({ era: 'legacy', limits }, { listen: { ...WIDE.listen, maxSessions: 100000 } });
 const stdio = world({ road: 'stdio', era: 'legacy', limits, instances: 1000 });
 
-/** A session whose client has a GET stream, and the server's side of it. */
+/** A session with a client's GET stream, and the server's side of it. */
 async function listening(meter, client) {
   const wire = await meter.connect();
   const before = meter.server.streams?.length;

@@ -1,6 +1,6 @@
-// conf/kubernetes/chart, rendered by helm, is what a cluster takes: by the schemas of Kubernetes, Gateway API and the
-// Prometheus operator, in what the parts say of each other, and in the configuration, which Lineward reads itself. A cluster is
-// not needed, and none is asked.
+// A cluster accepts conf/kubernetes/chart, rendered by helm: by the schemas of Kubernetes, Gateway API and the Prometheus
+// operator, and by the references between its parts. Lineward reads the configuration itself. A cluster is not needed, and none
+// is asked.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -108,7 +108,7 @@ for (const [name, values] of Object.entries(VARIANTS)) {
     for (const one of all) {
       assert.equal(one.securityContext.allowPrivilegeEscalation, false, one.name);
       assert.deepEqual(one.securityContext.capabilities.drop, ['ALL']);
-      // What is mounted is there, and every writable place is a volume.
+      // Every mount is there, and every writable place is a volume.
       for (const mount of one.volumeMounts ?? []) assert.ok(pod.volumes.some((volume) => volume.name === mount.name), mount.name);
     }
     const preStop = Math.max(0, ...all.map((one) => one.lifecycle?.preStop?.sleep?.seconds ?? 0));
@@ -203,7 +203,8 @@ for (const directory of ['base', 'overlays/production']) {
   });
 }
 
-// What the pod of the stdio example does, without a cluster: the binary is brought, runs the server of the image, and is probed.
+// The steps of the pod of the stdio example, without a cluster: the binary is brought, runs the server of the image, and is
+// probed.
 test('the stdio example, run: brought by copy-self, ready, stopped', { skip: !existsSync(`${root}tests/e2e/node_modules`) }, async (t) => {
   const folder = scratch(t);
   const { objects } = render(t, {
