@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-all}
 jobs=$(nproc)
-waiting=$((jobs * 2))  # of suites whose tests wait more than they compute
+waiting=$((jobs * 2))  # for suites with tests that wait more than they compute
 export CCACHE_DEPEND=1  # a first build takes no second look at each file
 asan=build/asan
 passed=0
@@ -148,7 +148,7 @@ node_suite() {  # NAME FILES…
     if worth_rerun "$fail" "$log"; then
       say "$name: once more, alone"
       while IFS=$'\x1f' read -r count file test; do
-        # Where only a helper's file is known, the files that have the name in them, else all.
+        # If only a helper's file is known, the files that have the name in them, else all.
         files=("$file")
         [ -n "$file" ] || readarray -t files < <(grep -lF -e "$test" "$@")
         [ ${#files[@]} != 0 ] || files=("$@")
@@ -168,8 +168,8 @@ node_suite() {  # NAME FILES…
 }
 
 # A program of many cells, which closes with "NAME total: N passed, M failed[, K known …]" and says "✗ …" of each that
-# failed. Those are run once more, alone: NAME_failed LOG lists them, each behind the number of failures that it stands for,
-# and NAME_alone CELL runs one. What is known to fail is left to the caller, in cells_known.
+# failed. Failed cells run once more, alone: NAME_failed LOG lists them, each behind the number of failures that it stands
+# for, and NAME_alone CELL runs one. Known failures are left to the caller, in cells_known.
 cells_suite() {  # NAME TITLE PROGRAM [ARGS…]
   local name=$1 title=$2 log sums cell bad
   shift 2
@@ -203,7 +203,8 @@ matrix_suite() {
   known=$((known + cells_known))
 }
 
-# What passed a rule once is no unsteadiness: only what was not reached in time is asked again.
+# A request that passed a rule once is no unsteadiness: only requests that were not reached in time
+# run again.
 policies_failed() {
   grep -qE '^✗ .*(a rule forbids|one bucket|no secret)' "$1" || sed -nE 's/^✗ ([^ :]+): .*$/\1/p' "$1" | sort | uniq -c
 }
@@ -243,9 +244,9 @@ threads_suite() {  # [quick]
   [ "${1:-}" = quick ] || tests/coverage.sh $asan
 }
 
-# The first suites often wait, so what the last ones need is built beside them, with the processor time that nobody
-# else wants: a session of its own would get half of it, idle or not, where the kernel shares by sessions.
-# What fails here fails once more, and is told, where it is needed.
+# The first suites often wait, so the programs of the last ones are built beside them, with idle processor time. A
+# session of its own would get half of it, idle or not, if the kernel shares by sessions. A failure here is
+# repeated, and reported, at the suite that needs the program.
 ahead=
 build_ahead() {
   mkdir -p build
@@ -268,8 +269,8 @@ ahead_is_not_wanted() {
   trap - EXIT
 }
 
-# Each core's program counts as one test. A fresh seed that fails is a defect, told and made smaller; it is named, so that
-# somebody looks at it, and fails the run where there are more of them than of unsteady tests.
+# Each core's program counts as one test. A fresh seed that fails is a defect, told and made smaller. It is named for a
+# later look, and fails the run if there are more of them than of unsteady tests.
 worlds_suite() {  # SECONDS
   say "simulated worlds from fresh seeds, $1 s on each core"
   local log sums

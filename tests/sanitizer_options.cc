@@ -1,5 +1,5 @@
-// What programs built with AddressSanitizer are told before ASAN_OPTIONS is, and what is done at their start:
-// linked into each of them (CMakeLists.txt), and not sanitized itself.
+// Options of programs built with AddressSanitizer, before those of ASAN_OPTIONS, and work at their start.
+// Linked into each of them (CMakeLists.txt), and not sanitized itself.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -26,8 +26,8 @@ void in_huge_pages(uintptr_t from, uintptr_t to) {
   madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
 }
 
-// The tests start such programs thousands of times, and what these pay for at each start is the first touch
-// of each page: of the shadow of all globals, and of the zeroes among which leaks are looked for at the end.
+// The tests start such programs thousands of times. The cost of each start is the first touch of each page:
+// of the shadow of all globals, and of the zeroes that are searched for leaks at the end.
 void touch_less() {
   const auto begin = reinterpret_cast<uintptr_t>(&__executable_start);
   const auto zeroes = reinterpret_cast<uintptr_t>(&__bss_start);

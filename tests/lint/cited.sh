@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a comment, a test or a page cites is in the repository, so that whoever reads it can look it up:
+# Citations of comments, tests and pages are in the repository, so that readers can look them up:
 #   a page NAME.md is there, in the folder of the citing file, in docs or at the top;
 #   "behaviour.md N", "behaviour.md N, M" and "behaviour.md N and M" name sections of docs/behaviour.md;
 #   a script whose title cites sections stands under a rule of one of them: what it shows is promised there;

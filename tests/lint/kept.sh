@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is kept for a peer is kept in what counts it (gateway/foundation/base/counted_string.h, kept_refs.h, held_bytes.h). Members of the
-# modules that hold objects of peers (client, exchange, upstream, …: `folders` below) which can hold a peer's bytes and do not count them must
-# stand in tests/lint/kept.txt, each with the reason why that is no matter:
+# Data of a peer is kept in types that count it (gateway/foundation/base/counted_string.h, kept_refs.h, held_bytes.h). Members of the modules that hold
+# objects of peers (client, exchange, upstream, …: `folders` below) which can hold a peer's bytes and do not count them must stand in
+# tests/lint/kept.txt, each with the reason why that is no matter:
 #   HEADER MEMBER REASON        MEMBER * means all of that header, for objects that last no longer than a call
 #   kept.sh            every such member has a line, and every line has a member
 #   kept.sh selftest   a member without a line, a line without a member and a line without a reason are refused

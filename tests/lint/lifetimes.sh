@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # There is one way to free later (docs/dev/invariants.md, "Lifetimes"): Loop::retire for what may be on the stack, and
-# net::Lifetime for callbacks that may outlive their object. What goes around it is refused:
+# net::Lifetime for callbacks that may outlive their object. Other ways are refused:
 #   shared, weak or made pointers to bool, which are guards of one's own;  delete this;
 #   a callback that is deferred only to keep what it captures;  a Lifetime that is not the last member.
 #   lifetimes.sh            gateway/ and plugins/
@@ -52,7 +52,7 @@ selftest() {
 case ${1:-} in
   selftest) selftest ;;
   "")
-    # What plugins outside of this tree would be like has no loop of ours.
+    # Code like that of plugins outside of this tree has no loop of ours.
     mapfile -t files < <(git ls-files 'gateway/*.cc' 'gateway/*.h' 'plugins/*.cc' 'plugins/*.h')
     found=$(faults_of "${files[@]}")
     [ -z "$found" ] || { echo "$found"; exit 1; }

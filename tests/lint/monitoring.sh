@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # conf/prometheus/ and conf/grafana/ name only metrics that there are (docs/metrics.md), every alert has its section in
-# docs/runbook.md, and where Debian's promtool is (package prometheus) the rules pass their tests and every expression of the
-# dashboard is read by it.
+# docs/runbook.md. If Debian's promtool is there (package prometheus), the rules pass their tests and it reads every
+# expression of the dashboard.
 #   monitoring.sh
 #   monitoring.sh selftest   files with a fault in them are refused
 set -euo pipefail

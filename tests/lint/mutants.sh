@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The planted bugs of tests/mutants are kept current: each patch applies to this tree as it is, without fuzz, says what
-# promise it breaks, touches only the module that it lies under, and no two are the same; lists of them name none that is
-# not there. Git is not needed.
+# The planted bugs of tests/mutants are current: each patch applies to this tree without fuzz, names the promise that it
+# breaks, and touches only its module. No two are the same, and lists name only existing ones. Git is not needed.
 #   mutants.sh            tests/mutants
 #   mutants.sh selftest   each of these faults is found
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# one_source.sh: each module compiles as one source. Its sources are compiled some at a time as one, and which ones belong together
-# changes with every file that comes: two that spell one name in their anonymous namespaces would break somebody else's build. Those that
-# CMakeLists.txt compiles one at a time are left out.
+# one_source.sh: each module compiles as one source. Its sources are compiled some at a time as one, and the groups change with every new
+# file: two with one name in anonymous namespaces would break a later build. Sources that CMakeLists.txt compiles one at a time are left
+# out.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 failed=0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# options.sh [selftest]: an option of a plugin that stands in its table is read by somebody: else it would be accepted, and do nothing.
+# options.sh [selftest]: every option in the table of a plugin is read by its code: else it would be accepted without effect.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 

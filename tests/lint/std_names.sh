@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A free function whose parameters have types of std or of a library made of them (nlohmann::json) does not have the name of a function
-# of std: an unqualified call finds both, and a newer compiler may take the other. `quoted` was one. Such a file that calls fmt::join
-# includes <fmt/ranges.h> itself: from fmt 11 on it is in no other header.
+# A free function with parameters of std types, or of types made of them (nlohmann::json), does not have the name of a function of std.
+# An unqualified call finds both, and a newer compiler may take the other. `quoted` was one. Such a file that calls fmt::join includes
+# <fmt/ranges.h> itself: from fmt 11 on it is in no other header.
 #   std_names.sh            gateway/, plugins/, conf/demo and tests/
 #   std_names.sh selftest   such a name, and a missing header, are refused
 set -euo pipefail

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [--seconds N] [--quick] [--few] [--again] [--touched] [--table] [--list] [--worlds] [MODULE | MODULE/NAME]…
-# Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md): what found it when it was last
-# judged (found.txt), simulated worlds, the module's own unit tests, the likeliest wire scripts, the others, all other unit
-# tests; the first that fails ends it. While some are judged the next is built. Everything happens in build/mutants, in a copy of
-# this tree.
+# Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md). The suites are: the last finder
+# (found.txt), simulated worlds, the module's own unit tests, the likeliest wire scripts, the others, all other unit tests; the
+# first failure ends it. While some are judged the next is built. Everything happens in build/mutants, in a copy of this tree.
 #   --seconds N   begins no further bug after N seconds; the next run goes on from there
 #   --again       judges what has been judged already too
 #   --touched     a verdict stands as long as the files that the patch touches are as they were, whatever the others are
@@ -85,8 +84,8 @@ touched_sum() {  # MUTANT: of the files here, since in the copy there may be ano
 }
 
 # A line for each verdict, the last counts: bug, verdict, suite, test, seconds, and the sums of patch, sources, tests and
-# touched files. What was caught stays caught whatever tests are added; what survived is tried again by new ones. What is open
-# has been judged by the likeliest wire scripts (1), or by all of them (2), and not by other unit tests.
+# touched files. A caught bug stays caught whatever tests are added; a survivor is tried again by new ones. An open bug has
+# been judged by the likeliest wire scripts (1), or by all of them (2), and not by other unit tests.
 known() {  # MUTANT: whether its verdict still stands, for as much as is to be tried now
   [ -z "$again" ] && [ -e "$results" ] || return 1
   awk -F'\t' -v name="$1" -v patch="$(patch_sum "$1")" -v sources="$sources" -v tests="$tests" \
@@ -116,7 +115,7 @@ sources_of_tree() {
   fi | grep -v '^tests/mutants/' | while read -r file; do [ -f "$file" ] && printf '%s\n' "$file"; done | sort
 }
 
-# What is the same keeps its time, so that nothing is built again for it; what a run that was cut left is put right.
+# Unchanged files keep their time, so that they are not built again; leftovers of a cut run are put right.
 copy() {
   local file
   mkdir -p "$tree/build"
@@ -219,8 +218,8 @@ one_of_many() {
 
 scripts() { (cd "$tree/tests/wire" && find [0-9]* -name '*.wire' | sed 's|\.wire$||' | sort); }
 
-# Those come first that are most likely to see it: whose name and title share most words with the bug's name and promise,
-# and whose folder is near to its module.
+# The likeliest come first: their name and title share most words with the bug's name and promise, and their folder is
+# near to its module.
 likely_first() {  # MUTANT, or -
   local near promise=
   case ${1%/*} in
@@ -297,8 +296,8 @@ wire() {  # GATEWAY MUTANT [LIST]; what was not run yet then is in wire.rest
 
 # ---- the tree without a bug ----
 
-# What fails without any bug finds none: it is left out, and named. A bug changes one file: headers are compiled once, and
-# sources one by one.
+# A test that fails without any bug finds none: it is left out, and named. A bug changes one file: headers are compiled
+# once, and sources one by one.
 configure() {
   (cd "$tree" && conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLINEWARD_TESTS=ON \
     -DLINEWARD_PCH=ON -DLINEWARD_UNITY=OFF -DLINEWARD_WERROR=OFF -DLINEWARD_REVISION=mutants) || fail "cannot be configured"
@@ -357,7 +356,7 @@ baseline_of_unit() {  # MODULE
 
 # ---- one bug ----
 
-# What found it when it was last judged is asked first: SUITE TEST, or nothing.
+# The last finder runs first: SUITE TEST, or nothing.
 hint() { awk -v name="$1" '$1 == name { $1 = ""; print substr($0, 2) }' tests/mutants/found.txt 2>/dev/null; }
 
 # Builds what is needed to judge a bug into a folder, while another is being judged.
@@ -412,7 +411,7 @@ judge() {  # MUTANT FOLDER
   if [ -n "$few" ]; then verdict survived "" "" 2; else verdict open "" "" 2; fi
 }
 
-# What nothing else finds: the unit tests of all other modules, which take long to link.
+# For bugs that no other suite finds: the unit tests of all other modules, which take long to link.
 judge_by_others() {  # MUTANT
   local name=$1 module=${1%/*} begun=$SECONDS found='' other
   for other in $(units); do baseline_of_unit "$other"; done
@@ -533,7 +532,8 @@ if [ $mode = worlds ]; then
   done < <(chosen)
   exit
 fi
-# Those of one file in a row: it is not built in between without any. Headers come last, since half of the tree is built for each.
+# Bugs of one file run in a row: it is not built without a bug in between. Headers come last, since half of the tree is built for
+# each.
 mapfile -t names < <(chosen | while read -r name; do
   files=$(files_of "$name")
   printf '%d %s %s\n' "$(grep -c '\.h$' <<<"$files")" "${files%%$'\n'*}" "$name"

@@ -10,7 +10,7 @@ void CallEars::progress(CallRecord& record, const std::string& token, const Json
   if (message["params"]["progressToken"].dump() != token)
     ledger_.violation("progress with a token that is not the client's", text);
   const int number = message["params"]["progress"];
-  // While it is parked nobody hears of it.
+  // While it is parked no messages arrive.
   const bool may_miss_some = record.plan->asks() || record.was_parked;
   const bool in_order = may_miss_some ? number > record.progress : number == record.progress + 1;
   record.progress = number;
@@ -88,7 +88,7 @@ void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& mes
     world().tell(fmt::format("client {} got a list {}", client, text));
     const Time made = std::atoll(text.c_str() + text.rfind(' '));
     const ServerPlan& server = plan.servers[mine.server];
-    // Who asks while the same is asked already waits with the others: as long as the server stands still.
+    // A call that joins an equal request waits with the others: as long as the server stands still.
     Time on_its_way = kSecond;
     for (const FaultPlan& fault : plan.faults)
       on_its_way += fault.strikes(mine.server) ? fault.length : 0;

@@ -1,4 +1,4 @@
-// What a client makes of the messages of one of its calls, whatever brought them.
+// A client's reading of the messages of one of its calls, over any transport.
 #pragma once
 
 #include <string>
@@ -25,15 +25,14 @@ class CallEars {
   size_t client_;
 };
 
-// The members of a modern request's _meta that say who asks.
+// The members of a modern request's _meta that name the client.
 std::string modern_meta(size_t client, const std::string& capabilities);
 // The request of a call: `answers` are more members of its params, of a retry.
 struct CallText {
   std::string raw_id, token, tool, answers, meta;
 };
 std::string call_body(const CallPlan& plan, const CallText& text);
-// What is asked with an input_required result, answered: members of the params of the retry. The tags in it
-// are looked at.
+// The answers to an input_required result: members of the params of the retry. The tags in it are looked at.
 std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result);
 
 // Which tools there are. Others may have asked the same: what they were told must not come here unless they

@@ -1,4 +1,4 @@
-// One of those that call: what all clients have, whatever carries their messages.
+// A calling client: the common parts of all clients, over any transport.
 #pragma once
 
 #include <string>

@@ -57,7 +57,7 @@ extern "C" int RAND_bytes(unsigned char* to, int count) {
   return syscall(SYS_getrandom, to, static_cast<size_t>(count), 0) == count ? 1 : 0;
 }
 
-// What the gateway says on stderr is the world's.
+// The gateway's stderr belongs to the world.
 extern "C" ssize_t write(int fd, const void* from, size_t count) {
   if (fd == STDERR_FILENO && has_world()) {
     world().log().append(static_cast<const char*>(from), count);
@@ -78,7 +78,7 @@ extern "C" int poll(struct pollfd* which, nfds_t count, int wait) {
   return static_cast<int>(syscall(SYS_poll, which, count, wait));
 }
 
-// A world has no terminal, and who crashes in it is told by main().
+// A world has no terminal, and main() reports crashes in it.
 extern "C" int open(const char* path, int flags, ...) {
   if (has_world() && std::strcmp(path, "/dev/tty") == 0) {
     errno = ENXIO;

@@ -15,8 +15,8 @@
 #include "heap.h"
 #include "huge_pages.h"
 
-// Leaves a stack here, which `left` tells then, and goes on where another one was left. What a function has
-// to keep is kept on the stack.
+// Leaves a stack here, which `left` tells then, and goes on where another one was left. A function keeps its
+// registers on the stack.
 extern "C" void lineward_sim_switch(void** left, void* to);
 asm(R"(
 .pushsection .text
@@ -47,7 +47,7 @@ extern "C" int __cxa_thread_atexit_impl(void (*end)(void*), void* object, void* 
 namespace lineward::sim {
 namespace {
 
-// What the program itself keeps for each thread: where it is for this one, and how it begins.
+// The program's own thread_local data: its place for this thread, and its initial bytes.
 struct OwnData {
   std::byte* at = nullptr;
   size_t size = 0;
@@ -77,13 +77,13 @@ OwnData find_own_data() {
   return own;
 }
 
-// Of the one thread that has worlds.
+// The data of the one thread that has worlds.
 const OwnData& own_data() {
   static const OwnData own = find_own_data();
   return own;
 }
 
-// What of it has an end.
+// Destructors of that data.
 struct End {
   void (*end)(void*);
   void* object;
@@ -93,7 +93,7 @@ constinit thread_local bool is_fiber = false;
 constinit thread_local End* ends = nullptr;  // of a fiber, the last one first
 
 Fiber* arriving = nullptr;
-void* left_stack = nullptr;  // of one that has left: nobody's as soon as another one runs
+void* left_stack = nullptr;  // of one that has left, until another one runs
 
 std::vector<void*>& spare_stacks() {
   static std::vector<void*> all;
@@ -137,7 +137,7 @@ void Fiber::begin(void (*work)(void*), void* with) {
 }
 
 void Fiber::end_own() {
-  // What begins meanwhile ends too.
+  // Objects that begin meanwhile end too.
   while (ends != nullptr) {
     const std::unique_ptr<End> last(ends);
     ends = last->before;
@@ -190,7 +190,7 @@ void on_own_thread(const std::function<void()>& work) {
 
 }  // namespace lineward::sim
 
-// An executable's symbols come before those of shared libraries. What is a library's ends with the kernel's
+// An executable's symbols come before those of shared libraries. A library's object ends with the kernel's
 // thread.
 extern "C" int __cxa_thread_atexit(void (*end)(void*), void* object, void* library) noexcept {
   using namespace lineward::sim;

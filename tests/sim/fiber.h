@@ -1,7 +1,7 @@
-// Who goes on: each thread of a world is a fiber, and one of them runs. One of the kernel's threads plays
-// them all (kPlayed): a fiber has a stack, and what the program keeps for each thread (thread_local) is
-// exchanged when another one goes on, which takes a twentieth of what it takes to ask the kernel for it. Kept
-// in common is what libraries keep for a thread: errno, an allocator's lists, OpenSSL's queue of errors.
+// The running thread: each thread of a world is a fiber, and one of them runs. A single thread of the kernel
+// plays them all (kPlayed). Each fiber has a stack and its thread_local data, which is exchanged at a switch;
+// that takes a twentieth of a switch by the kernel. Kept in common is what libraries keep for a thread:
+// errno, an allocator's lists, OpenSSL's queue of errors.
 //
 // On other processors, or where a sanitizer would lose sight, each is a thread of the kernel's that waits for
 // its turn.
@@ -26,21 +26,21 @@ constexpr bool kPlayed = LINEWARD_SIM_PLAYS;
 
 class Fiber {
  public:
-  // Of what runs now, or will.
+  // The fiber of the running thread, or of a new one.
   Fiber();
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // kPlayed: `work` begins when somebody passes to it, with nothing in what is kept for each thread; its last
-  // is leave().
+  // kPlayed: `work` begins when another fiber passes to it, with empty thread_local data; its last is
+  // leave().
   void begin(void (*work)(void*), void* with);
-  // Else: what a thread that has begun does first; returns when somebody passes to it.
+  // Else: the first step of a thread that has begun; returns when another fiber passes to it.
   void enter();
-  // From the one that runs to another one; returns when somebody passes to `from` again.
+  // From the running fiber to another one; returns when a fiber passes to `from` again.
   static void pass(Fiber& from, Fiber& to);
-  // The last that the one that runs does as a fiber: `to` goes on. Where it is played it does not return,
-  // else the thread goes on beside it, to its end.
+  // The last that the one that runs does as a fiber: `to` goes on. A played one does not return, else the
+  // thread goes on beside it, to its end.
   void leave(Fiber& to);
   // kPlayed: what was kept for this thread ends, the last one first.
   static void end_own();

@@ -33,7 +33,7 @@ void Gateways::run(const std::function<void()>& begin) {
   run_replicas(begin);
 }
 
-// What the file says, and what is of this replica.
+// The content of the file, and the part of this replica.
 config::Config Gateways::config_of(size_t replica) const {
   config::Config config = configured_;
   if (plan_.replicas < 2) return config;
@@ -91,7 +91,7 @@ void Gateways::run_replicas(const std::function<void()>& begin) {
     world_.poll(world_.now() + 10 * kMillisecond);
 }
 
-// One replica has connected to another.
+// A replica has connected to another.
 void Gateways::join(std::shared_ptr<Link> from, size_t replica) {
   auto to = world_.connect(address_of(replica), fmt::format("10.8.0.1:{}", 4000 + joints_.size()),
                            900 + joints_.size());
@@ -103,7 +103,7 @@ void Gateways::join(std::shared_ptr<Link> from, size_t replica) {
 void Gateways::open(size_t replica) {
   Site& site = sites_[replica];
   if (stopping_) return;
-  // It is joined by another thread: what happens to nobody may happen on the very one that ends.
+  // Another thread joins it: an event of no thread may run on the very one that ends.
   const bool ends_here = site.thread.get_id() == std::this_thread::get_id();
   if (!site.done || ends_here) return world_.after(100 * kMillisecond, [this, replica] { open(replica); });
   if (site.thread.joinable()) site.thread.join();
@@ -122,13 +122,13 @@ void Gateways::live(size_t replica) {
   if (stopping_) world_.at_home(site.home, world_.now(), [this, &site] { world_.raise(SIGTERM, site.home); });
   const int code = site.gateway->run();
   site.is_up = false;
-  // One that has nothing to do ends before it hears of the second signal.
+  // An idle gateway ends before it gets the second signal.
   if (code != 0 && code != site.exit_code)
     ledger_.violation("the gateway's exit code", fmt::format("{}", code));
   site.gateway.reset();
   site.done = true;
   world_.tell(fmt::format("replica {} has ended", replica));
-  world_.at_home(0, world_.now(), [] {});  // for who waits for that
+  world_.at_home(0, world_.now(), [] {});  // for waiters
 }
 
 void Gateways::end(size_t replica, How how) {
@@ -209,7 +209,7 @@ Gateways::Ends Gateways::logged_ends() const {
   return all;
 }
 
-// Those of other workers end with them.
+// Parts of other workers end with them.
 void Gateways::check_metrics() {
   if (plan_.config.workers > 1) return;
   Ends counted = counted_ends();

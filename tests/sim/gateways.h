@@ -1,5 +1,5 @@
-// The gateways of a world: one, on the world's own thread, or several replicas, each on a thread of its own,
-// on which it may begin again after it has ended.
+// The gateways of a world: one, on the world's own thread, or several replicas, each on a thread of its own.
+// There it may begin again after its end.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@
 
 namespace lineward::sim {
 
-// What this thread has counted and not told yet is told: MemoryCharge keeps small sums to itself, and threads
-// end here.
+// Reports the counts that this thread has not reported yet: MemoryCharge keeps small sums to itself, and
+// threads end here.
 uint64_t held_bytes();
 
 class Gateways {
@@ -29,7 +29,7 @@ class Gateways {
 
   // From beginning to end; `begin` is called when the first is there and nothing has happened yet.
   void run(const std::function<void()>& begin);
-  // What a reload reads.
+  // The file that a reload reads.
   config::Config& configured() { return configured_; }
   // At all that there are.
   void raise(const char* name, int signal);

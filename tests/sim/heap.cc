@@ -32,7 +32,7 @@ struct Slab {
 
 struct Heap {
   Piece* free[kKinds] = {};
-  // Of the slab of each kind that was begun last: what was never given out.
+  // The unused rest of the newest slab of each kind.
   char* fresh[kKinds] = {};
   char* fresh_end[kKinds] = {};
   char* begin = nullptr;

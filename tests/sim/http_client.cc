@@ -50,7 +50,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   bool gone() const { return gone_; }
   // Another call may have it once this one's question has come.
   bool is_about(const CallRecord& record) const { return busy_ && exchange_.record == &record; }
-  // The calls whose answers are to come here.
+  // The calls with their answers on this stream.
   std::vector<CallRecord*> records() const {
     std::vector<CallRecord*> all;
     if (busy_ && exchange_.record) all.push_back(exchange_.record);
@@ -176,7 +176,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (meant != all.end()) return of_call(*meant, parsed, text);
     if (parsed.value("method", "") == "notifications/resources/updated")
       return client_.listen_ears_.updated();
-    // Of another call of the session, as on any other stream.
+    // A message of another call of the session, as on any other stream.
     if (parsed.value("method", "") == "elicitation/create")
       return client_.answer(client_.mine_.calls.front(), parsed["id"].dump(), tag);
     if (is_answer || !tag.empty())
@@ -186,7 +186,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   void of_call(const Exchange& exchange, const Json& parsed, const std::string& text) {
     CallRecord* record = exchange.record;
     const std::string tag = tag_in(text);
-    // What is told to a session goes on any stream that it has.
+    // Messages for a session go on any of its streams.
     if (!client_.mine_.modern && parsed.value("method", "") == "notifications/resources/updated") {
       client_.listen_ears_.updated();
       return;
@@ -605,7 +605,7 @@ void HttpClient::stray(const Stray& stray) {
           fmt::format(
               R"({{"jsonrpc":"2.0","id":811,"method":"tools/call","params":{{"name":"work","arguments":{{"tag":"T{}.800."}}}}}})",
               index_));
-      // What its server says by itself may come on a stream that is opened.
+      // Its server's own messages may come on a stream that is opened.
       if (mine_.modern || verb == "POST" || mine_.listens_at >= 0 || mine_.can_be_asked) session.clear();
       if (verb != "GET") verb = "DELETE";
       if (verb == "DELETE") session = "nobodys";

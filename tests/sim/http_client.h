@@ -24,7 +24,7 @@ class HttpClient final : public Client {
 
  private:
   class Connection;
-  // What a request is about, for who reads its answer.
+  // The subject of a request, for the reader of its answer.
   struct Exchange {
     CallRecord* record = nullptr;  // null: something of the session, or several
     const CallPlan* plan = nullptr;
@@ -37,7 +37,7 @@ class HttpClient final : public Client {
     std::function<void(int status)> on_status;
     std::vector<Exchange> together;  // the calls of a batch
   };
-  // One that is about to be sent.
+  // A request that is about to be sent.
   struct Prepared {
     Exchange exchange;
     std::string body, fields;

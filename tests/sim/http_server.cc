@@ -49,7 +49,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   bool gone() const { return gone_; }
   Script* script() { return script_.get(); }
   bool listens() const { return !listen_id_.empty() && !gone_; }
-  // Tells whoever listens on this connection.
+  // Notifies the listens on this connection.
   void pulse() {
     if (gone_) return;
     if (listens()) {
@@ -186,7 +186,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
 
   void cancel(const std::string& session, const Json& params, Time sent) {
     const std::string of = params["requestId"].dump();
-    // Where there are no sessions ids say nothing: a server that was replaced counts anew.
+    // Without sessions ids mean nothing: a server that was replaced counts anew.
     if (session.empty()) return;
     for (size_t i = server_.connections_.size(); i-- > 0;) {
       auto& other = server_.connections_[i];
@@ -333,8 +333,7 @@ HttpServer::HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, siz
 HttpServer::~HttpServer() = default;
 
 void HttpServer::accept(std::shared_ptr<Link> link) {
-  // Those that have gone stay: a message of a cancel may come later than the end of the stream that it is
-  // about.
+  // Ended ones stay: the message of a cancel may come later than the end of its stream.
   connections_.push_back(std::make_shared<Connection>(*this, std::move(link)));
   connections_.back()->begin();
 }

@@ -20,7 +20,7 @@ struct Head {
   std::string word(size_t index) const;  // of the first line
 };
 
-// One message after the other.
+// Reads messages in order.
 class HttpReader {
  public:
   explicit HttpReader(bool responses) : responses_(responses) {}

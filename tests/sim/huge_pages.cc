@@ -21,7 +21,7 @@ constexpr uintptr_t down(uintptr_t at) {
 
 struct Code {
   uintptr_t from = 0, to = 0;
-  // Nothing else of the program lies in the large pages that the code lies in: it was linked so.
+  // The large pages of the code hold no other part of the program: it was linked so.
   bool alone = true;
 };
 
@@ -59,7 +59,7 @@ void move_code_to_huge_pages() {
   void* room = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) return;
   auto* copy = reinterpret_cast<char*>(down(reinterpret_cast<uintptr_t>(room) + kHugePage - 1));
-  // What is copied before the advice would stay in small pages.
+  // Code that is copied before the advice would stay in small pages.
   if (madvise(copy, size, MADV_HUGEPAGE) != 0) return;
   std::memcpy(copy + (code.from - from), reinterpret_cast<const void*>(code.from), code.to - code.from);
   if (mprotect(copy, size, PROT_READ | PROT_EXEC) != 0) return;
@@ -72,7 +72,7 @@ void* make_stack() {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) std::abort();
   void* from = reinterpret_cast<void*>(down(reinterpret_cast<uintptr_t>(room) + kHugePage - 1));
-  // Who needs more than three quarters of it is told so.
+  // A fiber that needs more than three quarters of it is reported.
   if (mprotect(from, kHugePage, PROT_NONE) != 0) std::abort();
   return from;
 }

@@ -26,7 +26,7 @@ void Joint::pass(Link& from, Link& to) {
   Way& in = to.to_gateway;
   while (!out.ready().empty()) {
     const size_t taken = in.write(out.ready());
-    // Nobody will make room any more where the other one has closed.
+    // After the other one has closed no room is made any more.
     if (taken == 0 && in.reader_gone()) out.close_reader();
     if (taken == 0) return;
     out.take(taken);

@@ -1,5 +1,5 @@
-// What lies between two gateways: one has connected to the other, and each sees its own end of a Link. Bytes,
-// ends and breaks of either go on to the other as they come.
+// The connection between two gateways: one has connected to the other, and each sees its own end of a Link.
+// Bytes, ends and breaks of either go on to the other as they come.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace lineward::sim {
 
 class Joint final : public std::enable_shared_from_this<Joint> {
  public:
-  // `from`: the end of who has connected; `to`: of who was connected to.
+  // `from`: the end of the connecting gateway; `to`: the end of the other.
   Joint(std::shared_ptr<Link> from, std::shared_ptr<Link> to) : from_(std::move(from)), to_(std::move(to)) {}
   ~Joint();
   Joint(const Joint&) = delete;

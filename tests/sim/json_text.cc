@@ -54,7 +54,7 @@ Json made_of(simdjson::dom::element value) {
 }  // namespace
 
 Json read_json(std::string_view text) {
-  // One thread of a world runs at a time.
+  // Only one thread of a world runs at a time.
   static simdjson::dom::parser parser;
   simdjson::dom::element value;
   if (parser.parse(text.data(), text.size()).get(value) == simdjson::SUCCESS) return made_of(value);

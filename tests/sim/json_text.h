@@ -1,5 +1,5 @@
-// What clients and servers read, as a Json: by simdjson, and objects are lists of their members, since a
-// third of a world's time went into reading it.
+// Messages of clients and servers as a Json, by simdjson. Objects are lists of their members, since reading
+// took a third of a world's time.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace lineward::sim {
 
 using Json = nlohmann::ordered_json;
 
-// Discarded (is_discarded()) where it is no JSON. Of a name that stands twice the last counts.
+// Discarded (is_discarded()) where it is no JSON. The last of equal names counts.
 Json read_json(std::string_view text);
 
 // The elements of an array of objects, each with its own bytes.

@@ -98,7 +98,7 @@ bool Ledger::asked_too_late(const std::string& tag) {
   const Time grace = plan_.config.servers[record->plan->server].timeouts.cancel_grace.count() * kMillisecond;
   if (over < 0 || world_.now() <= over + grace) return false;
   const bool is_told = plan_.config.servers[record->plan->server].cancel != config::CancelMode::never;
-  // One that stood still all the time has not heard of the cancel, and its question may be older.
+  // A server that stood still all the time has not read the cancel, and its question may be older.
   const bool heard = std::all_of(record->attempts.begin(), record->attempts.end(), [&](const auto& attempt) {
     return attempt->cancel_received >= 0 && attempt->cancel_received <= over + grace;
   });
@@ -128,8 +128,8 @@ void Ledger::judge() {
     if (record.plan->is_probe && is_forbidden(record)) continue;
     // Each replica has a circuit of its own, and closes it when it is asked.
     const bool may_be_open = plan_.replicas > 1 && record.outcome.find("circuit_open") != std::string::npos;
-    // A process that has idled is told to go, and keeps its place until it has gone: one that does not hear
-    // that until it is killed, and any other for longer than a short queue lasts.
+    // An idle process is told to exit, and keeps its place until then: a deaf one until it is killed, any
+    // other for longer than a short queue lasts.
     const ServerPlan& kind = plan_.servers[record.plan->server];
     const bool goes_late = kind.ignores_end || kind.ignores_term ||
                            plan_.config.servers[record.plan->server].limits.queue_timeout < kGone;
@@ -151,7 +151,7 @@ void Ledger::judge_call(const CallRecord& record) {
   const std::string& tag = record.plan->tag;
   if (record.ended < 0 && record.left < 0 && !(drained && record.request_cut))
     violation("a call never ended", tag);
-  // What comes with the answer to a question is a request of its own.
+  // The request with the answer to a question is another one.
   size_t run = 0, most = 0;
   for (const auto& attempt : record.attempts) {
     run = attempt->asked ? 0 : run + (attempt->refused ? 0 : 1);
@@ -166,7 +166,7 @@ void Ledger::judge_call(const CallRecord& record) {
     violation("what a policy forbids reached the server", tag + " " + record.outcome);
   if (record.plan->names_no_string && !record.attempts.empty())
     violation("a call that names no tool reached the server", tag);
-  // Nobody answers but the server.
+  // Only the server answers.
   bool answered = false;
   for (const auto& attempt : record.attempts)
     answered = answered || attempt->answered >= 0;
@@ -179,8 +179,8 @@ void Ledger::judge_call(const CallRecord& record) {
     in_plan = in_plan || op.kind == wanted;
   if (by_server(record) && !in_plan)
     violation("an answer of another kind than the server gave", tag + " " + record.outcome);
-  // What comes when its client has taken it back goes nowhere. The worker that has read the cancel hands it
-  // to the one whose server it is for, and the answer may be there first.
+  // An answer after its client's cancel is dropped. The worker that has read the cancel hands it to the
+  // server's worker, and the answer may be there first.
   const Time handed = passing() + (plan_.config.workers > 1 ? kMillisecond : 0);
   const ServerPlan& kind = plan_.servers[record.plan->server];
   const bool nameless = kind.http && !kind.modern && !kind.sessions;
@@ -256,24 +256,24 @@ void Ledger::judge_rate(size_t server) {
   }
 }
 
-// What goes from one replica to another on its way: of a long one in portions of 512 bytes, 40 ms each, where
-// the way is as narrow and as slow as ways are.
+// The time of a request from one replica to another: a long one takes 40 ms for each 512 bytes on the
+// narrowest and slowest way.
 Time Ledger::passing(size_t bytes) const {
   return plan_.replicas > 1 ? kSecond + static_cast<Time>(bytes / 512) * 40 * kMillisecond : 0;
 }
 
-// Who left has its server told exactly once, in time, and never after the answer.
+// A leave of the client is sent to its server exactly once, in time, and never after the answer.
 void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const std::string& tag = record.plan->tag;
   const config::Server& server = plan_.config.servers[attempt.server];
   if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
   // Over HTTP a message waits for a connection to go out on, and cannot be taken back: there the client's
   // answer tells.
-  // What a turn brings at once is weighed at its end; but a process that ends is told before it does, and one
-  // that asked before it hears that nobody answers.
+  // Events of one turn are weighed at its end. But a process that ends gets the cancel before, and one with
+  // an open question gets an error.
   bool at_once =
       server.isolation != config::Isolation::automatic && server.isolation != config::Isolation::shared;
-  // Where there are several threads, what comes at one moment may come in two turns.
+  // With several threads, simultaneous events may come in two turns.
   at_once =
       at_once || plan_.clients[record.client].together || plan_.config.workers > 1 || plan_.replicas > 1;
   for (const auto& [other_tag, other] : calls_)
@@ -288,8 +288,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   // Why it may be told: the client left, or a limit, or its stream broke, or the gateway stops.
   const bool limit = record.outcome.find("timeout_") != std::string::npos ||
                      record.outcome.find("cancelled_drain") != std::string::npos;
-  // A legacy server's stream that broke is no end of its call, and nobody waits then: in a session that is
-  // Lineward's own, of modern clients and of those of all servers as one.
+  // After the break of a legacy server's stream its call goes on without a client, in Lineward's own
+  // sessions: those of modern clients and of all servers as one.
   const bool of_ours = attempt.http && !plan_.servers[attempt.server].modern &&
                        (record.modern || plan_.clients[record.client].together);
   const bool broke =
@@ -298,9 +298,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
       record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
   if (record.left < 0 || record.left_parked || attempt.asked) return;
-  // A gateway that is ended tells nobody anything.
+  // A killed gateway sends nothing.
   if (plan_.replica_ends()) return;
-  // Where there is no session nobody knows whose call such a message means.
+  // Without a session such a message names no call.
   const ServerPlan& kind = plan_.servers[attempt.server];
   if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
@@ -316,17 +316,16 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
                 fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
   }
   if (server.cancel == config::CancelMode::never || drained) return;
-  // What happened in the meantime makes it unnecessary.
+  // Events in the meantime make it unnecessary.
   Time stood_still = 0;
   for (const FaultPlan& fault : plan_.faults)
     stood_still += !fault.dropped && fault.kind == FaultPlan::Kind::jump ? fault.length : 0;
-  // A call whose question is with its client waits for it, whatever becomes of the connection that brought
-  // it.
+  // A call with a question at its client waits for it, whatever happens to its connection.
   const Time parked = record.plan->asks() ? server.timeouts.park.count() * kMillisecond : 0;
   const Time bound = left + stood_still + parked + resume + kAtOnce + passing() +
                      (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
-  // What is behind a long request in a pipe is read as much later.
+  // Messages behind a long request in a pipe are read that much later.
   Time in_pipe = attempt.http || attempt.received < 0 ? 0 : attempt.received - attempt.sent;
   // It may be one of another call that came between this one and its cancel, and was read before the end.
   for (const auto& [other_tag, other] : calls_) {
@@ -337,9 +336,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
     }
   }
   if (attempt.died >= 0 && attempt.died <= bound + in_pipe) return;
-  // Of a process that is ended because of another call: this one is over already.
+  // The process is ended because of another call: this one is over already.
   if (!attempt.http && server.cancel == config::CancelMode::kill && attempt.died >= 0) return;
-  // What was written into a pipe that stands still is not read any more when its process ends.
+  // Bytes in a stalled pipe are not read any more when its process ends.
   for (const FaultPlan& fault : plan_.faults) {
     if (fault.kind == FaultPlan::Kind::stall && fault.strikes(attempt.server) && attempt.died >= 0) return;
   }
@@ -424,7 +423,7 @@ void Ledger::judge_time(const CallRecord& record) {
 // No more calls are under way at a server than it may have.
 void Ledger::judge_places(size_t server) {
   Time slack = 50 * kMillisecond;
-  // Who is not told goes on, and has no place.
+  // A server without a cancel goes on, and has no place.
   if (plan_.config.servers[server].cancel == config::CancelMode::never || plan_.replica_ends()) return;
   for (const FaultPlan& fault : plan_.faults) {
     if (fault.dropped) continue;
@@ -433,7 +432,7 @@ void Ledger::judge_places(size_t server) {
     // Only a reload that adjusts it leaves it the same server, and when each call was over is known.
     if (fault.kind != FaultPlan::Kind::reload || fault.how == 2 || fault.how == 3) return;
   }
-  // In the turn in which it gave a call up it may have stood still before anybody heard of that.
+  // In the turn in which it gave a call up it may have stood still before the cancel was sent.
   const auto stood_before = [&](Time then) {
     Time stood = 0;
     for (const FaultPlan& fault : plan_.faults) {
@@ -448,13 +447,13 @@ void Ledger::judge_places(size_t server) {
   };
   std::vector<Stay> stays;
   for (const auto& [tag, record] : calls_) {
-    if (record.plan->asks()) continue;  // who waits for an answer takes no place
+    if (record.plan->asks()) continue;  // a call that waits for an answer takes no place
     for (const auto& attempt : record.attempts) {
       if (attempt->server != server) continue;
       if (attempt->was_full) return;
       Time until = INT64_MAX;
-      // When a call was given up whose process is ended because of another one is not known, nor is it where
-      // the call was made again.
+      // The end of a call is unknown if its process is ended because of another one, or if the call was made
+      // again.
       const bool gave_up = record.outcome.find("upstream_exited") != std::string::npos ||
                            attempt->died >= 0 || attempt != record.attempts.back();
       if (plan_.config.servers[server].cancel == config::CancelMode::kill && gave_up) continue;
@@ -462,8 +461,8 @@ void Ledger::judge_places(size_t server) {
                              record.left, record.left_read, record.ended}) {
         if (end >= 0) until = std::min(until, end);
       }
-      // When the gateway gave it up is not known where it told nobody. One that went and was given up in the
-      // same turn was beside nobody.
+      // The end is unknown if no cancel was sent. A call that was sent and given up in the same turn was
+      // beside no other.
       if (until != INT64_MAX && until > attempt->sent)
         stays.push_back({attempt->sent, until - 50 * kMillisecond - stood_before(until), &tag});
     }
@@ -500,10 +499,9 @@ void Ledger::judge_places(size_t server) {
   }
 }
 
-// No more calls wait for a server than may: those whose time to wait was over have waited for all of it. Here
-// the log tells, since it is what says when the gateway gave them up. Of calls of tools alone: those who ask
-// for the same list at the same time wait for one request, which has one place
-// (proxy/upstream/layers/shared_call.h).
+// No more calls wait for a server than may: those with their wait over have waited for all of it. The log
+// decides here, since it has the time of each end. Only calls of tools count: simultaneous requests for the
+// same list wait for one request, which has one place (proxy/upstream/layers/shared_call.h).
 void Ledger::judge_queue(size_t server) {
   const config::Server& configured = plan_.config.servers[server];
   const auto whole = configured.limits.queue_timeout.count();
@@ -540,7 +538,7 @@ void Ledger::judge_queue(size_t server) {
   }
 }
 
-// Nothing goes wrong in this world: every call ends as its server says.
+// A world without faults: every call ends as its server says.
 void Ledger::judge_calm(const CallRecord& record) {
   std::string wanted;
   int progress = 0;
@@ -588,7 +586,7 @@ void Ledger::judge_log() {
     std::erase(id, '"');
     const int count = lines[(plan_.replicas > 1 ? "" : record.remote) + " " + id];
     if (count > 1) violation("a call ended twice in the log", tag);
-    // One that was asked came back as another request, which may have been refused with its connection.
+    // A call with a question came back as another request, which may have been refused with its connection.
     const bool came_once = !record.plan->asks() && !record.was_parked;
     if (count == 0 && (by_server(record) || (!record.attempts.empty() && came_once)))
       violation("a call has no end in the log", tag);

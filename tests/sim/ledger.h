@@ -1,5 +1,5 @@
-// What became of every call, as its client, its server and the wires between them saw it, and what must hold
-// of that. Who adds an invariant adds it to judge() (README.md).
+// The history of every call, as its client, its server and the wires between them saw it, and its invariants.
+// A new invariant belongs into judge() (README.md).
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace lineward::sim {
 
-// One time that a server was given a call.
+// A call as it was given to a server.
 struct Attempt {
   Time received = -1;     // by the server
   Time sent = -1;         // by the gateway: when the first byte was written
@@ -68,7 +68,7 @@ class Ledger {
   CallRecord* find(const std::string& tag);
   std::map<std::string, CallRecord>& calls() { return calls_; }
 
-  // Of each client that has one.
+  // The session of each client that has one.
   std::map<size_t, std::string>& sessions() { return sessions_; }
 
   // A promise that does not hold. The first one counts.
@@ -82,8 +82,8 @@ class Ledger {
 
   // Whatever reaches a client: only its own tags may be in it.
   void check_client(size_t client, std::string_view text);
-  // A server that goes on with a call whose cancel it ignores, and asks when `timeouts.cancelGrace` is long
-  // over: nobody can know whom it means (docs/behaviour.md 8).
+  // A server that goes on with a cancelled call, and asks when `timeouts.cancelGrace` is long over: its
+  // question names no client (docs/behaviour.md 8).
   bool asked_too_late(const std::string& tag);
 
   // When all is over.

@@ -162,7 +162,7 @@ void Way::take(size_t count) {
   }
 }
 
-// Who waits for room tries again, and finds that nobody reads.
+// A writer that waits for room tries again, and finds no reader.
 void Way::close_reader() {
   reader_gone_ = true;
   std::string().swap(ready_);

@@ -1,5 +1,5 @@
-// A connection between the gateway and somebody: two one-way streams of bytes that take their time, come in
-// pieces, fill up, stand still, end and break as the seed says. A pipe is a link of which one way is used.
+// A connection of the gateway: two one-way streams of bytes that take their time, come in pieces, fill up,
+// stand still, end and break as the seed says. A pipe is a link of which one way is used.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,14 @@ struct Weather {
 };
 Weather draw_weather(Random& random, bool calm);
 
-// One way.
+// A one-way stream.
 class Way {
  public:
   Way(World& world, Random random, Weather weather);
   Way(const Way&) = delete;
   Way& operator=(const Way&) = delete;
 
-  // ---- who writes ----
-  // How much of it was taken; 0: wait for on_room.
+  // ---- the writer ---- The number of bytes taken; 0: wait for on_room.
   size_t write(std::string_view bytes);
   void end();  // behind what was written
   // Breaks: what is under way is lost in part.
@@ -45,8 +44,8 @@ class Way {
   int64_t last_arrival() const { return last_arrival_; }
   std::function<void()> on_room;
 
-  // ---- who reads ----
-  // Whose threads those are that these two are for; nobody's: a client's or server's.
+  // ---- the reader ----
+  // The threads of the two ends; kNobody: a client's or server's.
   int writer_home = -1, reader_home = -1;
   // Something is there, or the end; called again and again only after something new has come.
   std::function<void()> on_ready;
@@ -55,11 +54,11 @@ class Way {
   // All was read, and then comes nothing more.
   bool at_end() const { return end_arrived_ && taken_ == ready_.size(); }
   bool broken() const { return reset_arrived_; }
-  // Nobody will read any more: the writer hears of it at its next write.
+  // The reader has gone: the next write reports it.
   void close_reader();
   bool reader_gone() const { return reader_gone_; }
 
-  // Nothing arrives until then.
+  // No bytes arrive until then.
   void stall(int64_t until) { stalled_until_ = until > stalled_until_ ? until : stalled_until_; }
 
   uint64_t written() const { return written_; }

@@ -52,7 +52,7 @@ void ListenEars::judge() const {
   if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0)
     return;
   const ServerPlan& server = plan_.servers[mine_.server];
-  // A session's process may end because nobody calls it, and takes along what it was subscribed to.
+  // A session's process may end because no call uses it, and takes its subscriptions along.
   if (!mine_.modern &&
       (!server.http || plan_.config.servers[mine_.server].isolation == config::Isolation::call))
     return;

@@ -1,4 +1,4 @@
-// What a client makes of what it hears while it listens, whatever brought it.
+// A client's reading of its listen's messages, over any transport.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class ListenEars {
   ListenEars(World& world, Ledger& ledger, const Plan& plan, size_t client)
       : world_(world), ledger_(ledger), plan_(plan), mine_(plan.clients[client]), client_(client) {}
 
-  // What a modern client wishes to hear: members of `notifications`.
+  // The wishes of a modern client: members of `notifications`.
   std::string wishes() const;
   // A notification on a modern listen, which was asked for under this id.
   void notification(const std::string& raw_id, const Json& message, const std::string& text);
@@ -24,7 +24,7 @@ class ListenEars {
   void ended();
   void stopped();
 
-  // Where nothing goes wrong who listens hears of what the server tells.
+  // Without faults a listen gets the server's notifications.
   void judge() const;
 
  private:

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
       return 64;
     }
   }
-  // What the gateway tells people; what sanitizers tell goes another way.
+  // The gateway's messages for people; sanitizers report in another way.
   stderr = std::fopen("/dev/null", "w");
   ::clearenv();
   ::setenv("SIM", "1", 1);  // the gateway walks through what there is
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     std::signal(signal, last_words);
   current = seed;
   if (one && twice) {
-    // Where two runs of one seed part.
+    // The point at which two runs of one seed differ.
     World::tells_bytes = true;
     const Plan plan = draw_plan(seed);
     for (int i = 0; i < 20; ++i) {

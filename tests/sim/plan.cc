@@ -57,7 +57,7 @@ std::vector<Op> draw_ops(Random& random, bool calm, bool asks, const config::Tim
   return ops;
 }
 
-// One that says again and again that it is at work: only `timeouts.maxDuration` ends it.
+// A call with progress again and again: only `timeouts.maxDuration` ends it.
 std::vector<Op> draw_long_ops(Random& random, const config::Timeouts& limits) {
   std::vector<Op> ops;
   const Time apart = limits.request.count() * kMillisecond * random.between(30, 80) / 100;
@@ -125,7 +125,7 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   return server;
 }
 
-// Few places, and many who want them at once.
+// Few places, and many calls at once.
 void make_tight(Random& random, config::Server& server) {
   server.limits.max_in_flight = static_cast<uint32_t>(random.between(1, 2));
   server.limits.max_queue = static_cast<uint32_t>(random.between(1, 8));
@@ -147,7 +147,7 @@ void draw_more_of_server(uint64_t seed, size_t index, const Plan& plan, ServerPl
   if (random.percent(15)) make_tight(random, config);
 }
 
-// What is drawn of a call in addition; `busy`: all at one server, at once.
+// Further parts of a call; `busy`: all at one server, at once.
 void draw_more_of_call(Random& random, const Plan& plan, const ClientPlan& client, bool busy,
                        CallPlan& call) {
   call.reads_only = random.percent(40);
@@ -197,8 +197,7 @@ Time quiet_from(const Plan& plan) {
   return std::min(last + 10 * kSecond, plan.last + limits_of_all(plan));
 }
 
-// Where sessions wait for each other's process, the last of them may keep it for as long as a session may
-// idle.
+// If sessions wait for each other's process, the last of them may keep it for as long as a session may idle.
 Time sessions_in_line(const Plan& plan) {
   const auto& listen = plan.config.listen;
   const auto sessions = static_cast<Time>(std::count_if(plan.clients.begin(), plan.clients.end(),
@@ -227,8 +226,8 @@ void draw_probes(Plan& plan) {
     for (const FaultPlan& fault : plan.faults) {
       if (fault.kind == FaultPlan::Kind::reload && fault.how == 4 && fault.server == i) most = 1;
     }
-    // Its one process may be kept for somebody who may come back: who has a session in which questions can be
-    // asked, or which is subscribed to something, or is another caller's, has it alone.
+    // Its one process may be kept for a client that may return: a session with questions, with a subscription
+    // or of another caller has it alone.
     const bool has_sessions =
         !plan.servers[i].modern &&
         std::any_of(plan.clients.begin(), plan.clients.end(), [&plan](const ClientPlan& one) {
@@ -238,14 +237,14 @@ void draw_probes(Plan& plan) {
                                              server.isolation != config::Isolation::shared);
     if (!plan.servers[i].http && kept_apart && server.instances < 64) continue;
     if (!plan.servers[i].http) most = std::min<size_t>(most, server.instances);
-    // Where there are many places nobody misses one.
+    // With many places no call lacks one.
     const size_t bound = plan.servers[i].http
                              ? server.limits.max_in_flight
                              : std::min<size_t>(server.limits.max_in_flight, server.instances);
     if (bound > most && bound > 4) most = std::min<size_t>(most, 1);
     // Calls that may be asked have a process each, which takes its time to start.
     if (client.can_be_asked) most = 1;
-    // One after the other, where a caller may not have more.
+    // Each after the other, if a caller may not have more.
     const bool alone = plan.config.listen.max_in_flight_per_principal > 0;
     if (alone) most = 1;
     for (size_t k = 0; k <= most; ++k) {
@@ -264,7 +263,7 @@ void draw_probes(Plan& plan) {
   if (!plan.on_stdio) plan.clients.push_back(std::move(another));
 }
 
-// The gateway serves stdin and stdout: one client, for whom all servers are one.
+// The gateway serves stdin and stdout: one client, with all servers as one.
 void put_on_stdio(Plan& plan) {
   plan.on_stdio = true;
   plan.keys = false;
@@ -320,7 +319,7 @@ void make_replicas(Random& random, Plan& plan) {
   }
 }
 
-// What runs out, or cannot be found.
+// Shortages: descriptors, processes and names.
 void draw_shortages(Random& random, Plan& plan) {
   using Kind = FaultPlan::Kind;
   for (uint64_t i = 1 + random.below(2); i > 0; --i) {
@@ -331,7 +330,7 @@ void draw_shortages(Random& random, Plan& plan) {
                  : !http              ? Kind::spawnless
                  : random.percent(50) ? Kind::nameless
                                       : Kind::slow_name;
-    // One connection is all that the client on stdio has.
+    // The client on stdio has one connection alone.
     if (fault.kind == Kind::crowded && plan.on_stdio) continue;
     fault.at = random.percent(30) ? 0 : random.between(0, 6 * kSecond);
     fault.length = random.between(50 * kMillisecond, 4 * kSecond);
@@ -360,7 +359,7 @@ void draw_policies(Random& random, Plan& plan) {
     text += fmt::format(
         "  - hook: {{ url: \"http://{}/decide\", methods: [tools/call], timeout: 2s, onError: open{} }}\n",
         Policies::kHookAddress, mine.hooks_hear ? ", events: [request, response]" : "");
-    // There it is waited for; whoever looks whether all is well again wants to come through.
+    // Calls wait there; the last probes must come through.
     for (config::Server& server : plan.config.servers)
       server.limits.queue_timeout = std::max(server.limits.queue_timeout, milliseconds(1000));
   }
@@ -423,7 +422,7 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   return call;
 }
 
-// Of a client of 2025-03-26: some of its calls go together.
+// Some calls of a client of 2025-03-26 go together.
 void draw_batches(Random& random, const Plan& plan, ClientPlan& client) {
   if (client.modern || client.version != "2025-03-26" || plan.on_stdio || !random.percent(60)) return;
   client.wants_array = random.percent(40);
@@ -438,7 +437,7 @@ void draw_batches(Random& random, const Plan& plan, ClientPlan& client) {
     }
     call.batch = number;
     call.at = first->at;
-    // What happens to their connection happens to all of them.
+    // They share the fate of their connection.
     call.cut_request_at = -1;
     call.slow_reader = 0;
     call.leaves_at_answer = false;

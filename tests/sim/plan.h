@@ -1,4 +1,4 @@
-// One world before it begins: what there is, who does what when, and what goes wrong. Drawn from the seed as
+// A world before it begins: its parts, their actions with their times, and its faults. Drawn from the seed as
 // plain data, so that a failing world can be made smaller by leaving parts out (shrink.h).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace lineward::sim {
 
-// What a server does with one call, in this order.
+// The steps of a server with one call, in order.
 struct Op {
   // wait, progress, result, error (JSON-RPC), tool error, hang for ever, die, close the stream (HTTP),
   // garbage, the answer a second time
@@ -83,12 +83,12 @@ struct ClientPlan {
   bool together = false;  // at the path of all servers as one
   bool deletes_session = true;
   bool can_be_asked = false;  // declares elicitation
-  int who = 0;                // whose key it has, where clients have keys
+  int who = 0;                // the number of its key, if clients have keys
   std::vector<CallPlan> calls;
   bool wants_array = false;    // the answers of a batch as one
   std::vector<Time> lists_at;  // when it asks which tools there are
   std::vector<Stray> strays;
-  // It listens to the server for a while: to a resource whose URI has its tag in it, and to changes of lists.
+  // It listens to the server for a while: to a resource with its tag in the URI, and to changes of lists.
   Time listens_at = -1;
   Time listens_for = 0;
   bool wants_tools = true, wants_prompts = false, wants_resource = true;
@@ -104,11 +104,11 @@ struct ServerPlan {
   bool chunked = false;
   bool sessions = true;            // legacy HTTP
   bool get_stream = true;          // likewise
-  std::vector<Time> pulses;        // when it tells all who listen
-  bool tells_all = false;          // also what nobody wished to hear
+  std::vector<Time> pulses;        // when it notifies all listens
+  bool tells_all = false;          // also unrequested notifications
   bool describes = false;          // its tools say what they need, and which may be called twice
   int64_t ttl_ms = 0;              // modern: how long its lists may be kept
-  bool is_public = false;          // and whether by everybody
+  bool is_public = false;          // and whether for all callers
   bool dies_of_the_probe = false;  // legacy stdio: server/discover
   Time start = 5 * kMillisecond;
   Time exit_delay = kMillisecond;
@@ -146,7 +146,7 @@ struct FaultPlan {
   }
 };
 
-// What the configuration's plugins forbid.
+// The rules of the configuration's plugins.
 struct Policies {
   // rateLimit of tools/call, for each server: so many at once, and so many in a second.
   int burst = 0;  // 0: there is none
@@ -160,7 +160,7 @@ struct Policies {
 
 struct Plan {
   uint64_t seed = 0;
-  bool calm = false;      // nothing goes wrong and nobody leaves: every call must succeed
+  bool calm = false;      // no faults and no leaves: every call must succeed
   bool keys = false;      // clients have API keys
   size_t replicas = 1;    // gateways, which are peers
   bool on_stdio = false;  // there is one client, on the gateway's stdin and stdout
@@ -186,13 +186,13 @@ struct Plan {
   Time last = 0;       // when the last thing begins
 };
 
-// What a client shows to be who it is, and as whom the gateway knows it.
+// The credentials of a client, and its name at the gateway.
 const char* key_of(int who);
 
-// Whose share of the memory a client's bytes are of (proxy/client/http/caller_account.h).
+// The share of the memory that a client's bytes count in (proxy/client/http/caller_account.h).
 std::string share_of(const Plan& plan, size_t client);
 
-// Where a replica listens.
+// The address of a replica.
 std::string address_of(size_t replica);
 Plan draw_plan(uint64_t seed);
 // At most two servers, and two clients with three calls each.

@@ -1,5 +1,5 @@
-// First in, first out, of which most never hold anything: a connection has six of them, and what std::deque
-// takes at once for each was much of what a world takes.
+// A first-in, first-out queue for use in large numbers: a connection has six, mostly empty, and the initial
+// memory of std::deque was a large part of a world.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Queue {
   void pop_front() {
     ++first_;
     if (empty()) return clear();
-    // What has gone is not kept for as long as something is there.
+    // Removed items are freed before the queue is empty.
     if (first_ < 64 || first_ * 2 < items_.size()) return;
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;

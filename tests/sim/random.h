@@ -1,5 +1,5 @@
-// What is drawn from the seed. A source for each purpose, so that leaving one thing out of a world leaves the
-// others as they were: that is what makes shrinking work.
+// Random numbers from the seed. A source for each purpose, so that leaving one thing out of a world leaves
+// the others as they were: that is what makes shrinking work.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace lineward::sim {
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  // One of its own for something that has a name.
+  // A source of its own for a named part.
   Random(uint64_t seed, std::string_view purpose, uint64_t number = 0) : state_(seed) {
     uint64_t mixed = 0xcbf29ce484222325;
     for (char c : purpose)

@@ -122,7 +122,7 @@ void Stage::begin() {
     });
     return;
   }
-  // When those who look whether all is well have their answers, too; some of them come one after the other.
+  // After the answers to the last probes, too; some of these come one after the other.
   Time latest = plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond;
   for (const ClientPlan& client : plan_.clients) {
     for (const CallPlan& call : client.calls)
@@ -131,7 +131,7 @@ void Stage::begin() {
   world_.at(plan_.last + 20 * kSecond, [this, latest] { when_quiet(latest); });
 }
 
-// Nothing is learnt from the time in which nobody waits for anything, and much of a world was that.
+// Idle time, a large part of a world, shows nothing.
 void Stage::when_quiet(Time latest) {
   size_t planned = 0;
   for (const ClientPlan& client : plan_.clients) {
@@ -267,7 +267,7 @@ void Stage::end_as_soon_as_empty(Time latest) {
 }
 
 bool Stage::is_empty(runtime::Worker& worker) const {
-  // What several threads have counted each keeps to itself at first.
+  // Each of several threads keeps its own counts at first.
   const bool alone = plan_.config.workers == 1 && plan_.replicas == 1;
   const bool holds = alone && held_bytes() != 0 && !keeps_what_servers_said();
   return !holds && worker.exchanges().live().size() == 0 && worker.front().connections() == 0 &&
@@ -283,7 +283,7 @@ bool Stage::servers_hear_of_listens() const {
 
 // Processes and sessions that idle hold what is known of them until they have idled for too long.
 void Stage::end_when_empty(Time wait, bool last) {
-  // What the threads have counted and kept to themselves is told first.
+  // The threads report their own counts first.
   for (size_t i = 1; i < world_.threads().count(); ++i)
     world_.at_home(static_cast<int>(i), world_.now() + wait, [] { held_bytes(); });
   world_.at_home(0, world_.now() + wait + kSecond, [this, last] {
@@ -295,7 +295,7 @@ void Stage::end_when_empty(Time wait, bool last) {
   });
 }
 
-// Nothing turns on the other threads while this one looks.
+// The other threads do not run meanwhile.
 void Stage::check_empty(runtime::Worker& worker) {
   auto& exchanges = worker.exchanges();
   if (exchanges.live().size() != 0)
@@ -311,7 +311,7 @@ void Stage::check_empty(runtime::Worker& worker) {
   if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
 }
 
-// Of their tools, and what they allowed to keep: that stays with the gateway.
+// Descriptions of tools, and cacheable results: these stay with the gateway.
 bool Stage::keeps_what_servers_said() const {
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
     if (plan_.servers[i].describes || plan_.config.servers[i].cache.enabled) return true;

@@ -1,4 +1,4 @@
-// One world from its plan to its verdict.
+// A world from its plan to its verdict.
 #pragma once
 
 #include <string>

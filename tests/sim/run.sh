@@ -2,7 +2,7 @@
 # run.sh SECONDS [PROGRAM]: fresh worlds on every core, then the sums. The first failure of each core is made smaller and
 # told. With PROGRAM that one looks at them (CI's is sanitized, and its ctest has been through seeds.txt); else one is built.
 # SIM_PROFILED=1 builds it twice with GCC, for this machine's processor, the second time by the profile of 2,000 worlds and as one
-# whole (lld reads nothing of GCC's for that): half as many worlds again in a second, for runs of hours.
+# whole (lld does not support that with GCC). It runs half as many worlds again in a second, for runs of hours.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${1:-60}
@@ -12,7 +12,7 @@ sim=${2:-$dir/tests/sim/sim}
 
 build() { cmake --build $dir -j "${JOBS:-$(nproc)}" --target sim || exit 1; }
 
-# Of what has changed since it was profiled the profile says nothing, which is no fault.
+# The profile lacks later changes, which is no fault.
 profiled() {
   local flags
   for flags in '-march=native -fprofile-generate' \

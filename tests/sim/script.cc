@@ -53,7 +53,7 @@ std::string asker_of(const Json& message) {
   return object_in(meta, "io.modelcontextprotocol/clientInfo").value("name", "");
 }
 
-// What is asked of "work" must not come twice; of "look" it may.
+// A call of "work" must not come twice; one of "look" may.
 static std::string tools_of(const ServerPlan& plan, const std::string& asker, Time now) {
   const char* work = plan.describes ? R"("properties":{"zz":{"type":"string","x-mcp-header":"Zz"}},)" : "";
   const char* look = plan.describes ? R"("annotations":{"readOnlyHint":true},)" : "";
@@ -102,7 +102,7 @@ void Script::cancelled() {
 }
 
 void Script::begin(const Json& params) {
-  // A try whose question was lost with its process is made again from its beginning.
+  // A try with a question that was lost with its process is made again from its beginning.
   const bool anew = record_.plan->reads_only && !params.contains("requestState");
   if (modern_ && record_.goes_on_at > 0 && !anew) {
     const std::string& tag = record_.plan->tag;
@@ -151,7 +151,7 @@ void Script::replied(const Json& message) {
   if (message.contains("result") && message["result"].value("action", "") == "accept" &&
       tag_in(message.dump()) != tag)
     ledger_.violation("the answer to a question is another's", tag + " " + message.dump());
-  // A question that names no call is nobody's while another client's request is in flight beside it
+  // A question that names no call belongs to none while another client's request is in flight beside it
   // (behaviour.md 9).
   const bool nobodys = message.contains("error") && message["error"].value("code", 0) == -32601;
   if (world_.calm && !message.contains("result") && !nobodys)

@@ -1,4 +1,4 @@
-// What servers of both kinds have in common: the messages of one call, in the order that its plan says.
+// Common part of both kinds of servers: the messages of one call, in the order of its plan.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace lineward::sim {
 
-// One call at a server. Made when its request came, destroyed with its connection or process, or when it is
+// A call at a server. Made when its request came, destroyed with its connection or process, or when it is
 // over.
 class Script {
  public:
@@ -27,7 +27,7 @@ class Script {
     virtual bool may_ask(Script& script) = 0;
     // When what was sent last arrives at the gateway.
     virtual Time arrival() const = 0;
-    // Nothing more will come of it; may be destroyed.
+    // It is over and may be destroyed.
     virtual void over(Script& script) = 0;
   };
   Script(World& world, Ledger& ledger, Stage& stage, bool modern, CallRecord& record, Attempt& attempt,
@@ -65,22 +65,23 @@ class Script {
 // The URI that a client listens to.
 std::string uri_of(size_t client);
 constexpr size_t kNoClient = 99;  // no client is this one
-// What a modern listen is told.
+// The notifications of a modern listen.
 struct Listen {
   std::vector<std::string> uris;
   bool tools = false, prompts = false;
 };
 // The tool that a call names, and what its server says of the two there are.
 const char* tool_of(const CallPlan& call);
-// What a server tells of it, and of its tools; `listen`: the id of a modern listen, as JSON, or empty.
+// Notifications of a server about it, and about its tools; `listen`: the id of a modern listen, as JSON, or
+// empty.
 std::string updated(const std::string& uri, const std::string& listen);
 std::string list_changed(const char* list, const std::string& listen);
 std::string acknowledged(const Json& notifications, const std::string& listen);
 // The answers that all servers give alike to what is no call.
-// `asker`: the name of the client in whose name it was asked, which a list repeats; and when.
+// `asker`: the name of the requesting client, which a list repeats; and when.
 std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id,
                       const std::string& asker, Time now);
-// Whom a request names as its client.
+// The client that a request names.
 std::string asker_of(const Json& message);
 std::string reply(const std::string& raw_id, const std::string& result);
 std::string refusal(const std::string& raw_id, int code, const std::string& text);

@@ -75,7 +75,7 @@ void StdioClient::read() {
   if (from.at_end() || from.broken()) gateway_gone();
 }
 
-// Its pipe has ended: nobody answers any more.
+// Its pipe has ended: no answers come any more.
 void StdioClient::gateway_gone() {
   left_ = true;
   for (auto& [raw_id, running] : calls_) {

@@ -223,7 +223,7 @@ void StdioServer::exit(int code, int signal) {
       if (child->on_gone) child->on_gone();
       child->program = nullptr;
     });
-    // Nothing of it runs any more; this may be the last who knows it.
+    // It does not run any more; this may be the last reference to it.
     self->world_.after(0, [self] { self->scripts_.clear(); });
   });
 }

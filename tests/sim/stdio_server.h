@@ -23,7 +23,7 @@ class StdioServer final : public Program,
   // By itself: code, or signal.
   void exit(int code, int signal);
   void stall(Time until);
-  // Tells all who listen.
+  // Notifies all listens.
   void pulse();
   size_t listens() const { return listens_.size() + uris_.size(); }
   bool running() const { return child_ != nullptr; }

@@ -20,7 +20,7 @@ namespace {
 thread_local Threads::Thread* self = nullptr;
 thread_local int current = kNobody;
 
-// Of those that live: by what pthread calls them.
+// The living threads, by their pthread_t.
 std::map<pthread_t, Threads::Thread*>& known() {
   static std::map<pthread_t, Threads::Thread*> all;
   return all;
@@ -248,7 +248,7 @@ extern "C" pthread_t pthread_self() noexcept {
   return its();
 }
 
-// Signals of a world are the world's (World::raise), whoever blocks them.
+// Signals of a world are the world's (World::raise), blocked or not.
 extern "C" int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
   if (Threads::inside()) {
     if (before != nullptr) sigemptyset(before);
@@ -299,7 +299,7 @@ extern "C" int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   return 0;
 }
 
-// std::future waits by the kernel itself. Outside of a world there is nobody who does.
+// std::future waits by the kernel itself. Outside of a world no thread does.
 bool std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned* where, unsigned, bool has_timeout,
                                                             std::chrono::seconds s,
                                                             std::chrono::nanoseconds ns) {

@@ -1,8 +1,8 @@
-// The threads of a gateway with several workers. One of them runs at a time: it goes on until its loop asks
-// for events or it waits for another one, and who is next comes from the seed. What they wait with
-// (pthread_cond_*, std::future) and how they begin and end is made anew in threads.cc.
+// The threads of a gateway with several workers. A single one runs at a time, until its loop asks for events
+// or it waits for another one; the seed decides the next. Their waits (pthread_cond_*, std::future),
+// beginnings and ends are replaced in threads.cc.
 //
-// Owned by the World, whose first thread made it. While there is one thread, nothing of it is used.
+// Owned by the World; its first thread made it. While there is one thread, nothing of it is used.
 #pragma once
 
 #include <pthread.h>
@@ -29,13 +29,13 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
 
   bool several() const { return all_.size() > 1; }
-  // The number of the thread whose work is done; nobody's when it is that of clients and servers.
+  // The number of the working thread; kNobody for the work of clients and servers.
   static int here();
   // All that there were.
   size_t count() const { return all_.size(); }
   // Is this thread one of a world?
   static bool inside();
-  // What pthread_self() says where threads are played.
+  // The result of pthread_self() for played threads.
   static pthread_t self_id();
   bool is_alive(size_t number) const {
     return number < all_.size() && all_[number]->state != Thread::State::finished;
@@ -43,7 +43,7 @@ class Threads {
 
   // A loop has nothing to do before this.
   void poll(int64_t deadline);
-  // Until somebody wakes those who wait there; false: until the time was over.
+  // Until the waiters there are woken; false: until the time was over.
   bool wait(const void* where, int64_t until);
   void wake(const void* where);
 

@@ -8,7 +8,7 @@ namespace lineward::sim {
 
 // All pairs, as lines of tests/sim/transitions.txt: those that were not met have no reason yet.
 std::string transitions();
-// What that file says and did not happen, or happened and is said to be impossible; empty: all is as it says.
+// Transitions of that file that did not happen, and impossible ones that did; empty: none.
 std::string transition_faults(const std::string& file);
 
 }  // namespace lineward::sim

@@ -112,7 +112,7 @@ void World::poll_alone(Time deadline, const std::function<void()>& woken) {
   // A turn takes its time: what happens at one time happens in one turn.
   now_ = std::max(now_ + 1, next);
   if (woken) woken();
-  // What a turn of the loop brings at once differs: one thing, or all that has come.
+  // The events of a turn differ: one, or all that have come.
   size_t most = order_.percent(50) ? 1 : 1 + order_.below(16);
   while (most-- > 0 && run_due(events_.front())) {
   }

@@ -1,8 +1,8 @@
 // The world in which a gateway runs: its time, what happens next, what is connected to what, and the list of
-// what happened. One at a time in a process; all of it runs on the thread that runs the gateway's loop or,
-// where it has several workers, on that of them whose turn it is (threads.h).
+// what happened. A process has one world at a time. It runs on the thread of the gateway's loop or, with
+// several workers, on the present worker's (threads.h).
 //
-// Nothing here knows MCP. What is behind the gateway's connections (clients, servers) is made of "actors"
+// This file knows no MCP. The other ends of the gateway's connections (clients, servers) are "actors"
 // (http_client.h, stdio_server.h, http_server.h) that only see Links.
 #pragma once
 
@@ -41,7 +41,7 @@ class Program {
   virtual void told(char signal) = 0;  // 'T' or 'K'
 };
 
-// What the gateway's Spawner needs to know of one.
+// A process for the gateway's Spawner.
 struct Child {
   std::shared_ptr<Link> in, out, err;
   std::shared_ptr<Program> program;
@@ -73,12 +73,12 @@ class World {
   void at_home(int home, Time when, std::function<void()> what);
   // There and then, where that is this thread.
   void in_home(int home, std::function<void()> what);
-  // Of what is going on: the number of a worker's thread, or nobody's.
+  // The number of the present worker's thread, or kNobody.
   int home() const;
   Threads& threads() { return threads_; }
   // The loop asks for events: time goes on to the next one, or to `deadline`. A few of those that are due at
   // the same time happen in one turn.
-  // `woken`: before what has come is told; whoever keeps a time of its own sets it then.
+  // `woken`: before events are delivered; a caller with a time of its own sets it then.
   void poll(Time deadline, const std::function<void()>& woken = {});
   bool idle() const;
   // The clock runs on while nothing is done: a process that was stopped, a loop held up.
@@ -93,8 +93,8 @@ class World {
   struct Host {
     // Called when a connection has come about.
     std::function<void(std::shared_ptr<Link>)> accept;
-    bool refuses = false;  // nobody listens
-    bool silent = false;   // nobody answers at all
+    bool refuses = false;  // no listener
+    bool silent = false;   // no answer at all
     Time delay = 300;      // until it is connected
   };
   std::map<std::string, Host>& hosts() { return hosts_; }  // by "address:port"
@@ -110,10 +110,10 @@ class World {
     std::function<void(std::shared_ptr<Link>)> knock;
   };
   std::map<std::string, std::vector<Door>>& listeners() { return listeners_; }
-  // Connects to the gateway; null: nobody listens there.
+  // Connects to the gateway; null: no listener there.
   std::shared_ptr<Link> connect(const std::string& address, const std::string& peer, uint64_t number);
 
-  // Who was to be let in by that thread finds nobody.
+  // Connections that this thread was to accept are refused.
   void thread_has_ended(int home);
 
   // ---- processes ----
@@ -168,7 +168,7 @@ class World {
   uint64_t seed_;
   Time now_ = 0;
   uint64_t last_event_ = 0;
-  // Heaps: of nobody or, while there is one thread, of all; then of each thread.
+  // Heaps: of no thread or, with one thread, of all; then of each thread.
   std::vector<std::vector<Event>> events_{1};
   Random order_;
   Random entropy_;

@@ -1,5 +1,5 @@
-// foundation/net/byte_stream.h over a Link. What is promised to owners is as in the real one: no callback
-// from inside write(), one on_end, and what is queued goes out once per turn.
+// foundation/net/byte_stream.h over a Link. Promises to owners are as in the real one: no callback from
+// inside write(), one on_end, and queued bytes go out once per turn.
 #include "foundation/net/byte_stream.h"
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 using sim::world;
 
-// What is open by these descriptors, for streams: a World's table would be asked too often.
+// The open streams by descriptor: a World's table would be asked too often.
 struct Open {
   std::shared_ptr<sim::Link> link;
   bool reads_later = false;
@@ -211,7 +211,7 @@ void ByteStream::start_reading() {
     Open* here = find(fd);
     if (here == nullptr || here->reads_later || !reading_) return;
     here->reads_later = true;
-    // What comes at the same moment is read at once.
+    // Simultaneous bytes are read at once.
     world().at_home(world().home(), world().now(), [this, fd] {
       Open* later = find(fd);
       if (later == nullptr) return;

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int,
   Listener* here = self.get();
   world().listeners()[here->address_].push_back(
       {here, world().home(), [here](std::shared_ptr<sim::Link> link) {
-         // Who comes then is sent away, so that what is under way has what it needs.
+         // New connections are closed then, so that calls under way have the descriptors that they need.
          if (world().is_crowded()) {
            link->from_gateway.end();
            link->to_gateway.close_reader();

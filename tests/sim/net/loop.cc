@@ -70,11 +70,11 @@ uint64_t Loop::nanoseconds() {
   return static_cast<uint64_t>(world().now()) * 1000 + 1;
 }
 
-// Nothing to set: run() looks at the wheel in each turn.
+// No timer to set: run() looks at the wheel in each turn.
 void Loop::arm() {}
 
 void Loop::fire() {
-  // As in the real one: who stood still polls once before limits are judged.
+  // As in the real one: a loop that stood still polls once before limits are judged.
   constexpr uint64_t kStoodStill = 50;
   const uint64_t now = loop_->time;
   if (!catching_up_ && now > timers_.next() + kStoodStill && now > armed_for_) {
