@@ -32,7 +32,8 @@ class Way {
   Way(const Way&) = delete;
   Way& operator=(const Way&) = delete;
 
-  // ---- the writer ---- The number of bytes taken; 0: wait for on_room.
+  // ---- the writer ----
+  // The number of bytes taken; 0: wait for on_room.
   size_t write(std::string_view bytes);
   void end();  // behind what was written
   // Breaks: what is under way is lost in part.

@@ -108,7 +108,7 @@ void Gateway::start(const Setup& setup) {
       argv.insert(argv.end(), {"--log-format", "logfmt"});
     argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
     argv.insert(argv.end(), setup.args.begin(), setup.args.end());
-    // Many run at once: nobody's default port or socket, unless the script is about them.
+    // Many run at once: no default port or socket, unless the script is about them.
     for (const char* listener : {"ops", "admin"}) {
       bool in_conf = setup.conf.find(std::string(listener) + ":") != std::string::npos;
       auto flag = std::string("--") + listener;
@@ -170,7 +170,7 @@ void Gateway::wait_ready(const Setup& setup) {
   if (!run_.get("first-gateway")) run_.set("first-gateway", {address_});
 }
 
-// Where a listener is that this option of the configuration puts on TCP; empty where it has none.
+// The TCP address of the listener of this option; empty without one.
 std::string Gateway::address_of(const std::string& option, const std::string& title, const Setup& setup,
                                 Clock::time_point deadline) {
   const std::regex wanted(option + R"(:[^\n]*127\.0\.0\.1:)");

@@ -1,5 +1,5 @@
-// One TCP connection of a client peer, with just enough HTTP/1.1 to read what a gateway answers: heads,
-// bodies (length, chunked, until close) and SSE. Blocking with deadlines; everything is thrown as WireError.
+// A TCP connection of a client peer, with just enough HTTP/1.1 to read what a gateway answers: heads, bodies
+// (length, chunked, until close) and SSE. Blocking with deadlines; everything is thrown as WireError.
 #pragma once
 
 #include <chrono>

@@ -78,7 +78,7 @@ void HttpOrigin::wait() {
   std::unique_lock lock(mutex_);
   while (!done_) {
     if (run_.stopped()) throw Stopped{};
-    // A moment later than the peers, whose own words say more.
+    // A moment later than the peers: their own errors say more.
     if (Clock::now() >= run_.deadline() + 300ms)
       throw Failure(command_.line, "the block of " + name_ + " is not done");
     changed_.wait_for(lock, 20ms);

@@ -1,6 +1,6 @@
-// An HTTP MCP server played by the script. HttpOrigin listens on a loopback port, reads every request of
-// every connection strictly (an unclean one fails the script by itself), answers handshakes, and runs one
-// block on a thread of its own.
+// An HTTP MCP server played by the script. HttpOrigin listens on a loopback port and reads all requests
+// strictly (an unclean one fails the script by itself). It answers handshakes, and runs one block on a thread
+// of its own.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// What an HTTP origin's block can do; runs on the origin's own thread.
+// The verbs of an HTTP origin's block; run on the origin's own thread.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -91,7 +91,7 @@ void Interpreter::expect_no_process(const std::string& tag, Clock::time_point de
   for (;;) {
     auto left = tagged_processes(tag);
     for (auto& [name, gateway] : gateways_) {
-      // A killed gateway that nobody has waited for is no leftover; this collects it.
+      // A killed gateway without a wait is no leftover; this collects it.
       if (gateway->running()) try {
           gateway->wait_exit(Clock::now());
         } catch (const std::runtime_error&) {

@@ -1,5 +1,5 @@
 // Runs a parsed script from its first line to its last, then ends everything: gateways drain, stubs hang up,
-// and no process may be left. One Interpreter per script.
+// and no process may be left. Each script has an Interpreter.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What clients over HTTP and over stdio have in common: the messages that real clients of both eras send.
+// Common parts of clients over HTTP and over stdio: the messages that real clients of both eras send.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class McpClient : public Peer {
   std::string message(const std::string& id, const std::string& method, const std::string& params) const;
   // The params of `modern`, with their _meta.
   std::string modern_params(const Command& command) const;
-  // Those of `legacy`.
+  // The options of `legacy`.
   std::string legacy_params(const Command& command) const;
   std::string initialize_params(const Command& command) const;
   // The message of `respond`.

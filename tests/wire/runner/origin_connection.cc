@@ -95,7 +95,7 @@ void OriginConnection::read_loop() {
 
 bool OriginConnection::send(std::string_view bytes, size_t step, Clock::time_point deadline) {
   hooks_.record('>', step ? fmt::format("({} at a time) {}", step, bytes) : std::string(bytes));
-  // What begins with an interim status is not yet the answer.
+  // A response with an interim status is not yet the answer.
   if (bytes.substr(0, 10) != "HTTP/1.1 1") begun_ = true;
   while (!bytes.empty()) {
     if (hooks_.stopped() || Clock::now() >= deadline) return false;

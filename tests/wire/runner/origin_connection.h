@@ -1,4 +1,4 @@
-// One connection that the gateway made to an HTTP origin: a thread that reads strictly, and writes from
+// A connection that the gateway made to an HTTP origin: a thread that reads strictly, and writes from
 // wherever the script is. Owned by HttpOrigin, which outlives it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What every peer has in common: it walks a block of commands on its own thread, expands ${…}, knows its
-// local values (call, resp, event …) and does the verbs that exist everywhere.
+// Common parts of every peer: it walks a block of commands on its own thread, expands ${…}, knows its local
+// values (call, resp, event …) and does the verbs that exist everywhere.
 #pragma once
 
 #include <map>

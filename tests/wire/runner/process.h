@@ -1,5 +1,5 @@
 // Processes: starting one with pipes, looking for processes by tag in /proc, and the frames that a stdio stub
-// and the runner exchange over their Unix socket. Nothing here knows of scripts.
+// and the runner exchange over their Unix socket. This file knows nothing of scripts.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace lineward::wire {
 
-// One frame: kind, 32-bit length, payload.
+// A frame: kind, 32-bit length, payload.
 enum class FrameKind : char {
   hello = 'H',         // stub → runner: upstream's name
   input = 'I',         // stub → runner: bytes of stdin

@@ -1,5 +1,5 @@
-// One run of a script: what all peers' threads share. Names and values, barriers, the deadline, the record of
-// everything that happened, and the first failure. Owned by main; outlives every peer.
+// A run of a script: the state that all peers' threads share. Names and values, barriers, the deadline, the
+// record of everything that happened, and the first failure. Owned by main; outlives every peer.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct Value {
   bool json = false;
 };
 
-// What went wrong, at which line. Thrown by verbs, caught at the bottom of each peer's thread.
+// An error and its line. Thrown by verbs, caught at the bottom of each peer's thread.
 struct Failure : std::runtime_error {
   Failure(int at, const std::string& text) : std::runtime_error(text), line(at) {}
   int line;

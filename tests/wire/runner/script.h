@@ -10,10 +10,10 @@ namespace lineward::wire {
 
 enum Side : unsigned { top = 1, upstream = 2, client = 4, origin = 8 };
 
-// What the block of a verb contains. An upstream with -http is an origin.
+// The kind of verbs in the block of a verb. An upstream with -http is an origin.
 enum class BlockOf { none, same, upstream, client };
 
-// One row of the command table (verbs.cc): the parser, the checker and the manual are made from it.
+// A row of the command table (verbs.cc): the parser, the checker and the manual are made from it.
 struct VerbSpec {
   unsigned sides;
   std::string_view name, usage, help;

@@ -1,6 +1,6 @@
-// The process that the gateway starts as a stdio server: it carries bytes between its stdio and the runner's
-// Unix socket, tells of the end of stdin and of signals, and carries out orders. It decides nothing by
-// itself, except that it ends when the runner is gone.
+// The process that the gateway starts as a stdio server. It carries bytes between its stdio and the runner's
+// Unix socket, reports the end of stdin and signals, and carries out orders. It decides nothing by itself,
+// except that it ends when the runner is gone.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>

@@ -58,7 +58,7 @@ void read_request_line(std::string_view line, StrictRequest& request) {
 }
 
 void read_field(std::string_view line, StrictRequest& request) {
-  // What a hop must not pass on, or must not repeat (RFC 9110 7.6.1, 5.3).
+  // Headers that a hop must not pass on, or must not repeat (RFC 9110 7.6.1, 5.3).
   static const std::set<std::string> hop = {
       "keep-alive", "proxy-connection",    "te",     "trailer",
       "upgrade",    "proxy-authorization", "expect", "proxy-authentication"};
@@ -82,7 +82,7 @@ void read_field(std::string_view line, StrictRequest& request) {
   slot->second += ", " + std::string(value);
 }
 
-// Nothing while the body is not complete; `end` is where it ends then.
+// No value while the body is incomplete; else `end` is its end.
 std::optional<std::string> read_chunks(std::string_view in, size_t& end) {
   std::string body;
   for (;;) {
@@ -106,7 +106,7 @@ std::optional<std::string> read_chunks(std::string_view in, size_t& end) {
   }
 }
 
-// What the headers say of the body must be what it says.
+// Headers about the body must agree with it.
 void check_against_body(const StrictRequest& request) {
   if (request.header("content-type").rfind("application/json", 0) != 0) return;
   if (!is_json(request.body)) unclean("a body that is no JSON");

@@ -22,8 +22,8 @@ struct Ends {
   sockaddr_in mine{}, theirs{};
 };
 
-// What the other end has not read, from sock_diag(7), which looks at that one socket. Nothing where the
-// kernel does not tell.
+// The bytes that the other end has not read, from sock_diag(7), which looks at that one socket. No value if
+// the kernel does not report them.
 std::optional<unsigned> unread_there(const Ends& ends) {
   int netlink = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   if (netlink < 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a TCP connection on this machine has sent and the other side has not read yet.
+// The bytes that a TCP connection on this machine has sent and the other side has not read yet.
 #pragma once
 
 namespace lineward::wire {

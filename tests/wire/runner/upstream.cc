@@ -105,7 +105,7 @@ void Upstream::wait() {
         need(number);
     }
     if (missing.empty()) return;
-    // A moment later than the peers, whose own words say more.
+    // A moment later than the peers: their own errors say more.
     if (Clock::now() >= run_.deadline() + 300ms) throw Failure(command_.line, missing);
     std::this_thread::sleep_for(2ms);
   }

@@ -1,6 +1,6 @@
 // A stdio MCP server played by the script. Upstream listens on a Unix socket for the stubs that the gateway
-// starts; each of them is an Instance: a reader thread (handshakes, automatic answers) and, once the process
-// proves to be a real one and not the era probe's, a thread that runs its block.
+// starts. Each of them is an Instance: a reader thread (handshakes, automatic answers) and a thread that runs
+// its block. The latter begins once the process proves to be a real one and not the era probe's.
 #pragma once
 
 #include <sys/types.h>

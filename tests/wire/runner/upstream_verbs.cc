@@ -1,4 +1,4 @@
-// What an upstream's block can do; runs on the instance's own thread.
+// The verbs of an upstream's block; run on the instance's own thread.
 #include <fmt/format.h>
 #include <signal.h>
 

@@ -17,7 +17,7 @@ namespace lineward::wire {
 
 // socket(7), SO_ATTACH_FILTER: a program that keeps 0 bytes of each packet drops it before TCP sees it.
 void vanish(int socket) {
-  // What was not acknowledged would be sent again, and that is a word.
+  // Unacknowledged bytes would be sent again, and that would be visible.
   int unacknowledged = 0;
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (ioctl(socket, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0 &&

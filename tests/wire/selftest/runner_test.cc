@@ -15,7 +15,7 @@ std::vector<ScriptError> errors_of(const std::string& body) {
   return errors;
 }
 
-// What the strict reader says of `bytes`: "ok BODY", "more", or what is unclean.
+// The verdict of the strict reader on `bytes`: "ok BODY", "more", or the fault.
 std::string strict(std::string bytes) {
   try {
     auto request = take_request(bytes);

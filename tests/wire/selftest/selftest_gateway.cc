@@ -35,7 +35,7 @@ void put(int fd, const std::string& bytes) {
   (void)!write(fd, bytes.data(), bytes.size());
 }
 
-// One started command with its two pipes.
+// A started command with its two pipes.
 struct Process {
   pid_t pid = -1;
   int in = -1, out = -1;

@@ -12,7 +12,7 @@ using namespace lineward::config::testing;
 
 namespace {
 
-// One server `s` with these lines, whose first one is line 4.
+// A server `s` with these lines; the first one is line 4.
 std::string server(const std::string& lines) {
   return "mcpServers:\n  s:\n    command: x\n" + lines;
 }
@@ -280,7 +280,7 @@ TEST_CASE("a variable that only the server's own env has is left to its command"
       load(server("    args: [\"${TOKEN:-d}\"]\n    env: { TOKEN: x }\n")).config.servers.at(0).args.at(0) ==
       "d");
   CHECK(load(server("    args: [\"${TOKEN}\"]\n    env: { TOKEN: x }\n")).ok());
-  // Nobody would replace it elsewhere, and another server's env is no server's own.
+  // Other places do not replace it, and another server's env does not count.
   for (const char* text : {"    cwd: ${TOKEN}\n    env: { TOKEN: x }\n", "    env: { TOKEN: \"${TOKEN}\" }\n",
                            "    args: [\"${OTHER}\"]\n    env: { TOKEN: x }\n"}) {
     INFO(text);
@@ -385,7 +385,7 @@ TEST_CASE("a client's own file: any name will do, and an entry that is wrong tak
   CHECK_FALSE(load("mcpServers: { ok: { command: x }, none: {} }\n").ok());
   LoadResult strict = load("mcpServers: { \"My notes\": { command: x } }\n");
   CHECK(strict.diagnostics.at(0).hint == "use 1 to 64 of A-Z a-z 0-9 _ -, as My-notes");
-  // Nothing is left.
+  // No server is left.
   LoadResult nothing = load("{ \"mcpServers\": { \"a\": {} } }", {}, "mcp.json");
   CHECK_FALSE(nothing.ok());
   CHECK(nothing.diagnostics.size() == 2);

@@ -36,7 +36,7 @@ TEST_CASE("limits by method and by tool are read in their order") {
   CHECK(server.tool_timeouts[0].max_duration == 1h);
   CHECK(server.tool_timeouts[1].progress_resets == false);
 
-  // What holds for one call: of each list the first that matches.
+  // The values for one call: the first match of each list.
   CHECK(config::timeouts_for(server, "tools/list").request == 60s);
   CHECK(config::timeouts_for(server, "resources/subscribe").request == 5s);
   CHECK(config::timeouts_for(server, "tools/call", "slow_one").request == 2min);

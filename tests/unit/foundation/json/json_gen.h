@@ -119,7 +119,7 @@ class JsonGen {
     return object(members);
   }
 
-  // One to three small damages.
+  // Makes one to three small damages.
   std::string mutate(std::string text) {
     static constexpr std::string_view kBytes =
         "\"\\{}[]:,0123456789.eE+-tfnu \n\t\x00\x1F\x7F\x80\xBF\xC0\xED\xF5";

@@ -19,8 +19,8 @@ bool accepts(std::string_view text) {
   return json::validate(text) == json::Fault::none;
 }
 
-// Where the other parsers are stricter than RFC 8259: surrogate escapes become letters, long runs of digits
-// and exponents are cut. What we think of the text must not change by it.
+// Forms for which the other parsers are stricter than RFC 8259: surrogate escapes become letters, long runs
+// of digits and exponents are cut. Our own result for the text must not change by it.
 std::string without_strict_classes(std::string text, size_t max_digits) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   for (size_t at = text.find("\\u"); at != std::string::npos; at = text.find("\\u", at + 1)) {

@@ -60,7 +60,7 @@ Outline outline_of(const std::string& text, size_t chunk) {
   return outline;
 }
 
-// What is noted ends where the value ends.
+// Each noted end is the end of its value.
 size_t check_noted(const std::string& text, const Outline& outline) {
   size_t noted = 0;
   for (uint32_t at = 0; at < text.size(); ++at) {

@@ -47,7 +47,7 @@ TEST_CASE("a text is redacted before it is cut") {
   CHECK(std::string_view(Excerpt(text, 100)) == std::string(90, 'x') + "…" + std::string(7, 'y'));
   CHECK(printable(text, 100) == std::string(90, 'x') + "…" + std::string(7, 'y') + "…");
   const std::string fits = "cut-secret-0123456789";
-  CHECK(std::string_view(Excerpt(fits, 100)) == fits);  // whoever shows it redacts it
+  CHECK(std::string_view(Excerpt(fits, 100)) == fits);  // redacted when it is shown
   CHECK(std::string_view(Excerpt("abcdef", 3)) == "abc");
 }
 

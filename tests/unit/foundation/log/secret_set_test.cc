@@ -13,7 +13,7 @@ TEST_CASE("each value is hidden where it stands, and all of those that overlap")
   CHECK_FALSE(set.stand_in("abc xyz def"));
   CHECK_FALSE(set.stand_in(""));
   CHECK(SecretSet({"abcabc"}, 4).hide("x abcabcabc y", "*") == "x * y");
-  // One that says nothing stands before a secret, and into it.
+  // A meaningless value stands before a secret, and overlaps it.
   CHECK(SecretSet({"/srv/app", "app-51ecre7key"}, 4).hide("at /srv/app-51ecre7key.", "*") == "at *.");
 }
 

@@ -18,7 +18,7 @@ using lineward::net::ServiceVariables;
 
 namespace {
 
-// Where these tests have the sockets that a service manager passes at 3.
+// The place of the sockets that a service manager passes at 3.
 constexpr int kFirst = 200;
 
 ServiceVariables passed(const std::string& count, const std::string& names = "") {

@@ -239,7 +239,7 @@ TEST_CASE("what waits on one stream is read in portions, and other streams have 
   const int room = 4 << 20;
   Pair pairs[2] = {Pair(loop, room), Pair(loop, room)};
   Owner owners[2];
-  std::vector<std::pair<int, size_t>> turns;  // whose, and how much in a row
+  std::vector<std::pair<int, size_t>> turns;  // the stream, and its bytes in a row
   for (int i : {0, 1}) {
     pairs[i].near->set_owner(&owners[i]);
     owners[i].on_bytes = [&, i, before = size_t{0}]() mutable {
@@ -288,7 +288,7 @@ TEST_CASE("ending the writes leaves the reading") {
   std::string asked;
   Timer answer(loop);
   std::function<void()> look = [&] {
-    // The loop that writes it is this one: whoever waits for it here waits for ever.
+    // This loop writes it: a wait for it here would never end.
     char bytes[16];
     const ssize_t n = recv(pair.far, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n > 0) asked.append(bytes, static_cast<size_t>(n));

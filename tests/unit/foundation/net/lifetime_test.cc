@@ -14,7 +14,7 @@ using lineward::net::Loop;
 
 namespace {
 
-// Calls somebody who may end it, and asks afterwards.
+// Calls a listener that may end it, and checks afterwards.
 struct Teller {
   std::string tell(const std::function<void()>& listener) {
     const auto watch = lifetime.watch();

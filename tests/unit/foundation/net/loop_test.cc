@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A pipe whose first byte is an event.
+// A pipe; its first byte is an event.
 struct Pipe {
   int ends[2] = {-1, -1};
   uv_poll_t watch{};

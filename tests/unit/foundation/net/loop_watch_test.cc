@@ -120,7 +120,7 @@ TEST_CASE("a loop that is held up is told once, with a stack") {
 }
 
 TEST_CASE("a loop that gets no processor is told as held up, and not ended for it") {
-  if (!kernel_tells()) return;  // then nobody can tell the two apart
+  if (!kernel_tells()) return;  // then the two look the same
   Loop loop;
   Reports reports;
   {

@@ -17,7 +17,7 @@ using lineward::net::ServiceVariables;
 
 namespace {
 
-// What listens on $NOTIFY_SOCKET. The name is "/path" or "@abstract".
+// The listener on $NOTIFY_SOCKET. The name is "/path" or "@abstract".
 class Manager {
  public:
   explicit Manager(std::string name)

@@ -11,7 +11,7 @@ using lineward::net::SignalWatch;
 
 namespace {
 
-// What a process makes of a TERM that it watches, and of the signals that come when it does not any more.
+// A process that watches for TERM, and gets signals after its watch.
 [[noreturn]] void end_like_the_gateway() {
   int heard = 0;
   Loop loop;

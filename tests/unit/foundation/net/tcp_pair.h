@@ -1,4 +1,4 @@
-// Two ends of a TCP connection on this machine, as descriptors: whoever takes them closes them.
+// Two ends of a TCP connection on this machine, as descriptors: the test that takes them closes them.
 #pragma once
 
 #include <arpa/inet.h>

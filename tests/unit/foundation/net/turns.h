@@ -8,7 +8,7 @@
 
 namespace lineward::net {
 
-// What has been put off to the end of this turn is done.
+// Runs the deferred work of this turn.
 inline void turn(Loop& loop) {
   loop.defer([&loop] { loop.stop(); });
   loop.run();

@@ -1,4 +1,4 @@
-// Ending commands: whatever they started ends with them, whoever dies first.
+// Ending commands: all their processes end with them, in any order of deaths.
 #include <algorithm>
 
 #include "unit/foundation/process/child_family.h"

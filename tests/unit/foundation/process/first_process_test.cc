@@ -97,7 +97,7 @@ TEST_CASE("orphans that end are waited for") {
   Pair pair([](int said) {
     std::signal(SIGTERM, SIG_DFL);  // Catch has a handler of its own
     const pid_t first = getppid();
-    // A grandchild whose parent is gone, and which then ends, is nobody's but the first process's.
+    // An orphaned grandchild that ends belongs to the first process alone.
     const pid_t parent = fork();
     if (parent == 0) {
       const pid_t orphan = fork();

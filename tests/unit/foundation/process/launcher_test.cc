@@ -19,7 +19,7 @@ struct Seen {
   bool is_told;  // when its parent ends
 };
 
-// What a child that is started with this value finds.
+// The environment of a child that is started with this value.
 Seen in_child(const char* value) {
   const pid_t child = fork();
   if (child == 0) {

@@ -44,7 +44,7 @@ TEST_CASE("every call of the API stands in the table once") {
     CHECK(calls.insert(route.call).second);
     CHECK(names.insert(route.name).second);
     CHECK((route.method == "GET" || route.method == "POST"));
-    // What changes something is a POST, takes JSON and wants the role; what looks does not.
+    // A route that changes state is a POST, takes JSON and requires the role; a reading one does not.
     CHECK((route.method == "POST") == (route.role == Role::operate));
     CHECK((route.method == "POST") == !route.body.empty());
   }

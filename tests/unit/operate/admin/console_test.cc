@@ -27,7 +27,7 @@ http::HeaderList headers(std::initializer_list<std::pair<const char*, const char
   return out;
 }
 
-// What the API answers of a gateway with one server and one call, by names that somebody outside has chosen.
+// The API's view of a gateway with one server and one call, with names from outside.
 ConsoleView view_of(const std::string& name, Role role) {
   ConsoleView view;
   view.role = role;

@@ -66,7 +66,7 @@ TEST_CASE("root uses no directory of another user either") {
   REQUIRE(chown(theirs.c_str(), 0, 0) == 0);
   CHECK(folder.used());
   CHECK(admin::socket_directories().front() == theirs);
-  // After `sudo -E` the variable names the directory of the user who called it.
+  // After `sudo -E` the variable names the directory of the calling user.
   REQUIRE(chown(folder.path.c_str(), kNobody, kNobody) == 0);
   CHECK_FALSE(folder.used());
   CHECK(admin::socket_directories().front() == "/run/lineward");

@@ -34,7 +34,7 @@ TEST_CASE("a token that was let in before is let in while its address waits, unt
   pauses.succeeded("10.0.0.1:1", "right");
   for (int i = 0; i < 9; ++i) {
     pauses.failed("10.0.0.1:1", "wrong" + std::to_string(i), now);
-    pauses.succeeded("10.0.0.1:1", "right");  // is no fresh start for those who guess
+    pauses.succeeded("10.0.0.1:1", "right");  // is no fresh start for guesses
   }
   CHECK(pauses.left("10.0.0.1:1", "right", now).count() == 0);
   CHECK(pauses.left("10.0.0.1:1", "other", now).count() > 0);

@@ -70,7 +70,7 @@ TEST_CASE("the oldest call stands first, and the one that was chosen stays chose
   model.use_calls(json::array({flying(2), flying(9), flying(8), flying(7)}), 4);
   CHECK(chosen_call(model) == "c2");
   CHECK(model.chosen() == 3);
-  // It has ended: whoever stands in its place.
+  // It has ended: the call in its place.
   model.use_calls(json::array({flying(9), flying(8)}), 2);
   CHECK(chosen_call(model) == "c8");
   model.use_calls(json::array(), 0);

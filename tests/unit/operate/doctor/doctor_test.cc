@@ -67,7 +67,7 @@ TEST_CASE("what a server says is shown without what it was given in confidence")
   CHECK(masked("token: to-ken") == "token: ***");
   CHECK(masked("pass-word of user it is") == "*** of user it is");
   CHECK(masked("second line, xyz") == "***, xyz");
-  // What was cut within one.
+  // Secrets that were cut.
   CHECK(masked("it ends with abcdef") == "it ends with ***");
   CHECK(masked(std::string(100, 'a') + "\n\x1b[1m", 8) == "aaaaaaaa…");
 }

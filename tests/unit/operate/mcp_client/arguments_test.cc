@@ -95,7 +95,7 @@ TEST_CASE("files, names that are not there, and what is given twice") {
   CHECK(made({"n=1"}, json{{"more", 2}}) == R"({"more":2,"n":1})");
   CHECK(made({"n"}) == "'n' is no argument: write name=value");
   CHECK(made({"=1"}) == "'=1' is no argument: write name=value");
-  // An open schema takes names that nobody listed.
+  // An open schema accepts unlisted names.
   CHECK(with_words(json::object(), {"free=1"}, json::object(), no_file)->dump() == R"({"free":1})");
 }
 

@@ -157,7 +157,7 @@ TEST_CASE("a pipe without a reader costs lines, not time") {
   {
     auto writer = LineWriter::open(loop, path);
     REQUIRE(writer);
-    // Who waited for the reader here would wait for ever.
+    // A wait for the reader would never end here.
     std::string line(999, 'x');
     for (int i = 0; i < 20000; ++i)
       (*writer)->write(line);

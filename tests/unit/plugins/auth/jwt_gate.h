@@ -1,5 +1,5 @@
-// What the tests of access tokens share: an issuer with a key of each kind, its tokens, and the plugin that
-// judges them.
+// Common parts of the tests of access tokens: an issuer with a key of each kind, its tokens, and the plugin
+// that judges them.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Where the keys come from that tokens are checked with.
+// The sources of the keys that tokens are checked with.
 #include "unit/plugins/auth/jwt_gate.h"
 
 using namespace lineward;
@@ -14,7 +14,7 @@ TEST_CASE("keys from a URL: requests wait for the first set, and a new key is fe
   gate.host.answer(200, issuer().jwks());
   REQUIRE(gate.later.size() == 2);
   CHECK(std::holds_alternative<core::CallerPtr>(gate.later[0]));
-  // An unknown key: asked again at most every ten seconds, whoever asks.
+  // An unknown key: fetched again at most every ten seconds, for all callers.
   SigningKey fresh = SigningKey::ed25519("fresh");
   std::string token = fresh.token("EdDSA", head("EdDSA", "fresh"), claims());
   CHECK(gate.outcome(token) == "unknown_key");

@@ -165,7 +165,7 @@ TEST_CASE("a challenge asks for what the caller has too, so that no caller loses
     return said.substr(at, said.find('"', at) - at);
   };
   CHECK(asked("notes.read mcp.admin notes.read") == "notes.read mcp.admin mcp.tools");
-  // What is needed is always there, of what it has as much as a header has room for.
+  // Needed scopes are always there, the caller's as far as a header has room.
   std::string many, kept;
   for (int i = 0; i < 100; ++i) {
     many += (i == 0 ? "" : " ") + fmt::format("s{}", i);
@@ -175,7 +175,7 @@ TEST_CASE("a challenge asks for what the caller has too, so that no caller loses
   const std::string longest(1024, 'x');
   CHECK(asked(longest) == longest + " mcp.tools mcp.admin");
   CHECK(asked(longest + "x") == "mcp.tools mcp.admin");
-  // What OAuth knows as no scope could read as several, or as the end of the parameter.
+  // An invalid OAuth scope could read as several, or as the end of the parameter.
   core::Caller caller;
   caller.scopes = {"two words", "qu\"ote", "back\\slash", "", "gr\xC3\xBC\xC3\x9F", "plain"};
   CHECK(plugins::scopes_to_ask(caller, {"more"}) == "plain more");

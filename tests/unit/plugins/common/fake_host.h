@@ -1,4 +1,4 @@
-// What plugins get, played: fetches are kept until the test answers them.
+// A fake host for plugins: fetches are kept until the test answers them.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,7 @@ class FakeHost final : public plugin::Host {
     one.done({status, status == 0 ? "could not be reached" : "", std::move(body), {}});
   }
 
-  std::chrono::seconds passed{0};  // that nobody waited for
+  std::chrono::seconds passed{0};  // that passed without a wait
   config::Config config_;
   std::deque<Asked> asked;
 

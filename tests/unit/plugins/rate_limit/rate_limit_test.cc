@@ -129,7 +129,7 @@ TEST_CASE("a caller without a name counts by address, one with a name wherever i
   one.caller = two.caller = &ann;
   CHECK(plugins::key_of(parts, one) == plugins::key_of(parts, two));
 
-  // A session's name is not a caller's, and who has none is still counted.
+  // A session's name is not a caller's, and a request without one still counts.
   std::vector<KeyPart> by_session{KeyPart::session};
   one.session = "ann";
   CHECK(plugins::key_of(by_session, one) != plugins::key_of(by_session, two));

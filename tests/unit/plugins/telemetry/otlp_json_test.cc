@@ -83,7 +83,7 @@ TEST_CASE("a log record has its trace, and its values as they may be shown") {
   CHECK(attributes.count("empty") == 0);
   CHECK(attributes.count("trace_id") == 0);
   CHECK(record["body"]["stringValue"].get<std::string>().rfind("call.end upstream=github", 0) == 0);
-  // What is no id stays what it is.
+  // An invalid id stays as it is.
   json odd = json::parse(otlp_log_record(log::Level::info, "x", {{"trace_id", "no"}}, 5));
   CHECK_FALSE(odd.contains("traceId"));
 }

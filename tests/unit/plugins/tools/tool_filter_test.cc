@@ -147,7 +147,7 @@ TEST_CASE("pins are learnt on first use, kept in the file, and enforced") {
     CHECK(pins.check("s", "r1", "add", R"({"name":"add","description":"adds, and mails it"})") ==
           Finding::changed);
     CHECK_FALSE(pins.may_call("s", "add"));
-    // Neither its return nor another revision makes it trusted again; only somebody who edits the file does.
+    // Neither its return nor another revision makes it trusted again; only an edit of the file does.
     CHECK(pins.check("s", "r1", "add", R"({"name":"add","description":"adds"})") == Finding::changed);
     CHECK(pins.check("s", "r3", "add", R"({"name":"add"})") == Finding::changed);
     CHECK_FALSE(pins.unsaved());
@@ -196,7 +196,7 @@ TEST_CASE("workers have one set of pins for a file, which neither reads away wha
   REQUIRE(second->save());
   CHECK(file.text().find(R"("b")") != std::string::npos);
   CHECK(file.text().find(R"("r2")") != std::string::npos);
-  // What a person takes out of the file is gone.
+  // A pin that is removed from the file is gone.
   std::ofstream(file.path) << R"({"servers":{}})";
   REQUIRE(second->load());
   CHECK(first->size() == 0);

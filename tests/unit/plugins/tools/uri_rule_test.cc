@@ -70,7 +70,7 @@ TEST_CASE("what has no one meaning is refused where a rule stands") {
     CHECK_FALSE(rule.judge(uri).allowed);
     CHECK_FALSE(rule.judge(uri).fault.empty());
   }
-  // Without a rule nobody asks.
+  // Without a rule every URI is allowed.
   CHECK(UriRule().judge("file:///public/../x").allowed);
 }
 

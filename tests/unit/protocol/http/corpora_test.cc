@@ -1,4 +1,4 @@
-// Public sets of malformed and ambiguous requests (tests/data/NOTICE says whose), each request alone on a
+// Public sets of malformed and ambiguous requests (sources: tests/data/NOTICE), each request alone on a
 // connection that stays open behind it.
 //
 // "accept" here means that the parser takes the request. Whether there is something at that path (404) and

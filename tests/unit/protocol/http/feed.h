@@ -1,4 +1,4 @@
-// What a RequestParser makes of bytes, in whatever parts they come.
+// A RequestParser's result for bytes, in any parts.
 #pragma once
 
 #include <catch2/catch.hpp>

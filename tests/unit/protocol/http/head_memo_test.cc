@@ -1,4 +1,4 @@
-// What a message comes to must not depend on the one before it on its connection, though parsers remember the
+// The result of a message must not depend on the one before it on its connection, though parsers remember the
 // last head.
 #include "protocol/http/head_memo.h"
 
@@ -44,7 +44,7 @@ Outcome alone(const std::string& bytes) {
   return read_on(parser, bytes);
 }
 
-// What the second of two requests comes to.
+// The result of the second of two requests.
 Outcome second(const std::string& one, const std::string& other) {
   RequestParser parser{RequestLimits()};
   REQUIRE(read_on(parser, one).first_complete());

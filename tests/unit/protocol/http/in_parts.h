@@ -1,5 +1,5 @@
 // Parsers that must see the same in the same bytes, whatever parts these come in: whole, byte by byte, and
-// cut in two. What is seen is filled by pump(parser, seen), for which the test's own type is looked at.
+// cut in two. pump(parser, seen), found by the test's own type, fills `seen`.
 #pragma once
 
 #include <catch2/catch.hpp>

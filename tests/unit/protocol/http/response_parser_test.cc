@@ -11,7 +11,7 @@ using Next = ResponseParser::Next;
 
 namespace {
 
-// What one response comes to: "200 body", "fault: …", or "more" when bytes are missing.
+// The result of one response: "200 body", "fault: …", or "more" when bytes are missing.
 std::string outcome(ResponseParser& parser) {
   std::string body;
   int status = 0;

@@ -138,7 +138,7 @@ TEST_CASE("sse: line ends") {
   CHECK((feed(std::string_view("data: a\vb\fc\0d\n\n", 16)).events ==
          Events{message(std::string("a\vb\fc\0d", 7))}));
 
-  // An event whose last line ended in CR is there at once, not with the byte behind it.
+  // An event with CR at the end of its last line is there at once, not with the byte behind it.
   SseParser parser;
   parser.append("data: a\r\r");
   CHECK(parser.next() == SseParser::Next::event);

@@ -1,5 +1,5 @@
-// What the standard lets in and strict parsers tend to refuse: chunk extensions, tabs around values, targets
-// in absolute form.
+// Forms that the standard permits and strict parsers tend to refuse: chunk extensions, tabs around values,
+// targets in absolute form.
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>

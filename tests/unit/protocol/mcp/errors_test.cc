@@ -48,7 +48,7 @@ TEST_CASE("why a gateway behind this one could not have its server") {
   mcp::GatewayError error;
   error.reason = mcp::EndReason::upstream_exited;
   CHECK(reason_of(mcp::gateway_error("1", error)) == mcp::EndReason::upstream_exited);
-  // What is between it and us is told by its HTTP status, and nobody else's word counts.
+  // Proxies between it and us show in its HTTP status, and no other word counts.
   error.reason = mcp::EndReason::unauthorized;
   CHECK_FALSE(reason_of(mcp::gateway_error("1", error)));
   CHECK(named_in(mcp::gateway_error("1", error)) == mcp::EndReason::unauthorized);

@@ -116,7 +116,7 @@ TEST_CASE("Message and Splice: every byte that is not edited stays") {
     REQUIRE_FALSE(bare.has(Field::params_meta));
     REQUIRE(members_of(bare.raw(Field::params)) == none_left_out(params, R"("_meta")"));
 
-    // One line for stdio.
+    // As one line for stdio.
     std::string line = edited;
     json::flatten_lines(line);
     REQUIRE(line.find_first_of("\r\n") == std::string::npos);

@@ -51,7 +51,7 @@ std::string fault_text(const std::string& text) {
   return message ? "" : message.error().text;
 }
 
-// What the parser finds, all of it, as text.
+// The parser's whole result, as text.
 std::string found_in(const std::string& text) {
   const auto message = Message::parse(text);
   if (!message) return message.error().text + " " + message.error().raw_id;
@@ -250,7 +250,7 @@ TEST_CASE("Message: wrong shapes") {
     CHECK(verdict(text) == "batch");
     CHECK(fault_text(text) == "batches are not supported");
   }
-  // What the owner judges, not we.
+  // Errors for the owner to judge.
   CHECK(verdict(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":[]}})") == "ok");
   CHECK_FALSE(parse(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":[]}})").is_object(Field::params_meta));
   CHECK(verdict(R"({"jsonrpc":"2.0","method":"","params":{"name":1,"uri":{},"requestId":null}})") == "ok");
@@ -354,7 +354,7 @@ TEST_CASE("Message: an answer that is none is refused under no id, and its quest
   REQUIRE(instead);
   CHECK(instead->kind() == MessageKind::error);
   CHECK(instead->raw(Field::id) == "\"q\"");
-  // Of what, nobody knows.
+  // The answer to an unknown request.
   CHECK_FALSE(in_place_of_answer(fault(R"({"jsonrpc":"2.0","result":{}})")));
   const MessageFault request = fault(R"({"jsonrpc":"2.0","id":7,"method":"m","params":5})");
   CHECK(request.id_to_refuse() == "7");
@@ -469,7 +469,7 @@ TEST_CASE("Message: a key that other decoders take for one that is read is refus
   CHECK(raw_id_of_fault(ids).empty());
 
   for (const char* text : {
-           // Of methods that nobody knows, in what is a server's own, and in what is only passed on.
+           // Unknown methods, a server's own members, and members that are only passed on.
            R"({"jsonrpc":"2.0","id":7,"method":"x/y","params":{"Name":"a","name":"b"}})",
            R"({"jsonrpc":"2.0","id":7,"result":{"Tools":[],"Content":1}})",
            R"({"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m","data":{"Supported":1}}})",
@@ -503,7 +503,7 @@ TEST_CASE("Message: what came before does not change what is found") {
     for (size_t size = 1; size < text.size(); ++size)
       all.push_back(text.substr(0, size));
   }
-  // What each gives where nothing has been read before: what is expected is kept for each thread.
+  // The result of each on a fresh thread: expectations are kept for each thread.
   std::vector<std::string> alone(all.size());
   for (size_t i = 0; i < texts.size(); ++i)
     std::thread([&, i] { alone[i] = found_in(all[i]); }).join();

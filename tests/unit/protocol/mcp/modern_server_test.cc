@@ -1,4 +1,4 @@
-// What a legacy client and a modern server see of each other (behaviour.md 10).
+// The views of a legacy client and a modern server of each other (behaviour.md 10).
 #include <catch2/catch.hpp>
 
 #include "foundation/json/json_member.h"
@@ -73,7 +73,7 @@ TEST_CASE("requests: the envelope is complete wherever it has to be put") {
         R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + "}}}");
   CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{}})") ==
         R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + "}}}");
-  // A list that nobody set a level for asks for none: it can be shared with others'.
+  // A list without a level requests none: it can be shared with others'.
   std::string list = made(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
   CHECK(list.find("clientCapabilities") != std::string::npos);
   CHECK(list.find("logLevel") == std::string::npos);

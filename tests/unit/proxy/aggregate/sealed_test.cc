@@ -1,4 +1,4 @@
-// What clients carry back (proxy/aggregate/sealed.h).
+// Values that clients return (proxy/aggregate/sealed.h).
 #include "proxy/aggregate/sealed.h"
 
 #include <catch2/catch.hpp>

@@ -82,7 +82,7 @@ struct FullDisk {
   rlimit before{};
 };
 
-// What the audit log says of itself, on its own thread.
+// The audit log's events about itself, on its own thread.
 struct Heard : log::Tap {
   explicit Heard(std::function<void(log::Level, const std::string& error)> what) : then(std::move(what)) {}
   void told(log::Level level, std::string_view event, std::initializer_list<log::Field> fields,
@@ -105,7 +105,7 @@ struct Hearing {
   std::shared_ptr<Heard> tap;
 };
 
-// What the disk does with files of such a name.
+// The behaviour of the disk for files of such a name.
 struct Disk {
   std::atomic<bool> hangs{false}, is_waited_for{false};
   std::atomic<const char*> fails_for{nullptr};
@@ -251,7 +251,7 @@ TEST_CASE("what others have named after the log with digits is no full file: it 
   REQUIRE(full.size() == 2);
   CHECK(verified({full[0], full[1], log.config.path}, strictly()).whole());
 
-  // They hide none from who looks for the end of the chain either, whatever is in them.
+  // They do not hide the end of the chain either, for any content.
   std::filesystem::rename(log.config.path, folder.file("away"));
   for (const std::string& other : others)
     write_text(other, "what another program wrote\n");
@@ -320,7 +320,7 @@ TEST_CASE("a process that is killed between a full file and the next one has cra
     const std::string full = full_files(log.config.path).front();
     for (const std::string& file : log.files())
       if (file != full) std::filesystem::remove(file);
-    // As it is at that moment; or where everything was done: there is only a file that somebody has moved.
+    // As it is at that moment; or with all steps done: there is only a moved file.
     std::vector<std::string> lines = lines_of(read_text(full));
     REQUIRE(occurrences(lines.back(), R"("why":"rotate")") == 1);
     const auto last = read_record(lines.back());
@@ -362,7 +362,7 @@ TEST_CASE("what a crash left is recorded, and the chain goes on behind the last 
     CHECK(verdict.whole());
     CHECK(verdict.notes.size() == 2);  // the rest, and the crash
     CHECK(occurrences(log.text(), R"("after":"crash")") == 1);
-    // What was torn is chained too.
+    // A torn record is chained too.
     std::string changed = read_text(log.config.path);
     changed[changed.find(rest)] ^= 2;
     write_text(log.config.path, changed);
@@ -725,7 +725,7 @@ TEST_CASE("a log behind a symbolic link is the file that it leads to, and full o
   Open log(folder);
   std::filesystem::create_directory(folder.file("disk"));
   const std::string target = folder.file("disk/log.jsonl");
-  // One behind the other, one of them as seen from its own folder.
+  // A chain of links, one of them relative to its own folder.
   std::filesystem::create_symlink("disk/link", log.config.path);
   std::filesystem::create_symlink(target, folder.file("disk/link"));
   if (there) write_text(target, "");
@@ -754,7 +754,7 @@ TEST_CASE("a file that was put in the place of the log and is not empty goes on 
   Open log(folder);
   log.config.max_file_bytes = 4096;
   const std::string path = log.config.path, moved = folder.file("moved");
-  // What was there once: an older file of the log, cut in the middle of a record.
+  // An older file of the log, cut in the middle of a record.
   log.begin();
   for (int i = 0; i < 5; ++i)
     call(i);

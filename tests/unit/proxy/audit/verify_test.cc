@@ -54,7 +54,7 @@ const Altered kAltered[] = {
      [](size_t at) { return uint64_t{at + 1}; }},
     {"made anew",
      [](auto& lines, size_t at) {
-       // By somebody who knows the form: with a hash that fits.
+       // A forgery that knows the form: with a matching hash.
        std::string& line = lines[at];
        const size_t prev = line.find(",\"prev\":\"") + 9;
        Chain chain(at, line.substr(prev, 64));
@@ -75,7 +75,7 @@ void check_altered_at(size_t at) {
     write_text(path, text_of(lines));
     Verdict verdict = verified({path});
     INFO(one.name << " at " << at);
-    // Of a beginning that was cut off the first one that is left is named.
+    // After a cut beginning the first remaining record is named.
     if (at == 0 && one.name == std::string("swapped with the next one")) {
       REQUIRE_FALSE(verdict.whole());
       CHECK(verdict.findings[0].seq == 2);
@@ -155,7 +155,7 @@ TEST_CASE("a log that was cut off at its end says so: strictly, or as a note") {
   VerifyOptions options;
   options.closed = true;
   CHECK(verified({path}, options).findings.front().seq == 50);
-  // Who has noted a record elsewhere finds it even where nothing else tells.
+  // A record that was noted elsewhere shows it even without other signs.
   VerifyOptions known;
   known.known_seq = 50;
   known.known_hash = last_hash;
@@ -200,7 +200,7 @@ TEST_CASE("a record that a file could not take stands whole in the next one; not
   CHECK(begun.whole());
   REQUIRE(begun.notes.size() == 1);
   CHECK(begun.notes[0].text.find("could not be finished there") != std::string::npos);
-  // A beginning that fits does not cover what somebody has put in before it.
+  // A matching beginning does not cover bytes that were put in before it.
   for (const std::string& put_in :
        {std::string("something else\n"), std::string("{}\n{}\n"), std::string("\n")}) {
     write_text(first, head + put_in + lines[20].substr(0, 30));
@@ -300,7 +300,7 @@ TEST_CASE("what is no record and longer than a crash leaves is not forgiven, how
   write_text(first, head + much + cut);
   CHECK_FALSE(verified({first, second}).whole());
   CHECK_FALSE(verified({first}).whole());
-  // What a record says to have been torn is all that stands there.
+  // The torn bytes that a record names are all that stands there.
   const auto last = read_record(lines[19]);
   Chain chain(last->seq, std::string(last->hash));
   const std::string torn =
@@ -342,7 +342,7 @@ TEST_CASE("a log with a later key is signed by the first checkpoint, and not beh
   run(true);
   write_text(path, text);
   CHECK(verified({path}, with).whole());
-  // Who takes the key away shows it.
+  // Removal of the key is visible.
   run(false);
   run(false);
   write_text(path, text + "garbage\n");
@@ -399,8 +399,8 @@ TEST_CASE("with a key the end of a log must be signed as its end") {
   write_text(path, text);
   CHECK(verified({path}, with).whole());
 
-  // Whoever cuts the log off behind a checkpoint can close it without the key, and can write what is signed
-  // into a checkpoint that is not.
+  // After a cut behind a checkpoint the log can be closed without the key, and the signed content can be
+  // written into an unsigned checkpoint.
   chain = cut_here;
   text = head;
   add(Kind::close, {{"why", "stop"}});
@@ -423,7 +423,7 @@ TEST_CASE("with a key the end of a log must be signed as its end") {
   write_text(path, text);
   CHECK_FALSE(verified({path}, with).whole());
 
-  // Nothing stands between the two.
+  // There is no record between the two.
   chain = end_here;
   text = whole;
   add(Kind::call, {{"call", "c2"}});

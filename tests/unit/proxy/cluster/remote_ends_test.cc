@@ -136,7 +136,7 @@ TEST_CASE("thousands of calls, some of which are cancelled at any moment, end on
   constexpr size_t kCalls = 2000;
   std::vector<Each> all(kCalls);
   std::atomic<bool> over = false;
-  // Whoever has come by then is told something and answered, turn by turn.
+  // All present calls get a message and an answer, turn by turn.
   std::function<void()> answer = [&] {
     for (FakeCall* one : std::set<FakeCall*>(world.far.server->open)) {
       if (!one->live()) continue;

@@ -14,7 +14,7 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   CHECK(call->request_message().method() == "tools/call");
   CHECK(world.asker.heard.empty());
   world.serve([](FakeServer& server) {
-    CHECK(server.last->asked.from != nullptr);  // whose it is goes along
+    CHECK(server.last->asked.from != nullptr);  // the caller goes along
     CHECK(server.last->asked.tag == core::remote_tag(7));
     server.its_era = mcp::Era::legacy;
     server.last->owner->on_call_repeated();

@@ -1,4 +1,4 @@
-// Who makes a call in tests: it remembers what it was told.
+// The caller of a call in tests: it records its messages.
 #pragma once
 
 #include <functional>

@@ -20,7 +20,7 @@ std::string call(const std::string& params) {
   return R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)" + params + "}}";
 }
 
-// What is left of the headers once plugins have made `after` of `before`; nothing: Lineward makes none anew.
+// The remaining headers once plugins have made `after` of `before`; none: Lineward makes none anew.
 std::optional<HeaderFields> dropped(Method method, const std::string& before, const std::string& after,
                                     SharedFields headers, bool made_by_client = true) {
   const Mirrors mirrors(made_by_client, method, parse(before), headers);

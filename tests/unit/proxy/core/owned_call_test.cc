@@ -25,7 +25,7 @@ struct Owner final : core::CallCallbacks {
   int heard = 0;
 };
 
-// What was done to a call that may have gone since.
+// The record of a call that may have gone since.
 using Notes = std::vector<std::string>;
 
 class Plain final : public core::OwnedCall {

@@ -123,7 +123,7 @@ TEST_CASE("a question, and a client that reads slowly, are not charged to the se
   CHECK(world.due() == "timeouts.park 70000");
   world.clock.answered();
   CHECK(world.due() == "timeouts.request 5000");
-  world.clock.answered();  // nobody asked
+  world.clock.answered();  // no question
   CHECK(world.due() == "timeouts.request 5000");
 
   world.clock.hold();

@@ -87,7 +87,7 @@ class BadCall final : public core::Call {
     ++seen_.cancels;
     core::CallCallbacks* it = std::exchange(owner, nullptr);
     trap_.at(Inside::cancel);
-    // What no server may do: an end after the cancel, and from inside it.
+    // A forbidden act of a server: an end after the cancel, and from inside it.
     if (trap_.inside == Inside::cancel && it != nullptr)
       it->on_call_failed({EndReason::upstream_exited, "x"});
   }
@@ -322,7 +322,7 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         CHECK(world.seen.cancels <= 1);
         if (client::Session* session = world.sessions.find(session_id)) CHECK(session->exchanges == 0);
         world.turn();
-        // One more is served: nothing was counted twice, neither up nor down.
+        // A further exchange is served: no count was doubled, neither up nor down.
         world.trap.inside = Inside::nowhere;
         world.seen.lost = false;
         core::ExchangeId next = world.start("tools/call", mcp::Era::modern, {});

@@ -1,5 +1,4 @@
-// One exchange between neighbours that keep their promises: what its client gets, what its server is told,
-// and how it ends.
+// An exchange between correct neighbours: the messages to its client and its server, and its end.
 #include "proxy/exchange/exchange.h"
 
 #include <chrono>
@@ -53,7 +52,7 @@ TEST_CASE("an answer goes to the client under its own id, and ends the exchange 
   CHECK(client.status == 200);
   CHECK(exchange.ended());
   CHECK(exchange.server_answer() == ServerAnswer::result);
-  // What comes later finds nobody.
+  // Later events have no effect.
   exchange.client_gone(EndReason::cancelled_client);
   exchange.tell(EndReason::cancelled_operator, "x");
   exchange.on_call_message(parse(kAnswer));

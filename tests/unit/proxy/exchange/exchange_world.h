@@ -1,5 +1,5 @@
-// The neighbours of exchanges, as they are meant to be: a client's reply stream that keeps what it is sent, a
-// server whose calls do what the test says, and an owner that remembers what it was told.
+// Correct neighbours of exchanges: a client's reply stream that keeps its messages, a server with calls that
+// the test controls, and an owner that records its callbacks.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ namespace lineward::exchange {
 using mcp::parse;
 using mcp::progress;
 
-// What came to a client on the stream of one exchange.
+// The messages to a client on the stream of one exchange.
 struct Client {
   std::vector<std::string> sent;
   std::optional<std::string> answer;
@@ -64,7 +64,7 @@ class ClientReply final : public core::ReplyStream {
   Client& client_;
 };
 
-// One call as its server sees it. Outlives the Call that its exchange or the park table has.
+// A call as its server sees it. Outlives the Call that its exchange or the park table has.
 struct ServersCall {
   core::CallCallbacks* owner = nullptr;
   std::string request;
@@ -148,7 +148,7 @@ struct Ended {
   int code;
 };
 
-// One server, and exchanges with it. Its clients are declared before it: at its end their calls are ended.
+// A server, and exchanges with it. Its clients are declared before it: at its end their calls are ended.
 struct ExchangeWorld final : ExchangeCallbacks {
   ExchangeWorld() {
     server.name = upstream.its_name = "s";

@@ -30,7 +30,7 @@ struct World {
     server.limits.max_parked = 2;
     server.limits.max_parked_bytes = 10000;
   }
-  // Whose call it is; what was asked during it.
+  // The owner of the call; its questions.
   ParkedCall call(std::vector<std::string> questions = {question("q")}) {
     ParkedCall made;
     made.lease = ServerRef(serves);

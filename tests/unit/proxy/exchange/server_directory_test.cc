@@ -1,4 +1,4 @@
-// Servers come, are found, and leave when nobody is with them any more.
+// Servers come, are found, and leave when their last lease has gone.
 #include "proxy/exchange/server_directory.h"
 
 #include <catch2/catch.hpp>

@@ -179,7 +179,7 @@ TEST_CASE(
     world.link->on_scope_reset();
     CHECK(client.last().method() == "notifications/cancelled");
     CHECK(client.last().raw(Field::params_request_id) == "1");
-    CHECK(world.forwarded().empty());  // there is nobody to be told
+    CHECK(world.forwarded().empty());  // there is no server to notify
   }
   CHECK(world.all.wait_for([&] { return call.ended(); }));
   CHECK(client.answer);
@@ -264,7 +264,7 @@ TEST_CASE("a question without a client yet waits for a stream; withdrawn, it is 
   world.says(question("7"));
   world.says(question("8"));
   world.says(taken_back("7"));
-  // What waits now: the second question alone, and nothing about the first.
+  // Only the second question waits now, and no message about the first.
   CHECK_FALSE(world.its_session().take_back(1));
   CHECK(world.its_session().take_back(2));
   world.link->answer(parse(answer_to("1")));

@@ -161,7 +161,7 @@ TEST_CASE("a call of a sampled trace is its bucket's exemplar, others leave it a
   CHECK(quick.value == 0.03);
   CHECK((*exemplars())[like.bucket_of(4)].trace_id() == later);
   CHECK_FALSE((*exemplars())[0].there());
-  // What is no name of a trace is none.
+  // An invalid trace id is not taken.
   series.observe(operation, 0.03, {"abc", span});
   CHECK(quick.trace_id() == trace);
 }

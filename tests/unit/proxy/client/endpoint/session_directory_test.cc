@@ -57,7 +57,7 @@ struct Replica {
     table.refuse_missing.insert("strict");
     return table;
   }
-  // What `look` sees of a request with these headers.
+  // Passes a request with these headers to `look`.
   template <class Look>
   void ask(const std::string& headers, Look look, const std::string& path = "/mcp",
            const std::string& principal = "alice") {

@@ -18,8 +18,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A front that answers the first request, and whose further requests are all another worker's, to which
-// nothing can be moved while the answer is not out.
+// A front that answers the first request. Further requests are all another worker's, and cannot be moved
+// there before the answer is out.
 struct Front final : client::RequestHandler {
   explicit Front(net::Loop& its_loop) : loop(its_loop) {}
   void on_request(client::ClientConnection& connection, std::string) override {

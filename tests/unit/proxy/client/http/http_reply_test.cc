@@ -153,7 +153,7 @@ TEST_CASE("a session's stream with a lost client can be resumed from nowhere, fi
       CHECK(gone == 0);
       deaf.turn();
       CHECK(gone == (way == 0 ? 1 : 0));
-      CHECK(over == (way == 0 ? 1 : 0));  // else it lingers, for nothing: nobody can come back to it
+      CHECK(over == (way == 0 ? 1 : 0));  // else it lingers, although no client can resume it
       if (way != 0) CHECK(!stream.can_resume(1));
     }
     deaf.turn();

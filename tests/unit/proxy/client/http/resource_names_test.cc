@@ -60,7 +60,7 @@ TEST_CASE("the document names the resource as its client does (RFC 9728, 3.3)") 
 
 namespace {
 
-// Where the server has what is asked of us at this path; "-": it is no such path.
+// The server's path for a document that is requested here; "-": it is no such path.
 std::string asked_of(const ResourceNames& names, std::string_view path) {
   const auto asked = well_known(path);
   return asked ? names.metadata_path(*asked) : "-";
@@ -76,7 +76,7 @@ TEST_CASE("paths of the metadata") {
         "/.well-known/oauth-protected-resource");
   CHECK(asked_of(ResourceNames("https://a:443", "/m?x=1"), "/.well-known/oauth-protected-resource/mcp") ==
         "/.well-known/oauth-protected-resource/m");
-  // Of servers that are their own authorization server (MCP 2025-03-26).
+  // Paths of servers that are their own authorization server (MCP 2025-03-26).
   CHECK(asked_of(kNames, "/.well-known/oauth-authorization-server") ==
         "/.well-known/oauth-authorization-server");
   CHECK(asked_of(kNames, "/.well-known/oauth-authorization-server/mcp") ==

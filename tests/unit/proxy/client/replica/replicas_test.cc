@@ -74,7 +74,7 @@ TEST_CASE("a sealed or tied id with any character changed, missing or added is n
         changed[at] = c;
         INFO(changed);
         auto read = a.read(changed, "files", "alice", kNow);
-        // One that does not look like ours any more is at most an id that nobody has.
+        // An id that no longer looks like ours is at most an unknown one.
         CHECK((read.kind == Kind::none || (at < 5 && read.kind == Kind::here && read.session.id == changed)));
       }
       CHECK((at < 5 || a.read(id.substr(0, at), "files", "alice", kNow).kind == Kind::none));

@@ -1,4 +1,4 @@
-// Whose session ends when there is no room for one more.
+// The choice of the session that ends when the table is full.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>

@@ -43,12 +43,12 @@ struct Table {
 TEST_CASE(
     "the session that was idle longest makes room, also when it is one of many that were found at once") {
   Table table(640);
-  // One look finds ten of them.
+  // A look finds ten of them.
   for (uint32_t i = 0; i < 5; ++i)
     REQUIRE(table.create() != nullptr);
   CHECK(table.ended == std::vector<std::string>(table.ids.begin(), table.ids.begin() + 5));
   table.ended.clear();
-  // Of the others that were found one is used, one is busy, and one ends.
+  // Among the others that were found one is used, one is busy, and one ends.
   table.sessions->touch(table.at(5));
   table.at(6).exchanges = 1;
   table.sessions->remove(table.ids[7]);

@@ -1,5 +1,4 @@
-// What one legacy session keeps: messages for a stream that is not there yet, and events of streams whose
-// connections were lost.
+// The buffers of a legacy session: messages for a later stream, and events of streams with lost connections.
 #include "proxy/client/session/session.h"
 
 #include <list>
@@ -16,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A connection whose client waits for the answer to its one request.
+// A connection with one request of its client, which waits for the answer.
 struct Peer final : RequestHandler {
   explicit Peer(net::Loop& its_loop) : loop(its_loop) {
     client.send("GET /mcp HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -102,7 +101,7 @@ struct World {
   void resume(SessionStream& stream, uint64_t after, Peer& at) {
     stream.resume(after, at.reply([&stream](EndReason why) { stream.transport_lost(why); }));
   }
-  // Where the client can go on behind this event; -1: nowhere.
+  // The place where the client can go on behind this event; -1: none.
   int64_t resumable(std::string_view event_id) {
     uint64_t after = 0;
     return session->resumable(event_id, after) != nullptr ? static_cast<int64_t>(after) : -1;
@@ -233,14 +232,14 @@ TEST_CASE("a stream that lost its connection goes on behind what its client has 
     CHECK(world.resumable(wrong) == -1);
   world.resume(stream, 2, second);
   CHECK(second.events() == Events{"1-3 c", "1-4 d"});
-  // One that takes over while the old one still looks alive.
+  // A connection that takes over while the old one still looks alive.
   world.resume(stream, 4, third);
   CHECK(stream.send("e"));
   CHECK(third.events() == Events{"1-5 e"});
   CHECK(second.events().size() == 2);
   stream.finish("end", 200);
   CHECK(third.events() == Events{"1-5 e", "1-6 end"});
-  // All of it was seen: there is nothing left to resume. What came before is, for a while.
+  // All of it was seen: there is nothing left to resume. An earlier event can be resumed for a while.
   CHECK(world.resumable("1-6") == -1);
   CHECK(world.resumable("1-5") == 5);
   CHECK(world.gone.empty());

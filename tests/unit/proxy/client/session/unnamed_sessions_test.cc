@@ -33,7 +33,7 @@ struct Front {
     ended.push_back(id);
     sessions->remove(id);
   }
-  // Of a client that comes through a proxy; its `initialize` is under way.
+  // The session of a client behind a proxy; its `initialize` is under way.
   Session& open(const void* connection = nullptr, const std::string& principal = kNobody) {
     Session* session = sessions->create(principal, "s", nullptr);
     REQUIRE(session != nullptr);
@@ -147,7 +147,7 @@ TEST_CASE("on a connection that principals share no session is taken away by ano
   front.unnamed->connection_gone(&shared);
   front.turn();
   CHECK(front.ended.empty());
-  // One of her own takes its place.
+  // Another one of hers takes its place.
   front.open(&other, "alice");
   front.turn();
   CHECK(front.ended == std::vector{id});

@@ -1,4 +1,4 @@
-// What a client on stdin is taken for while its `initialize` is answered.
+// The era of a client on stdin while its `initialize` is answered.
 #include "proxy/client/stdio/stdio_front.h"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 const std::string kInitialize =
     R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}})";
 
-// What exchanges are told, in order.
+// The calls to exchanges, in order.
 struct Exchanges final : core::ExchangeApi {
   core::ExchangeId start(core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply) override {
     told.push_back("start " + std::string(arrival.message.method()));
@@ -82,8 +82,8 @@ TEST_CASE("what a client writes in the turn in which its initialize is answered 
   World world;
   world.send(kInitialize);
   REQUIRE(world.told(1));
-  // Of what is read at once the second one is not held, since it names its revision: meanwhile the answer
-  // comes.
+  // The second of two messages that are read at once is not held, since it names its revision: meanwhile the
+  // answer comes.
   world.exchanges.on_notified = [&] {
     world.exchanges.replies[0]->finish(R"({"jsonrpc":"2.0","id":0,"result":{}})", 200);
   };
@@ -96,7 +96,7 @@ TEST_CASE("what a client writes in the turn in which its initialize is answered 
   REQUIRE(world.told(4));
   CHECK(world.exchanges.told == std::vector<std::string>{"start initialize", "notify notifications/vendor/x",
                                                          "start tools/call", "cancel 2"});
-  // What comes later waits for nothing.
+  // Later messages do not wait.
   world.send(R"({"jsonrpc":"2.0","id":8,"method":"tools/list"})");
   REQUIRE(world.told(5));
 }

@@ -246,7 +246,7 @@ TEST_CASE("a subscription is answered when a listen with it stands") {
     world.turns();
     REQUIRE(second.heard.size() == 1);
     CHECK(has(second.heard[0], "Resource not found"));
-    CHECK_FALSE(first->live);  // nobody wishes for anything any more
+    CHECK_FALSE(first->live);  // no wishes any more
   }
   SECTION("the client itself is refused, by the server or a policy: told at once, as it came") {
     const EndReason reason = GENERATE(EndReason::unauthorized, EndReason::forbidden, EndReason::rate_limited);
@@ -261,7 +261,7 @@ TEST_CASE("a subscription is answered when a listen with it stands") {
     CHECK(asker.failed->text == "files says no");
     CHECK(asker.failed->headers == refusal.headers);
     CHECK(world.server->asked.size() == 2);
-    // Who asks again is not held up.
+    // A second request is not held up.
     Asker second;
     auto again = world.call(of_uri("subscribe", "file:///a"), second);
     world.turns();

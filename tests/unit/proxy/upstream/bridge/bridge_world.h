@@ -1,5 +1,5 @@
-// What the bridge is tested with: a modern server that keeps what it is asked until the test answers it, and
-// a legacy client that remembers what it was told.
+// The peers of the bridge: a modern server that keeps its requests until the test answers them, and a legacy
+// client that records its messages.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ struct LegacyClient final : core::ScopeCallbacks {
   void on_scope_reset() override {}
 };
 
-// One request as the server has it.
+// A request as the server has it.
 struct Asked {
   core::UpstreamRequest request;
   core::CallCallbacks* owner = nullptr;
@@ -141,7 +141,7 @@ struct BridgeWorld {
     loop.close_all();
   }
 
-  // What was put off to the end of this turn, and what that leads to.
+  // Runs the deferred work of this turn, and its consequences.
   void turns() {
     for (int i = 0; i < 4; ++i)
       loop.close_deferred();

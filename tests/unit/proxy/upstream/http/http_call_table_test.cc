@@ -62,7 +62,7 @@ TEST_CASE("an answer belongs to the call with that id, and to no other") {
   REQUIRE(world.heard_of(2));
   HttpAsked &a = world.asked(0), &b = world.asked(1);
   CHECK(a.id() != b.id());
-  // In the place of its answer that of the other: it is nobody's.
+  // The other call's answer in the place of its own: it belongs to neither.
   world.fake->respond(a, 200, answer(b.id()));
   REQUIRE(world.wait_for([&] { return one.over(); }));
   REQUIRE(one.failed);

@@ -1,5 +1,5 @@
-// What the parts of an HTTP server's upstream are tested with: a server on a loopback port that answers when
-// the test says so, and callers who remember what they were told.
+// The peers of the parts of an HTTP server's upstream: a server on a loopback port that the test controls,
+// and callers that record their messages.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ using core::Asker;
 using mcp::parse;
 using mcp::progress;
 
-// One request as the server got it.
+// A request as the server got it.
 struct HttpAsked {
   size_t connection = 0;
   std::string method, head, body;
@@ -56,7 +56,7 @@ class HttpFake {
   }
   std::string url() const { return "http://" + listener_->address() + "/mcp"; }
 
-  // Those that the test has to answer: calls, cancels and what else was asked for.
+  // Requests that the test has to answer: calls, cancels and others.
   std::vector<std::shared_ptr<HttpAsked>> asked;
   // The GET streams of sessions, in the order of their opening.
   std::vector<std::shared_ptr<HttpAsked>> streams;

@@ -1,5 +1,5 @@
-// The sessions of callers with a legacy HTTP server: when one is opened, what becomes of those who wait for
-// it, and who hears what it tells.
+// The sessions of callers with a legacy HTTP server: the opening of one, the calls that wait for it, and the
+// receivers of its messages.
 #include "proxy/upstream/http/session_keeper.h"
 
 #include "unit/proxy/upstream/http/http_world.h"
@@ -115,7 +115,7 @@ TEST_CASE("a listen has a session, and another one after its loss; missed change
   REQUIRE(world.heard_of(2));
   world.fake->result(world.asked(1));
   CHECK(world.wait_for([&] { return caller.over(); }));
-  // What the old one tells is not heard any more.
+  // Messages of the old one are not delivered any more.
   const size_t heard = listens.heard.size();
   world.fake->event(*world.fake->streams[0], kChanged);
   world.fake->event(*world.fake->streams[1], kChanged);

@@ -29,8 +29,8 @@ const std::string kTwoLetters = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 }  // namespace
 
-// A request that is written while the peer closes its connection for idleness may have been seen there, so
-// nobody may make it again: the way out is to be the first that closes.
+// A request that is written while the peer closes its connection for idleness may have been seen there, so it
+// must not be repeated: this side closes first.
 TEST_CASE("a connection to a replica is closed before that one would close it for idleness") {
   net::Loop loop;
   net::ScriptedServer peer(loop);

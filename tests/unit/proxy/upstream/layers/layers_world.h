@@ -1,5 +1,5 @@
-// What layers are tested between: callers who remember what they were told, and a server below whose calls do
-// what the test says.
+// The neighbours of layers: callers that record their messages, and a server below with calls that the test
+// controls.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ using mcp::parse;
 
 using Caller = core::Asker;
 
-// One call as the server below sees it. It may outlive the Call.
+// A call as the server below sees it. It may outlive the Call.
 struct BelowCall {
   core::CallCallbacks* owner = nullptr;
   core::UpstreamRequest request;
@@ -50,7 +50,7 @@ class CallBelow final : public core::Call {
   const std::shared_ptr<BelowCall> seen_;
 };
 
-// What the server below is, and was asked.
+// The properties of the server below, and its requests.
 struct Below {
   std::optional<mcp::Era> era = mcp::Era::modern;
   core::Tells tells;

@@ -1,4 +1,4 @@
-// Who shares a listen of the server with whom, and what each hears of it. What becomes of one that is lost:
+// Listens that share one of the server, and the notifications of each. For a lost one see
 // listen_lost_test.cc.
 #include "proxy/upstream/layers/listen_hub.h"
 
@@ -53,7 +53,7 @@ struct World {
     return std::move(*call);
   }
   std::unique_ptr<core::Call> start(Caller& caller) { return start(request(), caller); }
-  // Does one who asks so share the listen of one who asks as usual?
+  // Does such a request share the listen of a usual one?
   bool shares(core::UpstreamRequest asked) {
     Caller one, other;
     auto usual = start(one);
@@ -88,7 +88,7 @@ TEST_CASE("the same wishes of the same one in the server's eyes are one listen, 
   asked.headers = {{"Authorization", "Bearer one"}};
   CHECK_FALSE(world.shares(std::move(asked)));
   asked = world.request();
-  asked.headers = {{"traceparent", "00-1-1-01"}};  // says nothing of who asks
+  asked.headers = {{"traceparent", "00-1-1-01"}};  // does not identify the caller
   CHECK(world.shares(std::move(asked)));
   asked = world.request();
   asked.scope.affinity = "state";  // means nothing where the server keeps none for each
@@ -256,7 +256,7 @@ TEST_CASE("a watcher gets every notification, and each acknowledgement but the f
   world.below.last().says(acknowledged(kTools));
   CHECK(seen.empty());
   world.below.last().says(changed("tools"));
-  world.below.last().says(changed("prompts"));  // granted to nobody
+  world.below.last().says(changed("prompts"));  // granted to no listen
   world.below.last().says(acknowledged(kTools));
   CHECK(seen == std::vector<std::string>{"notifications/tools/list_changed",
                                          "notifications/prompts/list_changed",

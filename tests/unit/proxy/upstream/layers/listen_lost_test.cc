@@ -1,4 +1,4 @@
-// What becomes of a shared listen that is lost, and of who joins it meanwhile.
+// A shared listen after its loss, and callers that join it meanwhile.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>

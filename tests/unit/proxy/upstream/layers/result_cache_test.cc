@@ -67,7 +67,7 @@ struct World {
     CHECK(caller.heard == std::vector{answer});
     loop.close_deferred();
   }
-  // Is it answered without the server? What it is asked it does not answer.
+  // Is it answered without the server? The server does not answer.
   bool remembers(core::UpstreamRequest asked_for) {
     Caller caller;
     const size_t before = asked();
@@ -354,7 +354,7 @@ TEST_CASE("what is kept is bounded in bytes: what was used longest ago goes firs
   CHECK_FALSE(world.remembers(world.read("b")));
   CHECK(world.remembers(world.read("a")));
   CHECK(world.remembers(world.read("c")));
-  world.fill(world.read("d"), large(20000));  // more than there is room for: it costs nobody else's
+  world.fill(world.read("d"), large(20000));  // over the bound: it displaces no other result
   CHECK_FALSE(world.remembers(world.read("d")));
   CHECK(world.remembers(world.read("a")));
   CHECK(world.remembers(world.read("c")));
@@ -432,7 +432,7 @@ TEST_CASE("for a list that is kept Lineward listens itself, and forgets it when 
   CHECK(listen.request.message.raw(Field::params_notifications) == R"({"toolsListChanged":true})");
   CHECK(listen.request.scope.principal == "p");
   listen.says(kAcknowledged);
-  // What had changed before was not told.
+  // Earlier changes were not notified.
   CHECK_FALSE(world.remembers(world.request()));
   world.fill(world.request());
   CHECK(world.remembers(world.request()));
@@ -489,7 +489,7 @@ TEST_CASE("what is kept just after its listen has ended is listened for again, o
   BelowCall& second = world.below.last();
   CHECK(second.request.of_gateway);
   CHECK(second.request.message.bytes() == first.request.message.bytes());
-  // Nobody heard what was told meanwhile.
+  // Notifications of the meantime were not received.
   CHECK(world.remembers(world.request()));
   second.says(kAcknowledged);
   CHECK_FALSE(world.remembers(world.request()));

@@ -28,7 +28,7 @@ core::UpstreamRequest request(uint64_t tag) {
   return made;
 }
 
-// What the server was told of the one call.
+// The messages to the server about the one call.
 struct Wire {
   int started = 0;
   std::vector<std::string> cancelled;

@@ -311,7 +311,7 @@ struct ToolWorld {
     turn();
     return std::move(*call);
   }
-  // What is deferred happens.
+  // Runs deferred work.
   void turn() {
     net::Timer timer(loop);
     timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });

@@ -107,7 +107,7 @@ TEST_CASE("callers take turns, and the calls of one in their order") {
   comes(b, "b1");
   comes(nullptr, "n0");
   CHECK(served(7) == "a2 b0 n0 a3 b1 a4 a5 ");
-  // Who comes back after a while has no turns to make up for, nor lost any.
+  // A caller that returns after a while has no turns to make up for, and lost none.
   comes(b, "b2");
   comes(a, "a6");
   CHECK(served(2) == "b2 a6 ");

@@ -194,7 +194,7 @@ TEST_CASE("listens on several processes of a legacy server") {
     CHECK(one.asked == Asked{kSubscribe});
     CHECK(two.asked == Asked{kSubscribe});
     two.answer();
-    CHECK(a.granted());  // one that is at work holds nobody up
+    CHECK(a.granted());  // one that is at work holds up no other
     listens.join(three);
     CHECK(three.asked == Asked{kSubscribe});
     three.answer(false);

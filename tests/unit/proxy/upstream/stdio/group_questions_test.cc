@@ -10,8 +10,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A legacy process with calls of modern clients. What its questions become is seen by the calls' owners and
-// on the wire.
+// A legacy process with calls of modern clients. The fate of its questions shows at the calls' owners and on
+// the wire.
 struct World {
   explicit World(bool exclusive) {
     stdio.server.timeouts.cancel_grace = milliseconds(60000);

@@ -40,7 +40,7 @@ struct World {
     one.id = calls.add(std::move(entry));
     return one;
   }
-  // What a cancel makes of it.
+  // Its state after a cancel.
   void cancel(const StdioCall& one) {
     PendingCall* entry = calls.find(one.id);
     REQUIRE(entry != nullptr);
@@ -300,7 +300,7 @@ TEST_CASE("after a call that may ask was answered its server is unsettled, until
   CHECK(world.calls.asked_until() == world.stdio.loop.now() + milliseconds(60000));
   world.calls.settled();
   CHECK_FALSE(world.calls.is_unsettled());
-  // What it says of the call that was answered may still come.
+  // Its messages about the answered call may still come.
   CHECK(world.calls.asked_until() > world.stdio.loop.now());
   world.stdio.server.timeouts.cancel_grace = milliseconds(0);
   world.answered(world.sent(true));

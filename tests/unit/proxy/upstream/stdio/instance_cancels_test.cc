@@ -52,7 +52,7 @@ struct World {
     one.id = calls.add(std::move(entry));
     return one;
   }
-  // What is left is told, and this turn ends.
+  // Reports the rest, and ends this turn.
   void turn() {
     stdio.loop.defer([this] { stdio.loop.stop(); });
     stdio.loop.run();
@@ -189,7 +189,7 @@ TEST_CASE("the grace of a cancel that the server has not read yet begins again w
     ++world.wire.has_taken;
     reads.start(milliseconds(1), read);
   };
-  read();  // before the cancel, whose grace may be over in the next turn of a machine that stood still
+  read();  // before the cancel: its grace may be over in the next turn of a machine that stood still
   const milliseconds begun = world.stdio.loop.now();
   StdioCall& call = world.cancelled_unread();
   run_for(world.stdio.loop, 3 * kGrace);

@@ -40,7 +40,7 @@ CallerGroup of_legacy() {
   return plan;
 }
 
-// The group with what it needs, and a spawner whose commands are the test's.
+// The group with its parts, and a spawner that the test controls.
 struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
   StdioWorld stdio;
   StdioHealth its_health{stdio.loop, stdio.server, *this};
@@ -213,7 +213,7 @@ TEST_CASE("calls wait for their process, and are written in the order in which t
   world.answers_handshake = true;
   world.die(1);
   REQUIRE(world.wait_for([&] { return a.asker.failed.has_value(); }));
-  CHECK(c.asker.failed);  // all who waited for a start that came to nothing
+  CHECK(c.asker.failed);  // all calls that waited for a failed start
   CHECK_FALSE(b.asker.failed);
   world.group->enqueue(b.call);
   Called d(world, "d");
@@ -277,7 +277,7 @@ TEST_CASE("after a start that came to nothing the next has to wait") {
   world.answers_handshake = true;
   Called b(world, "b");
   REQUIRE(world.wait_for([&] { return world.heard(2) == 1; }));
-  // What is left of the pause by now is a matter of the machine; it began after its process had died.
+  // The rest of the pause depends on the machine; it began after its process had died.
   CHECK(world.stdio.loop.now() - since >= world.stdio.server.restart.backoff * 8 / 10);
   world.answer(2, world.processes[2].heard[0]);
   REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));

@@ -17,7 +17,7 @@ struct Prober final : EraProber {
   bool busy = false;
 };
 
-// Groups whose processes are asked for and never begin to run: one that nobody waits for is idle.
+// Groups with processes that are requested and never begin to run: one without a waiting call is idle.
 struct World final : GroupCallbacks, StdioHealthCallbacks {
   explicit World(uint32_t instances) {
     stdio.server.instances = instances;
@@ -53,7 +53,7 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
   void count_in_flight(int64_t) override {}
   void on_circuit_open(const core::Failure&) override {}
 
-  // A group for which somebody calls; its process is asked for where there is room.
+  // A group with a call; its process is requested if there is room.
   InstanceGroup& wants(const std::string& key, const AccountPtr& whose = nullptr) {
     CallerGroup plan;
     plan.key = key;
@@ -69,7 +69,7 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
     group.pump();
     return group;
   }
-  // The same, and then nobody waits for its process any more.
+  // The same, and then no call waits for its process any more.
   InstanceGroup& idle(const std::string& key, const AccountPtr& whose = nullptr) {
     InstanceGroup& group = wants(key, whose);
     group.withdraw(calls.back().call);
@@ -127,7 +127,7 @@ TEST_CASE("if all are taken the process goes that was used longest ago and that 
   CHECK(world.groups.leaving() == 1);
   CHECK(world.room.for_spares() == 0);  // it still runs
 
-  // What is ending makes room for one that asks, in each turn anew.
+  // An ending process makes room for a group that asks, in each turn anew.
   world.next_turn();
   CHECK(world.take(asking) == Room::none);
   CHECK(world.groups.leaving() == 1);
@@ -162,7 +162,7 @@ TEST_CASE(
   world.spares.fill(1);
   world.next_turn();
   CHECK(world.room.take_spare(first, first.caller()));
-  CHECK(world.room.take_spare(first, first.caller()));  // lent: nobody waits
+  CHECK(world.room.take_spare(first, first.caller()));  // lent: no call waits
   world.next_turn();
   world.wants("a2", a);
   world.next_turn();
@@ -197,7 +197,7 @@ TEST_CASE(
   world.next_turn();
   InstanceGroup& others = world.wants("b1", b);
   CHECK(others.instances() == 0);
-  // What is ending is the other's, who has none: the first has its share.
+  // The ending process counts for the other, which has none: the first has its share.
   world.next_turn();
   CHECK(world.room.is_beyond_share(fifth));
   CHECK_FALSE(world.room.is_beyond_share(others));

@@ -1,5 +1,5 @@
-// What the parts of a stdio server's upstream are tested with: a spawner that never starts anything, calls
-// with an owner that remembers what it was told, and a process that remembers what was written to it.
+// The peers of the parts of a stdio server's upstream: a spawner that never starts a command, calls with an
+// owner that records its callbacks, and a process that records its input.
 #pragma once
 
 #include <sys/socket.h>
@@ -37,7 +37,7 @@ inline void run_for(net::Loop& loop, std::chrono::milliseconds time = std::chron
   loop.run();
 }
 
-// A server whose processes are asked for and never begin to run.
+// A server with processes that are requested and never begin to run.
 struct StdioWorld {
   net::Loop loop;
   config::Server server;
