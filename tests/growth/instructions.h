@@ -1,4 +1,4 @@
-// What `make growth` counts where the machine can: the instructions of a thread in user space.
+// The unit of `make growth` if the machine supports it: the instructions of a thread in user space.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # docs/what-crosses.md and docs/behaviour.md are lists of claims, each with the tests that show it in a comment at its end:
 #   <!-- shown by: FOLDER/NAME, unit/FOLDER/NAME_test.cc -->   (a script of tests/wire without .wire, or a path under tests)
-# A claim without a test says so, and is counted: it ends with "(not tested by itself)". A claim is a bullet, a paragraph
-# or a table row, one sentence each; a paragraph that ends with a colon leads to claims. A single paragraph, the one
-# about the making of the page, may end with <!-- no claim -->.
+# A claim without a test is counted, and ends with "(not tested by itself)". A claim is a bullet, a paragraph or a table
+# row, one sentence each; a paragraph that ends with a colon leads to claims. A single paragraph, the one about the
+# making of the page, may end with <!-- no claim -->.
 #   crosses.sh lint [PAGE]   every claim is shown by tests that exist, on that page or on both
 #   crosses.sh list [PAGE]   NUMBER-first-words TAB scripts, a line for each claim with scripts: what CMake makes tests of
 #   crosses.sh selftest      pages with each fault in them are refused

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A module is a folder of gateway/ or plugins/, at any depth. A lower one never includes a higher one, modules of one
-# line never include each other, no module is left out, only cli/ and runtime/ know single plugins, and only net/ and process/ know libuv (ARCHITECTURE.md, "The map").
+# A module is a folder of gateway/ or plugins/, at any depth. A lower one never includes a higher one, modules of one line never include each other, and no module is
+# left out. Only cli/ and runtime/ know single plugins, and only net/ and process/ know libuv (ARCHITECTURE.md, "The map").
 #   modules.sh            gateway/ and plugins/
 #   modules.sh sizes      lines of each module, and its part of all
 #   modules.sh selftest   what goes upwards or sideways, and a folder that is not listed, are refused

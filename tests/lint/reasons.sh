@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Each reason for which a call ends (gateway/protocol/mcp/end_reason.h) has a page in docs/reasons/, each page there is of a reason,
-# says what it must, and its links lead somewhere; docs/errors.md links to all of them.
+# Each reason for which a call ends (gateway/protocol/mcp/end_reason.h) has a page in docs/reasons/. Each page there is of a reason,
+# has the required content, and its links have targets. docs/errors.md links to all of them.
 #   reasons.sh [FOLDER]   another folder of pages
 #   reasons.sh selftest   pages with a fault in them are refused
 set -euo pipefail

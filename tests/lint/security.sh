@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SECURITY.md names tests behind what it says: every path below tests/ in it must be there, and each sentence of
+# SECURITY.md names tests behind what it says: every path below tests/ in it must be there. Each sentence of
 # "Boundaries" and "No boundaries" has at least one file of them.
 #   security.sh [PAGE]
 #   security.sh selftest   pages with a fault in them are refused

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# deb.sh [DIR] (LINEWARD_DEB_BUILT=1: what is in DIR/packages): the Debian package, used as its user would: lintian, installed in a fresh Debian that has nothing else, started by a systemd
-# of its own, reloaded, activated by a socket, upgraded under load, removed and purged. As root; network for Debian's mirror.
-# DIR (build/deb) has the build. Needs lintian, debootstrap, dpkg-dev, node, and what tests/e2e has from npm.
+# deb.sh [DIR] (LINEWARD_DEB_BUILT=1: what is in DIR/packages): the Debian package, used as its user would. Steps: lintian, installed in an otherwise empty fresh Debian, started by a
+# systemd of its own, reloaded, activated by a socket, upgraded under load, removed and purged. As root; network for Debian's mirror. DIR (build/deb) has the build. Needs lintian,
+# debootstrap, dpkg-dev, node, and what tests/e2e has from npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/packages/chroot.sh

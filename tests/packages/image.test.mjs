@@ -1,4 +1,4 @@
-// The OCI layout of conf/scripts/image.mjs: every digest is right, umoci unpacks it, and the result runs by its settings: in
+// The OCI layout of conf/scripts/image.mjs: every digest is right, and umoci unpacks it. The result runs by its settings: in
 // namespaces of its own as process 1, unprivileged, with a read-only root. Run by image.sh.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';

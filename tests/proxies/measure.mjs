@@ -1,5 +1,5 @@
-// Lineward's promises behind a proxy, measured from the client's side: whether and when a leave arrives, when the head
-// of a silent call comes, how late events are, whether a quiet stream stays.
+// Measures Lineward's promises behind a proxy, from the client's side: the arrival of a leave, the time of a
+// silent call's head, the delay of events, the life of a quiet stream.
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';

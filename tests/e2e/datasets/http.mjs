@@ -138,7 +138,7 @@ class Exchange {
 }
 
 /**
- * Sends a request with exactly these headers: [name, value] pairs, or an object whose values may be lists (the header
+ * Sends a request with exactly these headers: [name, value] pairs, or an object. Its values may be lists (the header
  * repeated) or null (left out). Host and Content-Length are added where they are not given.
  */
 export function send(url, method, headers, body = '') {

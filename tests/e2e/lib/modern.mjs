@@ -2,7 +2,7 @@
 export const MODERN = '2026-07-28';
 export const META = 'io.modelcontextprotocol/';
 
-/** What fetch() takes for a modern request (without an id: a notification); `headers` and params._meta are added. */
+/** The options of fetch() for a modern request (without an id: a notification); `headers` and params._meta are added. */
 export function modernPost(method, params = {}, { id, headers = {} } = {}) {
   const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta };
   const name = params.name ?? params.uri;

@@ -82,8 +82,8 @@ const SIGNALS = [
 ];
 
 /**
- * Spans, data points of metrics and log records as they come, attributes and resource as objects. What is wrong about
- * them is in `faults`, and fails the test at its end.
+ * Spans, data points of metrics and log records as they come, attributes and resource as objects. Their errors are in
+ * `faults`, and fail the test at its end.
  *
  * @param {object} options refuse: statuses for the first requests; answer: the body of a 200
  */

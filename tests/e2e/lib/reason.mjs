@@ -1,5 +1,5 @@
-// Lineward's data of its own error (docs/errors.md). Each test that looks at one checks by this whether the page that it names is
-// there and is that of its reason: whatever road the error came by, and to clients of either era.
+// Lineward's data of its own error (docs/errors.md). Each test that looks at one checks by this whether its page is there and is
+// that of its reason, on every road and for clients of either era.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

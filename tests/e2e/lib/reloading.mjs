@@ -1,4 +1,4 @@
-// A gateway whose configuration file can be written anew while it runs.
+// A gateway with a configuration file that can be rewritten while it runs.
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { binary } from './binary.mjs';
@@ -13,7 +13,7 @@ export const plain = (form = '', more = {}) => {
   return { command, args, env: { FORM: form }, ...more };
 };
 
-/** A gateway whose file can be written anew: write(servers, more), reload(...flags). */
+/** A gateway with a file that can be rewritten: write(servers, more), reload(...flags). */
 export async function running(t, servers, { args = [], more = {}, stop = true } = {}) {
   const folder = temporaryFolder(t);
   const file = join(folder, 'lineward.json');

@@ -1,5 +1,5 @@
 // The ground of a row: a folder, a gateway with a second server for the control traffic, and the conditions after every
-// fault (no failure beside the fault, no wrong answer, alive, fds and processes back to where they were).
+// fault (no other failure, no wrong answer, alive, fds and processes as before).
 import { mkdtempSync, rmSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

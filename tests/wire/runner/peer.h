@@ -1,5 +1,5 @@
-// Common parts of every peer: it walks a block of commands on its own thread, expands ${…}, knows its local
-// values (call, resp, event …) and does the verbs that exist everywhere.
+// The common part of all peers. A peer walks a block of commands on its own thread, expands ${…}, knows its
+// local values (call, resp, event …) and does the common verbs.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Parsers that must see the same in the same bytes, whatever parts these come in: whole, byte by byte, and
-// cut in two. pump(parser, seen), found by the test's own type, fills `seen`.
+// Parsers must see the same in the same bytes, in whatever parts: whole, byte by byte, and cut in two.
+// pump(parser, seen), found by the test's own type, fills `seen`.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// The peers of the parts of a stdio server's upstream: a spawner that never starts a command, calls with an
-// owner that records its callbacks, and a process that records its input.
+// The peers of the parts of a stdio server's upstream: a spawner that never starts a command, an owner of
+// calls that records its callbacks, and a process that records its input.
 #pragma once
 
 #include <sys/socket.h>
