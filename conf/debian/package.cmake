@@ -14,7 +14,7 @@ set(LINEWARD_MAINTAINER "Lineward maintainers <maintainers@lineward.example>" CA
 set(LINEWARD_DEB_VERSION ${PROJECT_VERSION} CACHE STRING "Version of the Debian package")
 configure_file(${debian_folder}/changelog.in ${debian_made}/changelog @ONLY)
 
-# What the binary itself prints, and what policy wants compressed.
+# The pages that the binary prints, and files that policy wants compressed.
 install(CODE "
   set(lineward \"$<TARGET_FILE:lineward>\")
   set(made \"${debian_made}\")

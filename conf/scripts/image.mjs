@@ -58,7 +58,7 @@ function blob(mediaType, bytes) {
 }
 const json = (mediaType, object) => blob(mediaType, Buffer.from(JSON.stringify(object)));
 
-// What the Dockerfile's COPY lines bring, and the licences.
+// The files of the Dockerfile's COPY lines, and the licences.
 function layer(binary) {
   const root = mkdtempSync(join(tmpdir(), 'lineward-image-'));
   try {
@@ -95,7 +95,7 @@ const manifests = binaries.map((one) => {
   return { ...manifest, platform: { os: 'linux', architecture } };
 });
 const index = json('application/vnd.oci.image.index.v1+json', { schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json', manifests });
-// One name for all processors, and one for each for tools that take no index.
+// A name for all processors, and one for each for tools that take no index.
 const named = (descriptor, name) => ({ ...descriptor, annotations: { 'org.opencontainers.image.ref.name': name } });
 writeFileSync(join(out, 'index.json'), JSON.stringify({
   schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json',

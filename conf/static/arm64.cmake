@@ -7,7 +7,7 @@ find_program(QEMU NAMES qemu-aarch64-static qemu-aarch64)
 if(QEMU)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${QEMU})
 endif()
-# Nothing of this machine's own belongs to it but programs.
+# Only programs of this machine's own belong to it.
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

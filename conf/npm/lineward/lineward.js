@@ -31,7 +31,7 @@ function find_binary() {
   }
 }
 
-// Of /proc/PID/stat what stands behind the program's name: state, parent, group, session, terminal, its foreground group.
+// The fields of /proc/PID/stat behind the program's name: state, parent, group, session, terminal, its foreground group.
 function stat_of(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -49,7 +49,8 @@ function came_from_terminal(signal) {
   return group !== undefined && group === foreground;
 }
 
-// Who waits for this process: its parent, and npx above the shell that npx starts it with, where it does.
+// The processes that wait for this one: its parent, and npx above the shell that npx starts it with, if
+// it does.
 function above() {
   const [name, , parent] = stat_of(process.ppid);
   const by_npx = process.env.npm_command === 'exec' && ['sh', 'dash', 'bash', 'ash', 'busybox'].includes(name);
@@ -66,7 +67,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGU
   process.on(signal, () => came_from_terminal(signal) || child.kill(signal));
 }
 
-// One of them that is killed leaves this process behind, with somebody else as its parent.
+// If one of them is killed, this process stays behind with another parent.
 const before = above();
 setInterval(() => above() === before || child.kill('SIGTERM'), 1000).unref();
 
@@ -75,5 +76,5 @@ child.on('exit', (code, signal) => {
   if (signal === null) process.exit(code);
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
-  setTimeout(() => process.exit(128 + constants.signals[signal]), 1000);  // a signal that ends nobody here
+  setTimeout(() => process.exit(128 + constants.signals[signal]), 1000);  // a signal that ends no process here
 });

@@ -1,4 +1,4 @@
-// What `npx lineward` does in an empty folder, from tarballs (conf/scripts/npm.sh) that a registry of the test's own serves.
+// `npx lineward` in an empty folder, from tarballs (conf/scripts/npm.sh) that a registry of the test's own serves.
 // LINEWARD_TARBALLS names their folder; conf/npm/test/run.sh does all of it.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -17,11 +17,11 @@ const headers = (method, name) => ({
 });
 const echo = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { message: 'hi' }, _meta: meta } };
 
-// One after the other, and the registry for all of them.
+// The tests run one after the other, with one registry.
 test('npx lineward', { timeout: 600_000 }, async (t) => {
   const { env, url } = await registry(t, tarballs);
   const folder = empty_folder(t);
-  // What the network takes is no part of what is tested: the server is in npx's cache from here on.
+  // The time of the network is not tested: the server is in npx's cache from here on.
   execFileSync('npm', ['exec', '-y', '--package', '@modelcontextprotocol/server-everything', '--', 'true'], { cwd: folder, env, stdio: 'ignore' });
   const own = (extra = {}) => ({ cwd: folder, env: { ...env, XDG_RUNTIME_DIR: folder, ...extra } });
 
@@ -43,7 +43,7 @@ test('npx lineward', { timeout: 600_000 }, async (t) => {
     }
   }
   const running = (child) => says(child, /http:\/\/127\.0\.0\.1:(\d+)\/mcp/).then((found) => found[0]);
-  // One that ends while it is looked at is not there.
+  // A process that ends during the look is not there.
   const processes = (mark) => readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).flatMap((pid) => {
     try {
       if (!readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)) return [];
@@ -55,11 +55,11 @@ test('npx lineward', { timeout: 600_000 }, async (t) => {
     let left = [];
     while ((left = processes(mark)).length > 0) {
       assert.ok(Date.now() < until, `still there:\n${left.join('\n')}`);
-      await pause(50);  // there is no event of somebody else's grandchild
+      await pause(50);  // there is no event of another process's grandchild
     }
   }
   const launcher = () => join(folder, 'node_modules/.bin/lineward');
-  // Of no server, which is a configuration too.
+  // Without a server, which is a configuration too.
   writeFileSync(join(folder, 'lineward.yaml'), 'mcpServers: {}\n');
 
   await t.test('--version, in an empty folder, with nothing run at the installation', () => {

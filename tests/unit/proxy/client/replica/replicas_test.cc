@@ -119,7 +119,7 @@ TEST_CASE("a tied id names its replica; without a name it is the plain one") {
   CHECK(replicas(kTwo, "b").read(id, "files", "alice", kNow).kind == Kind::none);
 }
 
-TEST_CASE("a passed request is known by its mark, which no other process can make or use for another") {
+TEST_CASE("a passed request is known by its mark, which no outsider can make or use for another") {
   Replicas a = replicas(kOne, "a"), b = replicas(kTwo + "\n" + kOne, "b"), other = replicas(kTwo, "c");
   std::string mark = a.mark("POST", "/mcp", "{}", kNow);
   CHECK(b.is_marked(mark, "POST", "/mcp", "{}", kNow + seconds(5)));
