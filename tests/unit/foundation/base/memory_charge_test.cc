@@ -25,7 +25,7 @@ TEST_CASE("the sum follows every holder, also those that go") {
   CHECK(MemoryCharge::total() == before);
 }
 
-TEST_CASE("the most since somebody asked last is not forgotten in between") {
+TEST_CASE("the maximum since the last reading is not forgotten in between") {
   MemoryCharge::take_most();
   const uint64_t before = MemoryCharge::total();
   {
