@@ -14,7 +14,7 @@ deps:
 	@conf/scripts/deps.sh build
 
 test-deps:
-	@conf/scripts/deps.sh build test
+	@conf/scripts/deps.sh build test-all
 
 build: deps  ## The binary: build/lineward
 	@conf/scripts/configure.sh $(BUILD)
@@ -32,7 +32,7 @@ dist:  ## What a release consists of, in build/dist
 	@JOBS=$(JOBS) conf/scripts/dist.sh
 
 dist-test:  ## Uses each artefact of `make dist` once, as its user would (ONLY="static npm"); root, and a network for Debian
-	@conf/scripts/deps.sh build test static arm64 dist-test
+	@conf/scripts/deps.sh build test-all static arm64 dist-test
 	@JOBS=$(JOBS) tests/packages/run.sh $(ONLY)
 
 distros:  ## The README's commands and the tests in a fresh Debian 12, 13 and sid (ONLY="trixie", STEPS="build run"); root, and a network for Debian
@@ -49,11 +49,13 @@ run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-serv
 test: test-deps  ## Every test (sanitizers on); ends with one line of passed and failed
 	@tests/run.sh all
 
-unit: test-deps  ## The unit tests alone
-	@tests/run.sh unit
+unit:  ## The unit tests alone; T=proxy/exchange or T=proxy/exchange/park_table: of one module or file
+	@conf/scripts/deps.sh build test
+	@tests/run.sh unit $(T)
 
-wire: test-deps  ## The scripted tests against the real binary alone
-	@tests/run.sh wire
+wire:  ## The scripted tests against the real binary alone; T=35_stdio_front/long_line, T=30_stdio: one, or one folder
+	@conf/scripts/deps.sh build test
+	@tests/run.sh wire $(T)
 
 threads: test-deps  ## Unit and wire tests under ThreadSanitizer, and the lines they reach
 	@tests/run.sh threads
@@ -70,7 +72,7 @@ conformance: test-deps build  ## The official conformance suite in front of the 
 format:  ## clang-format over all sources
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i
 
-lint: test-deps  ## clang-format, clang-tidy, order of modules, size of classes
+lint: test-deps  ## clang-format, clang-tidy, order of modules, pages, prose
 	@tests/lint/lint.sh $(BUILD)
 
 fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh all | unit | wire | threads | e2e | conformance: builds with sanitizers, runs the suites, and closes with one line.
+# run.sh all | unit [T] | wire [T] | threads | e2e | conformance: builds with sanitizers, runs the suites, and closes with one line.
 # TEST_MINUTES=N (.ci/run): of `all` the last suites are left out, by name, where they would not be over by then.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -75,10 +75,10 @@ werror() {  # COMPILER
 }
 
 # Clang makes sanitized code in half of GCC's time. GCC has its turn with what users get: the build that is not sanitized.
-build_asan() {
+build_asan() {  # [TARGET…]
   say "build with AddressSanitizer and UndefinedBehaviorSanitizer"
   CC=clang CXX=clang++ conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=address,undefined "$(werror clang++)" &&
-    cmake --build $asan -j "$jobs" || {
+    cmake --build $asan -j "$jobs" ${1:+--target "$@"} || {
     add build 0 1
     finish
   }
@@ -337,9 +337,36 @@ two_workers() {  # FILES…
   LINEWARD_WORKERS=2 node_suite "e2e with two workers" "$@"
 }
 
+# one_unit MODULE | MODULE/FILE: the tests of a module, or of one file of it, from its own program.
+one_unit() {
+  local module=${1#tests/unit/} file= tests
+  module=${module%/}
+  module=${module%_test.cc}
+  if [ ! -d "tests/unit/$module" ]; then
+    file=$(basename "$module")
+    module=$(dirname "$module")
+    [ -e "tests/unit/$module/${file}_test.cc" ] || {
+      echo "there is no tests/unit/$1 and no tests/unit/$1_test.cc" >&2
+      exit 2
+    }
+  fi
+  tests=unit_${module//\//_}
+  build_asan "$tests"
+  say "$1"
+  if "$asan/tests/$tests" ${file:+--filenames-as-tags "[#${file}_test]"}; then add "$1" 1 0; else add "$1" 0 1; fi
+}
+
+# one_wire FOLDER/NAME | FOLDER
+one_wire() {
+  local name=${1#tests/wire/}
+  name=${name%.wire}
+  build_asan lineward wire-runner
+  ctest_suite "$1" -R "^(wire/)?${name%/}(/|\$)"
+}
+
 case $what in
-  unit) build_asan; ctest_suite unit -L unit ;;
-  wire) build_asan; ctest_suite wire -L 'wire|crosses' ;;
+  unit) if [ -n "${2:-}" ]; then one_unit "$2"; else build_asan; ctest_suite unit -L unit; fi ;;
+  wire) if [ -n "${2:-}" ]; then one_wire "$2"; else build_asan; ctest_suite wire -L 'wire|crosses'; fi ;;
   threads) threads_suite ;;
   ahead) threads_build build/tsan-quick quick; touch build/ahead.threads; tests/fuzz/run.sh build; exit ;;
   e2e)

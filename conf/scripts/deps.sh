@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing to build (and, with "test", to test). Debian packages only; as root directly, else with
-# sudo, else it prints the line to run.
+# Installs the missing packages to build; with "test", to run unit tests and wire scripts; with "test-all", every suite.
+# Debian packages only; as root directly, else with sudo, else it prints the line to run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,12 +16,13 @@ for kind in "$@"; do
     proxies) packages+=(nginx-light haproxy caddy apache2 squid nghttp2-proxy) ;;
     distros | interop) packages+=(debootstrap git) ;;
     wire) packages+=(catch2 libsimdjson-dev curl procps git) ;;
-    test) packages+=(catch2 libsimdjson-dev libtcmalloc-minimal4 curl procps git ccache clang libclang-rt-dev llvm lld prometheus redis-server haproxy
-                   gcovr chromium) ;;
+    test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-dev llvm lld) ;;
+    test-all) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-dev llvm lld libtcmalloc-minimal4 prometheus
+                         redis-server haproxy gcovr chromium) ;;
   esac
 done
-case " $* " in *" test "* | *" dist "* | *" dist-test "*) command -v npm >/dev/null || packages+=(npm) ;; esac
-case " $* " in *" test "*) command -v kubectl >/dev/null || packages+=(kubernetes-client) ;; esac
+case " $* " in *" test-all "* | *" dist "* | *" dist-test "*) command -v npm >/dev/null || packages+=(npm) ;; esac
+case " $* " in *" test-all "*) command -v kubectl >/dev/null || packages+=(kubernetes-client) ;; esac
 
 installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
 missing=()
