@@ -107,7 +107,8 @@ docs:  ## The documentation as pages in build/site; its pictures from their text
 	@cd conf/docs && { [ -d node_modules ] || npm ci --no-audit --no-fund --loglevel=error; }
 	@node conf/docs/pictures.mjs && node conf/docs/site.mjs $(BUILD)/site
 
-deb: deps  ## Debian packages (binary, units, pages; and debug symbols) in build/deb/packages
+deb:  ## Debian packages (binary, units, pages; and debug symbols) in build/deb/packages
+	@conf/scripts/deps.sh build deb
 	@JOBS=$(JOBS) conf/scripts/deb.sh $(BUILD)/deb
 
 install: build  ## Into PREFIX (default /usr/local); BUILD=build/release after `make release`

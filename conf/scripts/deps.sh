@@ -10,6 +10,7 @@ for kind in "$@"; do
     build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libspdlog-dev libcli11-dev libssl-dev zlib1g-dev
                       libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev prometheus-cpp-dev) ;;
     static) packages+=(git dpkg-dev) ;;
+    deb) packages+=(dpkg-dev) ;;
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;
     dist) packages+=(umoci nodejs) ;;
     dist-test) packages+=(umoci buildah lintian debootstrap dpkg-dev) ;;

@@ -30,6 +30,8 @@ chroot_make() {  # SUITE ROOT CACHE PACKAGE…: once
   apt-config dump | grep -E '^Acquire::(http|https|Check-|Retries)' >"$root/etc/apt/apt.conf.d/99machine"
   echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
   cp -L /etc/resolv.conf "$root/etc/" 2>/dev/null
+  # As the installer writes it.
+  [ -e "$root/etc/hosts" ] || printf '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n' >"$root/etc/hosts"
   chroot_install "$root" "$@"
 }
 

@@ -65,7 +65,8 @@ step_clang() {
 
 # From the objects of `make build`: `make deb` compiles the same with the same options.
 step_deb() {
-  conf/scripts/deb.sh build -DCMAKE_INSTALL_PREFIX=/usr -DLINEWARD_TESTS=OFF || return 1
+  conf/scripts/deps.sh build deb &&
+    conf/scripts/deb.sh build -DCMAKE_INSTALL_PREFIX=/usr -DLINEWARD_TESTS=OFF || return 1
   apt-get install -y -qq --no-install-recommends ./build/packages/lineward_*.deb >/dev/null || return 1
   lineward version && lineward validate /etc/lineward/lineward.yaml >/dev/null || return 1
   dpkg-deb -f build/packages/lineward_*.deb Depends

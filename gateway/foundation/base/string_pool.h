@@ -14,7 +14,7 @@
 namespace lineward {
 
 template <size_t most>
-class SpareTextsOf {
+class StringPoolOf {
  public:
   static constexpr size_t kUsual = 1000;  // bytes of capacity
   static constexpr size_t kMaxBytes = 4 * kUsual;
@@ -52,6 +52,6 @@ class SpareTextsOf {
 };
 
 // Each call under way uses several.
-using StringPool = SpareTextsOf<kPooled * 4>;
+using StringPool = StringPoolOf<kPooled * 4>;
 
 }  // namespace lineward

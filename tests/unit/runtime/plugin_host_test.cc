@@ -38,7 +38,7 @@ struct World {
   }
   void pass(milliseconds time) {
     net::Timer timer(loop);
-    timer.start(time, [&] { loop.stop(); });
+    timer.start(time, [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
   }
 

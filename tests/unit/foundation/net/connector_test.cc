@@ -90,7 +90,7 @@ TEST_CASE("a connector takes the first address that answers") {
       Connector connector(loop, resolver, kPatience, into(result, loop));
     }
     Timer timer(loop);
-    timer.start(milliseconds(100), [&] { loop.stop(); });
+    timer.start(milliseconds(100), [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
     CHECK(result.calls == 0);
   }

@@ -106,11 +106,11 @@ TEST_CASE("an IPv6 address and a drive in every spelling") {
 TEST_CASE("users and the spelling of a port make no other resource") {
   const UriRule rule({}, {"https://internal.example/*", "note://x/*", "note://x:80/*", "http://127.0.0.1/*",
                           "http://h:8080/*", "ftp://f/*", "http://[::1]/*", "note://[::2]/*"});
-  struct Place {
+  struct WrittenAs {
     std::string scheme, host;
     std::vector<std::string> ports;
   };
-  const std::vector<Place> places{{"https", "internal.example", {"", ":", ":443", ":0443", ":00443"}},
+  const std::vector<WrittenAs> places{{"https", "internal.example", {"", ":", ":443", ":0443", ":00443"}},
                                   {"note", "x", {"", ":", ":80", ":080", ":0080", ":%380"}},
                                   {"http", "127.0.0.1", {"", ":80"}},
                                   {"http", "h", {":8080", ":08080"}},
@@ -118,7 +118,7 @@ TEST_CASE("users and the spelling of a port make no other resource") {
                                   {"http", "[::1]", {"", ":080"}},
                                   {"note", "[0:0:0:0:0:0:0:2]", {"", ":"}}};
   for (const char* user : {"", "@", ":@", "u@", "u:@", "u:p@", "u:p:q@", "@@", "%40@", "u%2Fv@"}) {
-    for (const Place& place : places) {
+    for (const WrittenAs& place : places) {
       for (const std::string& port : place.ports) {
         for (const char* rest : {"/z", "/z#a", "/%7a"}) {
           const std::string uri = place.scheme + "://" + user + place.host + port + rest;

@@ -46,7 +46,7 @@ struct World {
   std::chrono::milliseconds pass() {
     const auto before = loop.now();
     net::Timer timer(loop);
-    timer.start(5ms, [this] { loop.stop(); });
+    timer.start(5ms, [this] { loop.defer([this] { loop.stop(); }); });
     loop.run();
     return loop.now() - before;
   }

@@ -152,7 +152,7 @@ TEST_CASE("what a parked call held is given back, however it leaves") {
   if (limit == milliseconds(1)) {  // its client does not come back
     while (world.table.size() > 0) {
       net::Timer look(world.loop);
-      look.start(milliseconds(1), [&] { world.loop.stop(); });
+      look.start(milliseconds(1), [&] { world.loop.defer([&] { world.loop.stop(); }); });
       world.loop.run();
     }
     CHECK(call->cancelled);

@@ -73,7 +73,7 @@ TEST_CASE("one caller's requests leave a connection its own") {
 }
 
 TEST_CASE("a connection is shared from the first request on that cannot be the same caller's") {
-  for (const std::string& other : {"User-Agent: bob/1", "Authorization: Bearer b", "Host: other"}) {
+  for (const std::string other : {"User-Agent: bob/1", "Authorization: Bearer b", "Host: other"}) {
     HeadSequence requests;
     CHECK_FALSE(requests.shared_after({kHost, "X: 1"}));
     CHECK(requests.shared_after(other.substr(0, 4) == "Host" ? std::vector<std::string>{other}

@@ -44,7 +44,7 @@ struct Owner final : HttpTransferCallbacks {
 
 void run_for(net::Loop& loop, milliseconds time) {
   net::Timer timer(loop);
-  timer.start(time, [&] { loop.stop(); });
+  timer.start(time, [&] { loop.defer([&] { loop.stop(); }); });
   loop.run();
 }
 

@@ -81,7 +81,7 @@ struct World {
   void says(const std::string& notification) { cache->changed(parse(notification)); }
   void wait(milliseconds time) {
     net::Timer timer(loop);
-    timer.start(time, [&] { loop.stop(); });
+    timer.start(time, [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
   }
 

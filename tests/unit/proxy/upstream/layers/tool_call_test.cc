@@ -115,7 +115,7 @@ TEST_CASE(
     REQUIRE(call);
     auto run_for = [&](std::chrono::milliseconds time) {
       net::Timer timer(loop);
-      timer.start(time, [&] { loop.stop(); });
+      timer.start(time, [&] { loop.defer([&] { loop.stop(); }); });
       loop.run();
     };
     below.last().fails({mcp::EndReason::upstream_unreachable, "nobody listens"});
@@ -148,7 +148,7 @@ TEST_CASE("a call with headers to be checked waits until its server's era is kno
   below.era = std::nullopt;
   auto run_for = [&](int64_t ms) {
     net::Timer timer(loop);
-    timer.start(std::chrono::milliseconds(ms), [&] { loop.stop(); });
+    timer.start(std::chrono::milliseconds(ms), [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
   };
   {
@@ -314,7 +314,7 @@ struct ToolWorld {
   // Runs deferred work.
   void turn() {
     net::Timer timer(loop);
-    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    timer.start(std::chrono::milliseconds(1), [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
   }
   // The server below was asked that often, at last with `method`.
@@ -520,7 +520,7 @@ TEST_CASE(
     CHECK(held > 100);
     CHECK(held < 1000);
     net::Timer timer(loop);
-    timer.start(std::chrono::milliseconds(1), [&] { loop.stop(); });
+    timer.start(std::chrono::milliseconds(1), [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
     const std::string asked = below.last().request.message.bytes();
     CHECK(asked.find(R"("name":"asks")") != std::string::npos);

@@ -38,7 +38,7 @@ struct World final : StdioHealthCallbacks {
   }
   void until_half_open() {
     net::Timer timer(loop);
-    timer.start(health.open_for() + milliseconds(1), [&] { loop.stop(); });
+    timer.start(health.open_for() + milliseconds(1), [&] { loop.defer([&] { loop.stop(); }); });
     loop.run();
   }
 

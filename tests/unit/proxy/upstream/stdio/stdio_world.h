@@ -33,7 +33,7 @@ inline core::UpstreamRequest request_of(mcp::Era era, std::string text) {
 // Runs the loop for the turn that has begun, and those that follow within this time.
 inline void run_for(net::Loop& loop, std::chrono::milliseconds time = std::chrono::milliseconds(1)) {
   net::Timer timer(loop);
-  timer.start(time, [&] { loop.stop(); });
+  timer.start(time, [&] { loop.defer([&] { loop.stop(); }); });
   loop.run();
 }
 
