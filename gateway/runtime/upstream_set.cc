@@ -116,7 +116,7 @@ void UpstreamSet::adjust(const config::Server& server) {
   Running* one = find_running(server.name);
   if (one == nullptr) return remote_.adjust(server);
   one->server = server;
-  one->upstream->reconfigured();
+  one->upstream->notice(core::UpstreamNotice::reconfigured);
 }
 
 void UpstreamSet::retire(const std::string& name, exchange::Retirement how, const std::string& why) {
@@ -128,7 +128,7 @@ void UpstreamSet::retire(const std::string& name, exchange::Retirement how, cons
   Running& one = **found;
   leaving_.push_back(std::move(*found));
   running_.erase(found);
-  one.upstream->retire();
+  one.upstream->notice(core::UpstreamNotice::retired);
   exchanges_.retire_upstream(*one.upstream, how, why, lifetime_.guard([this, &one] { stop_one(one); }));
 }
 

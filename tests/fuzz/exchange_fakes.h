@@ -180,7 +180,7 @@ class FakeCall final : public core::Call {
   }
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string) override { LW_CHECK(live()); }
-  const mcp::Message& request_message() const override { return request_; }
+  core::CallFacts call_facts() const override { return {&request_}; }
   void retried(mcp::Message message) override { request_ = std::move(message); }
   void hand_over(core::CallCallbacks& owner, core::Handover) override {
     LW_CHECK(live());
@@ -208,7 +208,7 @@ class FakeCall final : public core::Call {
 
 class FakeUpstream final : public core::Upstream {
  public:
-  const std::string& name() const override { return name_; }
+  FakeUpstream() : Upstream("s") {}
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override {
@@ -226,7 +226,8 @@ class FakeUpstream final : public core::Upstream {
     LW_CHECK(scopes.erase(scope.session) == 1);
     asked.erase(scope.session);
   }
-  void forward(const core::Scope& scope, mcp::Era, const mcp::Message& message) override {
+  void send(const core::Scope& scope, mcp::Era, const mcp::Message& message,
+            const core::HeaderFields&) override {
     if (message.kind() == mcp::MessageKind::notification) {
       LW_CHECK(message.bytes() == forwarding);
       return;
@@ -237,8 +238,7 @@ class FakeUpstream final : public core::Upstream {
     LW_CHECK(open > 0);
     --open;
   }
-  std::optional<std::vector<std::string>> versions() const override { return std::nullopt; }
-  std::optional<mcp::Era> era() const override { return std::nullopt; }
+  core::ServerFacts facts() const override { return {std::nullopt}; }
   void stop(std::function<void()> done) override { done(); }
 
   Track* starting = nullptr;  // the present caller of start()
@@ -246,9 +246,6 @@ class FakeUpstream final : public core::Upstream {
   std::string forwarding;  // the notification that a client sends now
   std::map<std::string, core::ScopeCallbacks*> scopes;
   std::map<std::string, std::map<std::string, int>> asked;  // by session and the server's id
-
- private:
-  const std::string name_ = "s";
 };
 
 }  // namespace lineward::fuzz

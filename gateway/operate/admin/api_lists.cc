@@ -156,7 +156,7 @@ ServerLook look_at(const Sources& sources, const config::Server& server, size_t 
   out.shown["breaker"] = breaker_json(server, status);
   out.shown["versions"] = json::array();
   if (const core::Upstream* upstream = sources.upstream(server.name)) {
-    for (const std::string& one : upstream->versions().value_or(std::vector<std::string>{}))
+    for (const std::string& one : upstream->status().versions.value_or(std::vector<std::string>{}))
       out.shown["versions"].push_back(printable(one, 20));
   }
   for (const auto& stats : host.stats.upstreams) {

@@ -62,7 +62,7 @@ void Readiness::look() {
     if (ready || sources_.draining || now < one.next) continue;
     one.next = now + kBeat * (1u << std::min(one.tries++, kMaxDoublings));
     sources_.workers.run(host, [&, upstream = &name] {
-      if (core::Upstream* asleep = sources_.upstream(*upstream)) asleep->wake();
+      if (core::Upstream* asleep = sources_.upstream(*upstream)) asleep->notice(core::UpstreamNotice::wake);
     });
   }
 }

@@ -36,7 +36,13 @@ bool is_away(std::string_view reason) {
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
                                      const config::Server& together)
-    : loop_(loop), rules_(rules), together_(together), shown_(rules), discovery_(*this), again_(loop) {}
+    : Upstream(together.name),
+      loop_(loop),
+      rules_(rules),
+      together_(together),
+      shown_(rules),
+      discovery_(*this),
+      again_(loop) {}
 
 AggregateUpstream::~AggregateUpstream() {
   lifetime_.end();
@@ -211,31 +217,23 @@ Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core
   return Started(std::move(call));
 }
 
-void AggregateUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+void AggregateUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                             const core::HeaderFields& headers) {
   if (client_era == mcp::Era::legacy) return member_sessions_.forward(scope, message);
-  for (const auto& member : members_)
-    member->upstream.forward(scope, client_era, message);
-}
-
-void AggregateUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-                               const core::HeaderFields& headers) {
   for (const auto& member : members_) {
     if (auto refusal = member->too_large(message.bytes().size(), false)) {
       log::write(log::Level::info, "client.dropped",
                  {{"kind", "notification"}, {"upstream", member->name}, {"why", refusal->text}});
       continue;
     }
-    member->upstream.notify(scope, client_era, message, member->headers_for_it(headers));
+    member->upstream.send(scope, client_era, message, member->headers_for_it(headers));
   }
-}
-
-std::optional<std::vector<std::string>> AggregateUpstream::versions() const {
-  return std::vector<std::string>{std::string(mcp::kNewestModern)};
 }
 
 core::UpstreamStatus AggregateUpstream::status() const {
   using State = core::UpstreamStatus::State;
   core::UpstreamStatus status;
+  status.versions = {std::string(mcp::kNewestModern)};
   size_t ready = 0;
   for (const auto& member : members_) {
     core::UpstreamStatus its = member->upstream.status();

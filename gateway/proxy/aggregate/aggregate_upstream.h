@@ -45,7 +45,6 @@ class AggregateUpstream final : public core::Upstream {
   void leave(const std::string& name, const std::string& why = {});
 
   // core::Upstream
-  const std::string& name() const override { return together_.name; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
   // The bridge in front keeps the sessions; these are their sessions at the members.
@@ -53,11 +52,9 @@ class AggregateUpstream final : public core::Upstream {
     member_sessions_.open(scope, owner);
   }
   void close_scope(const core::Scope& scope) override { member_sessions_.close(scope); }
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-              const core::HeaderFields& headers) override;
-  std::optional<std::vector<std::string>> versions() const override;
-  std::optional<mcp::Era> era() const override { return mcp::Era::modern; }
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) override;
+  core::ServerFacts facts() const override { return {mcp::Era::modern}; }
   core::UpstreamStatus status() const override;
   void stop(std::function<void()> done) override;
 

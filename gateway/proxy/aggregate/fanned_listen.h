@@ -30,7 +30,7 @@ class FannedListen final : public core::OwnedCall {
 
   // core::Call
   void cancel(core::CancelCause why) override;
-  const mcp::Message& request_message() const override { return request_.message; }
+  core::CallFacts call_facts() const override { return {&request_.message}; }
 
   const core::UpstreamRequest& request() const { return request_; }
   uint64_t number() const { return number_; }  // unique at its aggregate

@@ -63,7 +63,7 @@ class MemberSession final : public core::ScopeCallbacks, public std::enable_shar
   // Its server's messages are dropped from now on.
   void forget_sessions() { sessions_ = nullptr; }
   void forward(const mcp::Message& message) {
-    if (lease_) member_->upstream.forward(scope_, mcp::Era::legacy, message);
+    if (lease_) member_->upstream.send(scope_, mcp::Era::legacy, message, {});
   }
   void refuse(const mcp::Message& question) {
     auto refusal = mcp::Message::parse(

@@ -26,7 +26,7 @@ class MergedCall final : public core::OwnedCall {
 
   // core::Call
   void cancel(core::CancelCause why) override;
-  const mcp::Message& request_message() const override { return request_.message; }
+  core::CallFacts call_facts() const override { return {&request_.message}; }
 
  private:
   struct Part {

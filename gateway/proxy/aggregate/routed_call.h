@@ -28,10 +28,14 @@ class RoutedCall final : public core::PassingCall {
   // core::Call
   void cancel(core::CancelCause why) override;
   void hand_over(core::CallCallbacks& owner, core::Handover how) override;
-  const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message request) override;
-  bool of_legacy_server() const override { return member_ && member_->upstream.era() == mcp::Era::legacy; }
-  bool has_session() const override { return true; }  // the bridge in front keeps it
+  core::CallFacts call_facts() const override {
+    core::CallFacts facts = PassingCall::call_facts();
+    facts.request = &request_.message;
+    facts.of_legacy_server = member_ && member_->upstream.era() == mcp::Era::legacy;
+    facts.has_session = true;  // the bridge in front keeps it
+    return facts;
+  }
 
  private:
   // core::CallCallbacks, of the server's call

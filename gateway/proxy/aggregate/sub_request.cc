@@ -105,7 +105,7 @@ void SubRequest::set_clock() {
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
   // The answer arrived in time; while a plugin judges it, only the longer limits apply.
-  if (option == "timeouts.request" && call_ && call_->has_answer()) {
+  if (option == "timeouts.request" && call_ && call_->call_facts().has_answer) {
     answered_ = true;
     return set_clock();
   }

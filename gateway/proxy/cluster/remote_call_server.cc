@@ -131,10 +131,6 @@ void RemoteCallServer::close_scope(const core::Scope& scope) {
   scopes_.erase(found);
 }
 
-void RemoteCallServer::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  server_.forward(scope, client_era, message);
-}
-
 // ---- from the server ----
 
 // The other worker knows the call by the number that it assigned.
@@ -164,11 +160,12 @@ void RemoteCallServer::InboundCall::on_call_message(mcp::Message&& message) {
   RemoteMessage told;
   told.last = kind == MessageKind::result || kind == MessageKind::error || !call->live();
   told.era = call_server.server_.era();
-  told.of_legacy_server = call->of_legacy_server();
-  if (kind != MessageKind::notification) told.server_info = call->server_info();
+  const core::CallFacts facts = call->call_facts();
+  told.of_legacy_server = facts.of_legacy_server;
+  if (kind != MessageKind::notification) told.server_info = facts.server_info;
   if (told.last) {
-    told.has_session = call->has_session();
-    told.is_from_server = call->is_from_server();
+    told.has_session = facts.has_session;
+    told.is_from_server = facts.is_from_server;
   } else {
     under_way += message.bytes().size();
     const bool now = !held && under_way > kMaxUnderWay;

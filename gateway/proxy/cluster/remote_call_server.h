@@ -47,12 +47,11 @@ class RemoteCallServer {
   // A session that is kept on the other worker.
   void open_scope(const core::Scope& scope);
   void close_scope(const core::Scope& scope);
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message);
-  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-              const core::HeaderFields& headers) {
-    server_.notify(scope, client_era, message, headers);
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) {
+    server_.send(scope, client_era, message, headers);
   }
-  void wake() { server_.wake(); }
+  void wake() { server_.notice(core::UpstreamNotice::wake); }
   // The other worker has no more calls, and makes none.
   void let_go() { lease_.reset(); }
 

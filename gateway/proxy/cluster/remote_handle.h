@@ -35,12 +35,11 @@ struct RemoteHandle {
 // The server's state, as last reported.
 struct RemoteState {
   std::optional<mcp::Era> era;
-  std::optional<std::vector<std::string>> versions;
   core::UpstreamStatus status;
 };
 
 inline RemoteState state_of(const core::Upstream& upstream) {
-  return {upstream.era(), upstream.versions(), upstream.status()};
+  return {upstream.era(), upstream.status()};
 }
 
 // A message of the server, with the state of the call and the server at that time.

@@ -74,14 +74,11 @@ class RemoteCall final : public core::OwnedCall {
       call_server.reply(number, std::move(text));
     });
   }
-  bool pause() override {
+  bool hold(bool on) override {
     if (!live() || !can_pause_) return false;
-    tell([number = number_](RemoteCallServer& call_server) { call_server.pause(number); });
-    return true;
-  }
-  bool resume() override {
-    if (!live() || !can_pause_) return false;
-    tell([number = number_](RemoteCallServer& call_server) { call_server.resume(number); });
+    tell([number = number_, on](RemoteCallServer& call_server) {
+      on ? call_server.pause(number) : call_server.resume(number);
+    });
     return true;
   }
   void hand_over(core::CallCallbacks& owner, core::Handover how) override {
@@ -89,7 +86,6 @@ class RemoteCall final : public core::OwnedCall {
     owner_ = &owner;
     tell([number = number_, how](RemoteCallServer& call_server) { call_server.hand_over(number, how); });
   }
-  const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message request) override {
     request_ = request;
     held_.set(request_.bytes().size());
@@ -98,10 +94,13 @@ class RemoteCall final : public core::OwnedCall {
       call_server.retried(number, std::move(message));
     });
   }
-  std::string server_info() const override { return server_info_; }
-  bool of_legacy_server() const override { return of_legacy_server_; }
-  bool has_session() const override { return has_session_; }
-  bool is_from_server() const override { return is_servers_word_; }
+  core::CallFacts call_facts() const override {
+    core::CallFacts facts{&request_, server_info_};
+    facts.of_legacy_server = of_legacy_server_;
+    facts.has_session = has_session_;
+    facts.is_from_server = is_from_server_;
+    return facts;
+  }
 
   void on_phase(core::CallPhase phase) { owner_->on_call_phase(phase); }
   void on_repeated() { owner_->on_call_repeated(); }
@@ -111,7 +110,7 @@ class RemoteCall final : public core::OwnedCall {
     can_pause_ = told.can_pause;
     of_legacy_server_ = told.of_legacy_server;
     has_session_ = told.has_session;
-    is_servers_word_ = told.is_from_server;
+    is_from_server_ = told.is_from_server;
     if (!told.server_info.empty()) server_info_ = std::move(told.server_info);
     if (told.last) return leave()->on_call_message(std::move(told.message));
     taken_ += told.message.bytes().size();
@@ -141,7 +140,7 @@ class RemoteCall final : public core::OwnedCall {
   mcp::Message request_;
   MemoryCharge held_{Held::calls};  // `request_`: the server's worker has another copy
   size_t taken_ = 0;                // bytes that were not reported yet
-  bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true, is_servers_word_ = true;
+  bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true, is_from_server_ = true;
   std::string server_info_;
 };
 
@@ -190,7 +189,8 @@ void RemoteCallTable::on_scope_reset(const std::string& session) {
 
 RemoteUpstream::RemoteUpstream(net::Loop& loop, std::shared_ptr<net::Mailbox> here, std::string name,
                                RemoteHandle<RemoteCallServer> call_server, RemoteState state)
-    : loop_(loop),
+    : Upstream(name),
+      loop_(loop),
       table_(std::make_shared<RemoteCallTable>(std::move(name), std::move(call_server))),
       here_{std::move(here), table_} {
   table_->on_state(std::move(state));
@@ -229,20 +229,15 @@ void RemoteUpstream::close_scope(const core::Scope& scope) {
   table_->call_server().tell([scope](RemoteCallServer& call_server) { call_server.close_scope(scope); });
 }
 
-void RemoteUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  table_->call_server().tell([scope, client_era, message](RemoteCallServer& call_server) {
-    call_server.forward(scope, client_era, message);
-  });
-}
-
-void RemoteUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-                            const core::HeaderFields& headers) {
+void RemoteUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                          const core::HeaderFields& headers) {
   table_->call_server().tell([scope, client_era, message, headers](RemoteCallServer& call_server) {
-    call_server.notify(scope, client_era, message, headers);
+    call_server.send(scope, client_era, message, headers);
   });
 }
 
-void RemoteUpstream::wake() {
+void RemoteUpstream::notice(core::UpstreamNotice what) {
+  if (what != core::UpstreamNotice::wake) return;
   table_->call_server().tell([](RemoteCallServer& call_server) { call_server.wake(); });
 }
 

@@ -68,18 +68,15 @@ class RemoteUpstream final : public core::Upstream {
   // The server's current state, from code that can read it directly.
   void use(RemoteState state) { table_->on_state(std::move(state)); }
 
-  const std::string& name() const override { return table_->server(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-              const core::HeaderFields& headers) override;
-  std::optional<std::vector<std::string>> versions() const override { return table_->state().versions; }
-  std::optional<mcp::Era> era() const override { return table_->state().era; }
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) override;
+  core::ServerFacts facts() const override { return {table_->state().era}; }
   core::UpstreamStatus status() const override { return table_->state().status; }
-  void wake() override;
+  void notice(core::UpstreamNotice what) override;
   // Its calls are over: they no longer keep the server.
   void stop(std::function<void()> done) override;
 

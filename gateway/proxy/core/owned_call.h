@@ -44,25 +44,21 @@ class PassingCall : public OwnedCall, public CallCallbacks {
   void reply(std::string message) override {
     if (live() && inner_ && inner_->live()) inner_->reply(std::move(message));
   }
-  bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
-  bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
+  bool hold(bool on) override { return inner_ && inner_->live() && inner_->hold(on); }
   void hand_over(CallCallbacks& owner, Handover how) override {
     if (!live()) return;
     owner_ = &owner;
     if (inner_ && inner_->live()) inner_->hand_over(*this, how);
   }
-  const mcp::Message& request_message() const override {
-    return inner_ ? inner_->request_message() : request_.message;
-  }
   void retried(mcp::Message request) override {
     if (inner_) inner_->retried(std::move(request));
   }
-  std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
-  bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
-  bool has_answer() const override { return inner_ && inner_->has_answer(); }
-  // An answer given before there is an inner call comes from Lineward.
-  bool is_from_server() const override { return inner_ && inner_->is_from_server(); }
-  bool has_session() const override { return !inner_ || inner_->has_session(); }
+  CallFacts call_facts() const override {
+    if (inner_) return inner_->call_facts();
+    CallFacts facts{&request_.message};
+    facts.is_from_server = false;  // an answer given before there is an inner call comes from Lineward
+    return facts;
+  }
 
   // CallCallbacks
   void on_call_repeated() override {

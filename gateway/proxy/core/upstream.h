@@ -108,6 +108,21 @@ struct CancelCause {
   mcp::EndReason reason = mcp::EndReason::cancelled_client;
 };
 
+// The known facts of a call and of the server that answers it.
+struct CallFacts {
+  const mcp::Message* request = nullptr;  // as passed to Upstream::start(); valid as long as the call
+  std::string_view server_info = {};  // a legacy server's Implementation object; valid until the next event
+  // The answering server is legacy, even if its upstream is modern or an aggregate.
+  bool of_legacy_server = false;
+  // The server has sent its final message, and a plugin of that server still holds it.
+  bool has_answer = false;
+  // For an answered call: the answer is the server's, not one that Lineward generated.
+  bool is_from_server = true;
+  // For an answered `initialize`: the server keeps a session. Without one it can send neither requests nor
+  // notifications outside of a call.
+  bool has_session = true;
+};
+
 // A request in progress. Destroying a live one cancels it as `internal` and counts a bug.
 class Call {
  public:
@@ -119,27 +134,17 @@ class Call {
   // The answer to a request that the server sent during this call: a whole JSON-RPC message with the server's
   // id.
   virtual void reply(std::string message) = 0;
-  // Stops reading the server's messages for this call. Messages already read are still delivered. Both return
-  // false if that would stop other calls too.
-  virtual bool pause() { return false; }
-  virtual bool resume() { return false; }
+  // `hold`: stops reading the server's messages for this call, else reads on. Messages already read are still
+  // delivered. False if that would stop other calls too.
+  virtual bool hold(bool) { return false; }
+  bool pause() { return hold(true); }
+  bool resume() { return hold(false); }
   // Callbacks go to `owner` from here on.
   virtual void hand_over(CallCallbacks& owner, Handover how) = 0;
-  // The request as passed to Upstream::start().
-  virtual const mcp::Message& request_message() const = 0;
   // The client retried it with this request; its log level and other `_meta` apply from here on.
   virtual void retried(mcp::Message request) = 0;
-  // A legacy server's Implementation object, JSON text; empty: none.
-  virtual std::string server_info() const { return {}; }
-  // The answering server is legacy, even if its upstream is modern or an aggregate.
-  virtual bool of_legacy_server() const { return false; }
-  // The server has sent its final message, and a plugin of that server still holds it.
-  virtual bool has_answer() const { return false; }
-  // For an answered call: the answer is the server's, not one that Lineward generated.
-  virtual bool is_from_server() const { return true; }
-  // For an answered `initialize`: the server keeps a session. Without one it can send neither requests nor
-  // notifications outside of a call.
-  virtual bool has_session() const { return true; }
+  virtual CallFacts call_facts() const = 0;
+  const mcp::Message& request_message() const { return *call_facts().request; }
 };
 
 // Isolates one group of callers from all others on an upstream (behaviour.md 5).
@@ -228,6 +233,8 @@ struct UpstreamStatus {
   std::chrono::milliseconds limit{0};  // for `starting`: the time limit; for `backoff`: until the next
                                        // attempt
   std::string server;                  // the server's name, unmodified
+  // The protocol versions offered to clients; nullopt while unknown.
+  std::optional<std::vector<std::string>> versions = {};
   struct Process {
     pid_t pid = 0;
     uint32_t instance = 0;  // a small number, reused when free
@@ -252,59 +259,83 @@ struct Tells {
   bool any() const { return tools || prompts || resources; }
 };
 
+// The known facts of a server.
+struct ServerFacts {
+  std::optional<mcp::Era> era = {};  // nullopt while unknown
+  // Whether it keeps sessions for legacy clients. If not, their requests are sent one by one without a
+  // session in the scope. Nullopt while unknown.
+  std::optional<bool> keeps_sessions = true;
+  Tells tells = {};  // as far as a modern server has declared it
+};
+
 // A place among the calls that a server has or that wait for it. Released when destroyed.
 class WaitingPermit {
  public:
   virtual ~WaitingPermit() = default;
 };
 
+// Places for calls that wait in front of an upstream for another request to it. Such a call counts as one
+// more queued call, and is refused as start() would refuse it. The upstream outlives the permit; its holder
+// releases it right before start().
+class PermitSource {
+ public:
+  virtual Result<std::unique_ptr<WaitingPermit>, Failure> wait_in_front(const UpstreamRequest& request) = 0;
+
+ protected:
+  ~PermitSource() = default;
+};
+
+// Requests without a message, at a server that keeps no sessions.
+class HopSource {
+ public:
+  // Null: not possible now.
+  virtual std::unique_ptr<Hop> hop(HopRequest request, HopListener& listener) = 0;
+
+ protected:
+  ~HopSource() = default;
+};
+
+// Optional parts of an upstream; null: it does not have this one.
+struct UpstreamParts {
+  PermitSource* permits = nullptr;
+  HopSource* hops = nullptr;
+  PortableScopes* portable = nullptr;  // null: sessions of this scope are local to this process
+};
+
+enum class UpstreamNotice : uint8_t {
+  // Probe the server again if its state is unknown: for servers that must be ready before the first call.
+  wake,
+  // The configuration has changed in options that config::is_adjustable() names.
+  reconfigured,
+  // New calls go to another version of it, or are refused. Its calls continue, and nothing is kept ready any
+  // more. stop() follows when they are over.
+  retired
+};
+
 class Upstream {
  public:
+  explicit Upstream(std::string name) : name_(std::move(name)) {}
   virtual ~Upstream() = default;
-  virtual const std::string& name() const = 0;
+  const std::string& name() const { return name_; }
   // Takes the request. Fails at once only if the queue is full.
   virtual Result<std::unique_ptr<Call>, Failure> start(UpstreamRequest&& request, CallCallbacks& owner) = 0;
-  // For a call that waits in front of this upstream for another request to it. It counts as one more queued
-  // call, and fails as start() would. The upstream outlives the place; its holder releases it right before
-  // start(). Null: calls are not counted here.
-  virtual Result<std::unique_ptr<WaitingPermit>, Failure> wait_in_front(const UpstreamRequest&) {
-    return std::unique_ptr<WaitingPermit>();
-  }
   // Begins and ends a session. The owner must live from one to the other.
   virtual void open_scope(const Scope& scope, ScopeCallbacks& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;
-  // For sessions that other replicas may serve too; null: such a session is local to this process.
-  virtual PortableScopes* portable(const Scope&) { return nullptr; }
   // A client's notification, or its answer to a server's request. Dropped if there is no process for it.
-  virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
-  // A client's notification with its forwardable headers (as in UpstreamRequest).
-  virtual void notify(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
-                      const HeaderFields&) {
-    forward(scope, client_era, message);
-  }
-  // The protocol versions offered to clients; nullopt while unknown.
-  virtual std::optional<std::vector<std::string>> versions() const = 0;
-  // Whether it keeps sessions for legacy clients. If not, their requests are sent one by one without a
-  // session in the scope. Nullopt while unknown.
-  virtual std::optional<bool> keeps_sessions() const { return true; }
-  // A legacy client's notification, if the server keeps no sessions.
-  virtual void pass_notification(const mcp::Message&, const HeaderFields&) {}
-  // A request without a message, if the server keeps no sessions; null: not supported.
-  virtual std::unique_ptr<Hop> hop(HopRequest, HopListener&) { return nullptr; }
-  // The server's era; nullopt while unknown.
-  virtual std::optional<mcp::Era> era() const = 0;
-  // As far as a modern server has declared it.
-  virtual Tells tells() const { return {}; }
+  // `headers`: the client's forwardable ones (as in UpstreamRequest).
+  virtual void send(const Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                    const HeaderFields& headers) = 0;
+  virtual ServerFacts facts() const = 0;
+  std::optional<mcp::Era> era() const { return facts().era; }
   virtual UpstreamStatus status() const { return {}; }
-  // Probes the server again if its state is unknown: for servers that must be ready before the first call.
-  virtual void wake() {}
-  // The configuration has changed in options that config::is_adjustable() names.
-  virtual void reconfigured() {}
-  // New calls go to another version of it, or are refused. Its calls continue, and nothing is kept ready any
-  // more. stop() follows when they are over.
-  virtual void retire() {}
+  virtual UpstreamParts parts(const Scope&) { return {}; }
+  virtual void notice(UpstreamNotice) {}
   // Ends everything; `done` is called once no process is left.
   virtual void stop(std::function<void()> done) = 0;
+
+ private:
+  const std::string name_;
 };
 
 }  // namespace lineward::core

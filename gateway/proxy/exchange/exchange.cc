@@ -224,7 +224,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 
 void Exchange::final_message(mcp::Message&& message) {
   const bool well = message.kind() == mcp::MessageKind::result;
-  const bool its_own = call_ && call_->is_from_server();
+  const bool its_own = call_ && call_->call_facts().is_from_server;
   server_answer_ = !well ? ServerAnswer::error : its_own ? ServerAnswer::result : ServerAnswer::in_its_place;
   clock_.mark(CallStep::answer);
   int status = mcp::response_status(from_->era, message);
@@ -389,7 +389,7 @@ void Exchange::deadline(const CallClock::Due& due) {
   seen(step_, StepEvent::deadline);
   if (ended()) return;
   // As in on_call_message, for a plugin of the member.
-  if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->has_answer())
+  if (due.reason == EndReason::timeout_request && !is_listen() && call_ && call_->call_facts().has_answer)
     return clock_.server_is_done();
   std::string method = log::Excerpt(from_->method_name, 100).string();
   std::string text;

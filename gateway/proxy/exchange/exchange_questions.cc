@@ -71,7 +71,7 @@ void ExchangeQuestions::park() {
   if (exchange_.ended() || round_.empty()) return;  // withdrawn meanwhile
   // A message held by a plugin belongs to this round, or is the answer: all_heard() follows after it.
   if (exchange_.plugins_ && exchange_.plugins_->has_waiting()) return;
-  if (exchange_.call_->has_answer()) return;
+  if (exchange_.call_->call_facts().has_answer) return;
   if (auto lost = exchange_.reply_->lost()) return exchange_.client_gone(*lost);  // it would never retry
   const bool asks_anew = round_.has_new();
   if (!asks_anew && repeats_ >= kMaxRepeats) {
@@ -104,7 +104,7 @@ void ExchangeQuestions::park() {
     return exchange_.fail(refusal->reason, refusal->text);
   }
   auto requests = parked.questions.requests();
-  std::string info = parked.call->server_info();
+  std::string info(parked.call->call_facts().server_info);
   std::string state = table.park(std::move(parked), *exchange_.server_, exchange_.clock_.limits().park);
   if (exchange_.plugins_) exchange_.plugins_->comes_back_with(state);
   exchange_.end(EndReason::input_required, 0, {},
@@ -208,7 +208,7 @@ void ExchangeQuestions::refuse_retry(Exchange& exchange, std::string_view reason
 bool ExchangeQuestions::url_elicitation(Exchange& exchange, const mcp::Message& error) {
   const core::ClientRequest& from = exchange.from();
   const bool legacy = exchange.lease_.upstream().era() == mcp::Era::legacy ||
-                      (exchange.call_ && exchange.call_->of_legacy_server());
+                      (exchange.call_ && exchange.call_->call_facts().of_legacy_server);
   const bool translated = from.era == mcp::Era::modern && mcp::may_ask(from.method) && legacy;
   auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputQuestion>();
   if (requests.empty()) return false;

@@ -130,9 +130,9 @@ void ExchangeTable::notified(core::IncomingMessage&& arrival) {
   if (!to) return;
   core::Scope scope{arrival.from->session, arrival.from->principal, arrival.from->affinity};
   if (plugins_ && config::is_aggregate(arrival.from->upstream)) scope.by = arrival.from;
-  if (arrival.from->era == mcp::Era::legacy && arrival.from->session.empty())
-    return to.upstream().pass_notification(arrival.message, arrival.headers);
-  to.upstream().notify(scope, arrival.from->era, arrival.message, arrival.headers);
+  const bool has_session = arrival.from->era == mcp::Era::modern || !arrival.from->session.empty();
+  if (!has_session && to.upstream().facts().keeps_sessions != false) return;
+  to.upstream().send(scope, arrival.from->era, arrival.message, arrival.headers);
 }
 
 // A cancel message of a legacy client: its id names one of its own calls. A modern HTTP client cancels by

@@ -57,18 +57,19 @@ std::function<std::shared_ptr<void>()> ServerDirectory::leases(const core::Upstr
 
 std::optional<std::vector<std::string>> ServerDirectory::versions(const std::string& name) const {
   const core::Upstream* upstream = find(name);
-  return upstream == nullptr ? std::nullopt : upstream->versions();
+  return upstream == nullptr ? std::nullopt : upstream->status().versions;
 }
 
 std::optional<bool> ServerDirectory::keeps_sessions(const std::string& name) const {
   const core::Upstream* upstream = find(name);
-  return upstream == nullptr ? std::optional(true) : upstream->keeps_sessions();
+  return upstream == nullptr ? std::optional(true) : upstream->facts().keeps_sessions;
 }
 
 std::unique_ptr<core::Hop> ServerDirectory::hop(const std::string& name, core::HopRequest request,
                                                 core::HopListener& listener) const {
   core::Upstream* upstream = find(name);
-  return upstream == nullptr ? nullptr : upstream->hop(std::move(request), listener);
+  core::HopSource* hops = upstream == nullptr ? nullptr : upstream->parts({}).hops;
+  return hops == nullptr ? nullptr : hops->hop(std::move(request), listener);
 }
 
 }  // namespace lineward::exchange

@@ -225,7 +225,7 @@ bool SessionLink::drop_orphan() {
 
 void SessionLink::refuse(std::string_view server_id, std::string_view why) {
   auto refusal = mcp::Message::parse(mcp::error_message(server_id, -32603, why));
-  if (refusal) upstream_.forward(scope_, mcp::Era::legacy, *refusal);
+  if (refusal) upstream_.send(scope_, mcp::Era::legacy, *refusal, {});
 }
 
 std::optional<SessionLink::Question> SessionLink::take_answered(int64_t id, std::string_view server_id) {
@@ -249,7 +249,7 @@ bool SessionLink::answer(const mcp::Message& answer) {
   }
   auto theirs = mcp::Message::parse(
       mcp::with_id(answer, question ? question->server_id->text() : std::string_view(server_id)));
-  if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
+  if (theirs) upstream_.send(scope_, mcp::Era::legacy, *theirs, {});
   if (question) closed(*question);
   return elsewhere && theirs.has_value();
 }

@@ -165,7 +165,7 @@ void SessionLinks::share(client::Session& opened, size_t authorization) {
   SessionLink* with = link(opened.id);
   if (with == nullptr || opened.tied || opened.by_gateway) return;
   const core::Scope& scope = with->scope();
-  core::PortableScopes* scopes = with->upstream().portable(scope);
+  core::PortableScopes* scopes = with->upstream().parts(scope).portable;
   auto state = scopes != nullptr ? scopes->share_scope(scope) : std::nullopt;
   if (!state) return;
   state->authorization = authorization;
@@ -177,7 +177,7 @@ bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
   ServerRef lease = adopted != nullptr ? servers_.lease(adopted->upstream) : ServerRef();
   if (!lease || links_.count(id) > 0) return false;
   core::Scope scope{id, adopted->principal, {}};
-  core::PortableScopes* scopes = lease.upstream().portable(scope);
+  core::PortableScopes* scopes = lease.upstream().parts(scope).portable;
   if (scopes == nullptr) return false;
   auto link = std::make_unique<SessionLink>(*this, std::move(lease), scope);
   if (!scopes->adopt_scope(scope, *link, state)) return false;
@@ -192,28 +192,28 @@ void SessionLinks::stream_opened(const std::string& id, const core::HeaderFields
   SessionLink* with = link(id);
   if (with == nullptr) return;
   const core::Scope& scope = with->scope();
-  if (auto* scopes = with->upstream().portable(scope)) scopes->open_stream(scope, headers);
+  if (auto* scopes = with->upstream().parts(scope).portable) scopes->open_stream(scope, headers);
 }
 
 void SessionLinks::stream_closed(const std::string& id) {
   SessionLink* with = link(id);
   if (with == nullptr) return;
   const core::Scope& scope = with->scope();
-  if (auto* scopes = with->upstream().portable(scope)) scopes->close_stream(scope);
+  if (auto* scopes = with->upstream().parts(scope).portable) scopes->close_stream(scope);
 }
 
 void SessionLinks::when_settled(const std::string& id, std::function<void()> done) {
   SessionLink* with = link(id);
   if (with == nullptr) return;
   const core::Scope& scope = with->scope();
-  if (auto* scopes = with->upstream().portable(scope)) scopes->when_settled(scope, std::move(done));
+  if (auto* scopes = with->upstream().parts(scope).portable) scopes->when_settled(scope, std::move(done));
 }
 
 // A shared session ends only by its client's DELETE; otherwise this replica just forgets it.
 void SessionLinks::close_scope(const client::Session& ending, SessionLink& link) {
   core::Upstream& upstream = link.upstream();
   core::PortableScopes* scopes =
-      ending.shared() != nullptr && !ending.deleted ? upstream.portable(link.scope()) : nullptr;
+      ending.shared() != nullptr && !ending.deleted ? upstream.parts(link.scope()).portable : nullptr;
   scopes != nullptr ? scopes->leave_scope(link.scope()) : upstream.close_scope(link.scope());
 }
 

@@ -156,7 +156,7 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
   if (!written_) session_.sent_or_answered();  // the answer may be cached
-  from_server_ = inner_ && inner_->is_from_server();
+  from_server_ = inner_ && inner_->call_facts().is_from_server;
   const bool takes = step_ == Step::translated && from_server_ && message.kind() != mcp::MessageKind::error;
   if (takes && !std::exchange(taken_, true)) session_.taken_by_server(request_);
   switch (message.kind()) {
@@ -167,7 +167,7 @@ void BridgeCall::on_call_message(mcp::Message&& message) {
     case mcp::MessageKind::result:
     case mcp::MessageKind::error: break;
   }
-  bool has_session = !inner_ || inner_->has_session();
+  bool has_session = !inner_ || inner_->call_facts().has_session;
   retire_inner();
   switch (step_) {
     case Step::half_open_probe: return served_as_it_came(std::move(message), has_session);

@@ -27,10 +27,12 @@ class BridgeCall final : public core::OwnedCall, public core::CallCallbacks {
   // may notify the client. There is no reply(), since the client's answers arrive through the session, and no
   // retried(), since legacy clients do not retry.
   void cancel(core::CancelCause why) override;
-  bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
-  bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
-  const mcp::Message& request_message() const override { return request_.message; }
-  bool is_from_server() const override { return from_server_; }
+  bool hold(bool on) override { return inner_ && inner_->live() && inner_->hold(on); }
+  core::CallFacts call_facts() const override {
+    core::CallFacts facts{&request_.message};
+    facts.is_from_server = from_server_;
+    return facts;
+  }
 
   // The session decides by the request which of these begins. None calls back synchronously.
   std::optional<core::Failure> start_as_it_came();  // the client's own `initialize`, unchanged

@@ -293,10 +293,10 @@ void BridgeSession::want_lists() {
 void BridgeSession::forward(const mcp::Message& message, const core::HeaderFields& headers,
                             const core::ClientRequestPtr& by) {
   if (shares_ && mcp::method_of(message.method()) == Method::initialized) want_lists();
-  if (!is_bridged()) return inner().notify(scope_, mcp::Era::legacy, message, headers);
+  if (!is_bridged()) return inner().send(scope_, mcp::Era::legacy, message, headers);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
-    if (!id) return inner().forward(modern_scope(), mcp::Era::legacy, message);
+    if (!id) return inner().send(modern_scope(), mcp::Era::legacy, message, {});
     auto found = questions_.find(*id);
     if (found == questions_.end()) return;
     BridgeCall* call = found->second;
@@ -308,7 +308,7 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
       if (server_) want_lists();
       return client_is_there();
     // A modern server's next question queries the roots again; legacy ones behind an aggregate are notified.
-    case Method::roots_list_changed: return inner().forward(modern_scope(), mcp::Era::legacy, message);
+    case Method::roots_list_changed: return inner().send(modern_scope(), mcp::Era::legacy, message, {});
     case Method::progress: return;  // of a client's answer: it has no modern form
     default: break;
   }
@@ -316,7 +316,7 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
   if (!modern || !server_) return;
   core::Scope scope = modern_scope();
   scope.by = by;
-  inner().notify(scope, mcp::Era::modern, *modern, headers);
+  inner().send(scope, mcp::Era::modern, *modern, headers);
 }
 
 }  // namespace lineward::upstream

@@ -59,15 +59,19 @@ void ModernBridge::close_scope(const core::Scope& scope) {
 }
 
 // No other process can continue a session that the bridge keeps.
-core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
+core::UpstreamParts ModernBridge::parts(const core::Scope& scope) {
+  core::UpstreamParts parts = inner_->parts(scope);
   BridgeSession* session = find(scope.session);
-  return session == nullptr || !session->is_bridged() ? inner_->portable(scope) : nullptr;
+  if (session != nullptr && session->is_bridged()) parts.portable = nullptr;
+  return parts;
 }
 
 // A session in front of a modern server is kept here, even if the server also serves legacy clients one
 // request at a time (BridgeCall::look_for_better).
-std::optional<bool> ModernBridge::keeps_sessions() const {
-  return inner_->era() == mcp::Era::modern ? std::optional(true) : inner_->keeps_sessions();
+core::ServerFacts ModernBridge::facts() const {
+  core::ServerFacts facts = inner_->facts();
+  if (facts.era == mcp::Era::modern) facts.keeps_sessions = true;
+  return facts;
 }
 
 void ModernBridge::drop(const std::string& id) {
@@ -88,17 +92,11 @@ void ModernBridge::serves_itself(const std::string& session) {
   loop_.defer(lifetime_, [this, session] { drop(session); });
 }
 
-void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
-  if (session != nullptr) return session->forward(message, {}, scope.by);
-  inner_->forward(scope, client_era, message);
-}
-
-void ModernBridge::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-                          const core::HeaderFields& headers) {
+void ModernBridge::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                        const core::HeaderFields& headers) {
   BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
   if (session != nullptr) return session->forward(message, headers, scope.by);
-  inner_->notify(scope, client_era, message, headers);
+  inner_->send(scope, client_era, message, headers);
 }
 
 void ModernBridge::stop(std::function<void()> done) {

@@ -28,11 +28,10 @@ class ModernBridge final : public core::PassingUpstream, public BridgeCallbacks 
                                                            core::CallCallbacks& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
-  core::PortableScopes* portable(const core::Scope& scope) override;
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-              const core::HeaderFields& headers) override;
-  std::optional<bool> keeps_sessions() const override;
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) override;
+  core::ServerFacts facts() const override;
+  core::UpstreamParts parts(const core::Scope& scope) override;
   void stop(std::function<void()> done) override;
 
   // BridgeCallbacks

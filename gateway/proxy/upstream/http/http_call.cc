@@ -30,15 +30,9 @@ void HttpCall::reply(std::string message) {
   host_.reply(*this, std::move(message));
 }
 
-bool HttpCall::pause() {
+bool HttpCall::hold(bool on) {
   if (!messages || !messages->is_stream()) return false;
-  messages->pause();
-  return true;
-}
-
-bool HttpCall::resume() {
-  if (!messages || !messages->is_stream()) return false;
-  messages->resume();
+  on ? messages->pause() : messages->resume();
   return true;
 }
 
@@ -57,12 +51,11 @@ void HttpCall::retried(mcp::Message message) {
   if (live()) host_.retried(*this);
 }
 
-bool HttpCall::has_session() const {
-  return host_.has_session(*this);
-}
-
-std::string HttpCall::server_info() const {
-  return host_.server_info(*this);
+core::CallFacts HttpCall::call_facts() const {
+  core::CallFacts facts{&request.message};
+  // Only these are asked for what the session knows.
+  if (request.method == mcp::Method::initialize || !open_questions.empty()) host_.session_facts(*this, facts);
+  return facts;
 }
 
 void HttpCall::answer(mcp::Message&& message) {

@@ -36,8 +36,8 @@ class HttpCallHost {
   virtual void unpark(HttpCall& call) = 0;
   // The client has retried; the retry is the call's request now.
   virtual void retried(HttpCall& call) = 0;
-  virtual std::string server_info(const HttpCall& call) = 0;
-  virtual bool has_session(const HttpCall& call) = 0;
+  // Adds what the session knows: has_session and server_info.
+  virtual void session_facts(const HttpCall& call, core::CallFacts& facts) = 0;
   // Events of its response. In call_ended() `messages` is null.
   virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
   virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
@@ -55,12 +55,10 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
 
   void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
-  bool pause() override;
-  bool resume() override;
+  bool hold(bool on) override;
   void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   void retried(mcp::Message message) override;
-  std::string server_info() const override;
-  bool has_session() const override;
+  core::CallFacts call_facts() const override;
 
   // The following is for its host and the queues it waits in.
   std::string family;                      // for a listen: the name of its group's family

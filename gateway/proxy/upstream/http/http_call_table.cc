@@ -504,14 +504,11 @@ void HttpCallTable::retried(HttpCall& call) {
     group->session()->waits().want_level(call.request);
 }
 
-std::string HttpCallTable::server_info(const HttpCall& call) {
+void HttpCallTable::session_facts(const HttpCall& call, core::CallFacts& facts) {
   SessionGroup* group = group_of(call);
-  return group != nullptr && group->session() ? group->session()->legacy_server().info : std::string();
-}
-
-bool HttpCallTable::has_session(const HttpCall& call) {
-  SessionGroup* group = group_of(call);
-  return group == nullptr || !group->session() || group->session()->has_id();
+  if (group == nullptr || !group->session()) return;
+  facts.server_info = group->session()->legacy_server().info;
+  facts.has_session = group->session()->has_id();
 }
 
 // A parked call does not count as in flight.

@@ -77,8 +77,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   void park(HttpCall& call) override;
   void unpark(HttpCall& call) override;
   void retried(HttpCall& call) override;
-  std::string server_info(const HttpCall& call) override;
-  bool has_session(const HttpCall& call) override;
+  void session_facts(const HttpCall& call, core::CallFacts& facts) override;
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
   void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;

@@ -30,7 +30,7 @@ core::Failure stopping() {
 }  // namespace
 
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
-    : loop_(loop), server_(server), stop_limit_(loop) {
+    : Upstream(server.name), loop_(loop), server_(server), stop_limit_(loop) {
   if (auto url = parse_http_url(server.url)) {
     url_ = *url;
     note_hop();
@@ -279,9 +279,9 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& ow
 
 // Not portable: a session of several clients, which this process initialises, and HTTP+SSE, which ends with
 // its stream.
-core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
-  return config::is_of_one_session(server_.isolation) && !sse_->speaks_sse() && !stopping_ ? portable_.get()
-                                                                                           : nullptr;
+core::UpstreamParts HttpUpstream::parts(const core::Scope&) {
+  const bool is_portable = config::is_of_one_session(server_.isolation) && !sse_->speaks_sse() && !stopping_;
+  return {this, this, is_portable ? portable_.get() : nullptr};
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
@@ -292,10 +292,23 @@ void HttpUpstream::close_scope(const core::Scope& scope) {
   close_group(*group, "its session ended");
 }
 
+void HttpUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                        const core::HeaderFields& headers) {
+  if (client_era == mcp::Era::modern) return send_modern(message, headers);
+  if (scope.session.empty() && scope.bridged_session.empty() && keeps_sessions() == false)
+    return send_without_session(message, headers);
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  SessionGroup* group =
+      scope.bridged_session.empty() ? groups_->find(planner_.plan(scope).key) : groups_->of_client(scope);
+  if (group == nullptr || !group->is_ready()) return;
+  if (group->own_handshake && group->scope() == nullptr) return;  // no client's own session
+  if (mcp::method_of(message.method()) == Method::initialized)
+    return group->session()->send_initialized(message.bytes());
+  group->session()->post(message.bytes());
+}
+
 // Dropped for a legacy server, which does not know them.
-void HttpUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-                          const core::HeaderFields& headers) {
-  if (client_era == mcp::Era::legacy) return forward(scope, client_era, message);
+void HttpUpstream::send_modern(const mcp::Message& message, const core::HeaderFields& headers) {
   if (server_.isolation == config::Isolation::call || stopping_) return;
   if (!era_->is_modern()) return;
   SubRequestPlan plan;
@@ -307,19 +320,12 @@ void HttpUpstream::notify(const core::Scope& scope, mcp::Era client_era, const m
   sub_requests_->run(std::move(plan));
 }
 
-void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  if (client_era == mcp::Era::modern) return notify(scope, client_era, message, {});
-  if (server_.isolation == config::Isolation::call || stopping_) return;
-  SessionGroup* group =
-      scope.bridged_session.empty() ? groups_->find(planner_.plan(scope).key) : groups_->of_client(scope);
-  if (group == nullptr || !group->is_ready()) return;
-  if (group->own_handshake && group->scope() == nullptr) return;  // no client's own session
-  if (mcp::method_of(message.method()) == Method::initialized)
-    return group->session()->send_initialized(message.bytes());
-  group->session()->post(message.bytes());
-}
-
-void HttpUpstream::reconfigured() {
+void HttpUpstream::notice(core::UpstreamNotice what) {
+  if (what == core::UpstreamNotice::wake) {
+    const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
+    if (!era_->is_known() || back) era_->ask();
+  }
+  if (what != core::UpstreamNotice::reconfigured) return;
   pool_->set_limits(server_);
   sub_requests_->set_max_message_bytes(server_.limits.max_message_bytes);
   schedule_pump();
@@ -328,7 +334,7 @@ void HttpUpstream::reconfigured() {
 // ---- requests and notifications without a session ----
 
 // Dropped if sessions are shared (isolation): a notification concerns one client only.
-void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
+void HttpUpstream::send_without_session(const mcp::Message& message, const core::HeaderFields& headers) {
   const bool own = config::is_of_one_session(server_.isolation);
   if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
   SubRequestPlan plan;
@@ -365,6 +371,7 @@ void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone do
 core::UpstreamStatus HttpUpstream::status() const {
   core::UpstreamStatus status;
   status.server = era_->verdict().server;
+  status.versions = era_->versions();
   if (stopping_) {
     status.state = State::draining;
   } else if (!health_.circuit_closed()) {
@@ -382,11 +389,6 @@ core::UpstreamStatus HttpUpstream::status() const {
     status.why = era_->verdict().failure.text;
   }
   return status;
-}
-
-void HttpUpstream::wake() {
-  bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
-  if (!era_->is_known() || back) era_->ask();
 }
 
 // Its address, for labels; without the path, which may contain secrets.

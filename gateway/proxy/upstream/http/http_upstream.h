@@ -31,6 +31,8 @@ namespace lineward::upstream {
 class QuestionSlots;
 
 class HttpUpstream final : public core::Upstream,
+                           public core::PermitSource,
+                           public core::HopSource,
                            public core::DocumentSource,
                            public SessionGroupsCallbacks,
                            public HttpEraProberCallbacks,
@@ -50,7 +52,6 @@ class HttpUpstream final : public core::Upstream,
   void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
   void fetch_document(const std::string& path, core::DocumentDone done) override;
 
-  const std::string& name() const override { return server_.name; }
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
@@ -60,21 +61,15 @@ class HttpUpstream final : public core::Upstream,
   }
   void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
-  core::PortableScopes* portable(const core::Scope& scope) override;
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-              const core::HeaderFields& headers) override;
-  std::optional<std::vector<std::string>> versions() const override { return era_->versions(); }
-  std::optional<mcp::Era> era() const override { return era_->known_era(); }
-  core::Tells tells() const override { return era_->verdict().tells; }
-  std::optional<bool> keeps_sessions() const override {
-    return sse_->speaks_sse() ? true : groups_->keeps_sessions();
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) override;
+  core::ServerFacts facts() const override {
+    return {era_->known_era(), keeps_sessions(), era_->verdict().tells};
   }
-  void pass_notification(const mcp::Message& message, const core::HeaderFields& headers) override;
-  std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
   core::UpstreamStatus status() const override;
-  void wake() override;
-  void reconfigured() override;
+  core::UpstreamParts parts(const core::Scope& scope) override;
+  std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
+  void notice(core::UpstreamNotice what) override;
   void stop(std::function<void()> done) override;
 
  private:
@@ -89,6 +84,10 @@ class HttpUpstream final : public core::Upstream,
   std::optional<core::Failure> enqueue(HttpCall& call) override;
   void serve_as_modern(SessionGroup& group) override;
 
+  std::optional<bool> keeps_sessions() const { return sse_->speaks_sse() ? true : groups_->keeps_sessions(); }
+  void send_modern(const mcp::Message& message, const core::HeaderFields& headers);
+  // A legacy client's notification, if the server keeps no sessions.
+  void send_without_session(const mcp::Message& message, const core::HeaderFields& headers);
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::UpstreamRequest& request);

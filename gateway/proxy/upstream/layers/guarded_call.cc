@@ -176,35 +176,29 @@ void GuardedCall::reply(std::string message) {
 }
 
 // Pauses the server while the caller or a plugin requires it.
-bool GuardedCall::hold() {
-  if (!inner_ || !inner_->live()) return false;
-  return paused_ || holding_ ? inner_->pause() : inner_->resume();
+bool GuardedCall::hold_server() {
+  return inner_ && inner_->live() && inner_->hold(paused_ || holding_);
 }
 
-bool GuardedCall::pause() {
-  paused_ = true;
-  return hold();
-}
-
-bool GuardedCall::resume() {
-  paused_ = false;
-  return hold();
+bool GuardedCall::hold(bool on) {
+  paused_ = on;
+  return hold_server();
 }
 
 void GuardedCall::pause_server() {
   holding_ = true;
-  hold();
+  hold_server();
 }
 
 void GuardedCall::resume_server() {
   holding_ = false;
-  hold();
+  hold_server();
 }
 
 void GuardedCall::hand_over(core::CallCallbacks& owner, core::Handover how) {
   paused_ = false;  // the new owner has not paused it
   PassingCall::hand_over(owner, how);
-  if (live()) hold();
+  if (live()) hold_server();
 }
 
 void GuardedCall::retried(mcp::Message request) {

@@ -30,12 +30,15 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   // core::Call
   void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
-  bool pause() override;
-  bool resume() override;
+  bool hold(bool on) override;
   void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   void retried(mcp::Message request) override;
-  bool has_answer() const override { return live() && passage_.has_last(); }
-  bool is_from_server() const override { return !answer_ && PassingCall::is_from_server(); }
+  core::CallFacts call_facts() const override {
+    core::CallFacts facts = PassingCall::call_facts();
+    facts.has_answer = live() && passage_.has_last();
+    facts.is_from_server = !answer_ && facts.is_from_server;
+    return facts;
+  }
 
  private:
   // core::CallCallbacks, of the server's call
@@ -67,7 +70,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   bool decided() override;
   void broke(std::string_view what) override;
 
-  bool hold();
+  bool hold_server();
   void ask();
   void moved();
   void send();

@@ -61,13 +61,9 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
   return std::nullopt;
 }
 
-void GuardedUpstream::notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-                             const core::HeaderFields& headers) {
-  if (auto passes = judged(scope, message)) inner_->notify(scope, client_era, *passes, headers);
-}
-
-void GuardedUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  if (auto passes = judged(scope, message)) inner_->forward(scope, client_era, *passes);
+void GuardedUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                           const core::HeaderFields& headers) {
+  if (auto passes = judged(scope, message)) inner_->send(scope, client_era, *passes, headers);
 }
 
 }  // namespace lineward::plugin

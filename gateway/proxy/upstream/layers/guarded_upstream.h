@@ -26,9 +26,8 @@ class GuardedUpstream final : public core::PassingUpstream {
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
-  void notify(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
-              const core::HeaderFields& headers) override;
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) override;
 
  private:
   // The notification after the plugins; empty: it is not sent to this server.

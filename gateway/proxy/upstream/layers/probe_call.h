@@ -23,7 +23,7 @@ class ProbeCall final : public core::Call {
   bool live() const override { return live_; }
   void reply(std::string) override {}
   void hand_over(core::CallCallbacks& owner, core::Handover) override { owner_ = &owner; }
-  const mcp::Message& request_message() const override { return request_.message; }
+  core::CallFacts call_facts() const override { return {&request_.message}; }
   void retried(mcp::Message) override {}
 
  private:

@@ -83,7 +83,11 @@ class KeptAnswer final : public SharedCallHandle {
     later_.schedule();
   }
   // Says nothing about this caller's credentials: a public result may have been fetched with other ones.
-  bool is_from_server() const override { return false; }
+  core::CallFacts call_facts() const override {
+    core::CallFacts facts = SharedCallHandle::call_facts();
+    facts.is_from_server = false;
+    return facts;
+  }
 
  private:
   void tell() {
@@ -145,8 +149,9 @@ void ResultCache::stop(std::function<void()> done) {
   PassingUpstream::stop(std::move(done));
 }
 
-void ResultCache::reconfigured() {
-  PassingUpstream::reconfigured();
+void ResultCache::notice(core::UpstreamNotice what) {
+  PassingUpstream::notice(what);
+  if (what != core::UpstreamNotice::reconfigured) return;
   while (!entries_.empty() && (!server_.cache.enabled || bytes_ > server_.cache.max_bytes))
     forget(std::prev(entries_.end()));
 }
@@ -360,7 +365,8 @@ void ResultCache::discovered(const mcp::Message& result) {
 
 // Opens a listen for a cached list that may change while no client listens.
 void ResultCache::watch(Entry& entry, const core::UpstreamRequest& like) {
-  core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
+  const core::Tells known = inner_->facts().tells;
+  core::Tells tells = known.any() ? known : tells_;
   bool can = is_list(like.method) && tells.any() && inner_->era() == mcp::Era::modern &&
              server_.isolation != config::Isolation::call &&
              like.message.raw(Field::meta_client_info).size() <= kMaxKeyBytes;

@@ -51,7 +51,7 @@ class ResultCache final : public core::PassingUpstream {
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
-  void reconfigured() override;
+  void notice(core::UpstreamNotice what) override;
   void stop(std::function<void()> done) override;
 
   // A notification of the server on any listen: drops the entries that it invalidates.

@@ -28,7 +28,7 @@ class SharedCallHandle : public core::OwnedCall {
   ~SharedCallHandle() override;
 
   void cancel(core::CancelCause why) override;
-  const mcp::Message& request_message() const override { return request_.message; }
+  core::CallFacts call_facts() const override { return {&request_.message}; }
 
  private:
   friend class SharedCall;

@@ -96,15 +96,17 @@ bool ToolUpstream::may_repeat() {
   return true;
 }
 
-void ToolUpstream::reconfigured() {
-  repeats_per_call_ = server_.retry.budget / 100.0;
-  PassingUpstream::reconfigured();
+void ToolUpstream::notice(core::UpstreamNotice what) {
+  if (what == core::UpstreamNotice::reconfigured) repeats_per_call_ = server_.retry.budget / 100.0;
+  PassingUpstream::notice(what);
 }
 
 // ---- the list ----
 
 std::optional<core::Failure> ToolUpstream::learn(ToolCall& call) {
-  auto place = inner_->wait_in_front(call.request());
+  core::PermitSource* permits = inner_->parts(call.request().scope).permits;
+  auto place = permits != nullptr ? permits->wait_in_front(call.request())
+                                  : Result<std::unique_ptr<core::WaitingPermit>, core::Failure>(nullptr);
   if (!place) return place.error();
   auto& listing = listings_[call.view()];
   bool first = !listing;

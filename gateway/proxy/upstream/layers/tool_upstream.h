@@ -26,7 +26,7 @@ class ToolUpstream final : public core::PassingUpstream {
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
-  void reconfigured() override;
+  void notice(core::UpstreamNotice what) override;
 
   // For ToolCall.
   net::Loop& loop() { return loop_; }

@@ -14,6 +14,7 @@ namespace lineward::upstream {
 
 class OpenQuestions {
  public:
+  bool empty() const { return ids_.empty(); }
   void asked(const mcp::Message& question) {
     const std::string_view raw = question.raw(mcp::Field::id);
     ids_.push_back({std::string(raw), mcp::canonical_id(raw)});

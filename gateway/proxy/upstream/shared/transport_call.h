@@ -37,7 +37,7 @@ class TransportCall : public core::OwnedCall, public ListenCall {
   // (`notifications/elicitation/complete`), which modern clients do not know.
   bool asked_what_is_named(const mcp::Message& notification) const;
 
-  const mcp::Message& request_message() const override { return request.message; }
+  core::CallFacts call_facts() const override { return {&request.message}; }
   const mcp::Message& listen_request() const override { return request.message; }
   bool is_of_session() const override { return request.of_session(); }
   // Reported once when the phase changes.

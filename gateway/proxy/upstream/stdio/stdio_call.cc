@@ -65,8 +65,10 @@ void StdioCall::retried(mcp::Message message) {
   if (live() && instance != nullptr && crosses_eras()) instance->level().want(request, *instance);
 }
 
-std::string StdioCall::server_info() const {
-  return instance != nullptr ? instance->legacy_server().info : std::string();
+core::CallFacts StdioCall::call_facts() const {
+  core::CallFacts facts{&request.message};
+  if (instance != nullptr) facts.server_info = instance->legacy_server().info;
+  return facts;
 }
 
 void StdioCall::message(mcp::Message message) {

@@ -21,7 +21,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   void reply(std::string message) override;
   void hand_over(core::CallCallbacks& owner, core::Handover how) override;
   void retried(mcp::Message message) override;
-  std::string server_info() const override;
+  core::CallFacts call_facts() const override;
 
   // The following is for the upstream and its instances.
   StdioInstance* instance = nullptr;     // once written

@@ -37,7 +37,8 @@ bool has_process_for(const core::UpstreamRequest& request, mcp::Era era, CallerG
 }  // namespace
 
 StdioUpstream::StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server)
-    : loop_(loop),
+    : Upstream(server.name),
+      loop_(loop),
       server_(server),
       prober_(loop, spawner, server, health_, *this),
       groups_(loop, spawner, server, *this),
@@ -80,7 +81,12 @@ void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
 }
 
 // If no call waits, the era probe is the half-open probe of an open circuit.
-void StdioUpstream::wake() {
+void StdioUpstream::notice(core::UpstreamNotice what) {
+  switch (what) {
+    case core::UpstreamNotice::reconfigured: return schedule_pump();
+    case core::UpstreamNotice::retired: return spares_.retire();
+    case core::UpstreamNotice::wake: break;
+  }
   const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
   if (!era_.is_known() || back || health_.doubts(era_.verdict())) era_.ask();
 }
@@ -244,7 +250,8 @@ void StdioUpstream::close_scope(const core::Scope& scope) {
   if (InstanceGroup* group = groups_.of_session(scope)) groups_.close(*group, "its session ended");
 }
 
-void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+void StdioUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+                         const core::HeaderFields&) {
   if (server_.isolation == config::Isolation::call) return;
   // A legacy server does not know any notification of modern clients.
   const bool modern = client_era == mcp::Era::modern;
@@ -272,6 +279,7 @@ void StdioUpstream::stop(std::function<void()> done) {
 core::UpstreamStatus StdioUpstream::status() const {
   core::UpstreamStatus status;
   status.server = era_.verdict().server;
+  status.versions = era_.versions();
   bool ready = false;
   milliseconds pause{0};
   for (const auto& [key, group] : groups_.all()) {

@@ -23,6 +23,7 @@
 namespace lineward::upstream {
 
 class StdioUpstream final : public core::Upstream,
+                            public core::PermitSource,
                             public GroupCallbacks,
                             public StdioHealthCallbacks,
                             public StdioEraProberCallbacks,
@@ -36,7 +37,6 @@ class StdioUpstream final : public core::Upstream,
   // `lost` is called when an instance has exited that was not stopped.
   void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
-  const std::string& name() const override { return server_.name; }
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override;
@@ -46,14 +46,12 @@ class StdioUpstream final : public core::Upstream,
   }
   void open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) override;
   void close_scope(const core::Scope& scope) override;
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  std::optional<std::vector<std::string>> versions() const override { return era_.versions(); }
-  std::optional<mcp::Era> era() const override { return era_.known_era(); }
-  core::Tells tells() const override { return era_.verdict().tells; }
+  void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
+            const core::HeaderFields& headers) override;
+  core::ServerFacts facts() const override { return {era_.known_era(), true, era_.verdict().tells}; }
   core::UpstreamStatus status() const override;
-  void wake() override;
-  void reconfigured() override { schedule_pump(); }
-  void retire() override { spares_.retire(); }
+  core::UpstreamParts parts(const core::Scope&) override { return {this}; }
+  void notice(core::UpstreamNotice what) override;
   void stop(std::function<void()> done) override;
 
   // For StdioCall: the number of calls (without listens), and removing an unwritten call from its queue.

@@ -101,7 +101,7 @@ TEST_CASE("many equal listens are one listen on the other thread") {
   config::Server server;
   server.name = "fake";
   auto mine = std::make_unique<RemoteUpstream>(world.near.loop, world.near.mailbox, "fake",
-                                               world.near.address(), RemoteState{mcp::Era::modern, {}, {}});
+                                               world.near.address(), RemoteState{mcp::Era::modern, {}});
   ListenHub hub(world.near.loop, std::move(mine), server);
   std::vector<Asker> askers(100);
   std::vector<std::unique_ptr<core::Call>> calls;

@@ -3,7 +3,6 @@
 #include "unit/proxy/cluster/remote_world.h"
 
 using namespace lineward;
-using namespace lineward::upstream;
 using namespace lineward::cluster;
 using namespace lineward::cluster::remote_test;
 
@@ -31,9 +30,9 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   CHECK(world.asker.heard[1] == progress(2).bytes());
   CHECK(world.asker.heard[2] == result(3).bytes());
   CHECK_FALSE(call->live());
-  CHECK(call->server_info() == "info");
-  CHECK(call->of_legacy_server());
-  CHECK_FALSE(call->is_from_server());
+  CHECK(call->call_facts().server_info == "info");
+  CHECK(call->call_facts().of_legacy_server);
+  CHECK_FALSE(call->call_facts().is_from_server);
   CHECK(world.near.upstream->era() == mcp::Era::legacy);
   world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
 }
@@ -177,7 +176,7 @@ TEST_CASE("pausing says whether the server could be held back when it was heard 
 
 TEST_CASE("notifications reach the server, and how it is comes when it says so") {
   World world;
-  world.near.upstream->forward({}, mcp::Era::modern, progress(9));
+  world.near.upstream->send({}, mcp::Era::modern, progress(9), {});
   world.serve([&](FakeServer& server) {
     CHECK(server.forwarded == progress(9).bytes());
     server.its_era = mcp::Era::modern;

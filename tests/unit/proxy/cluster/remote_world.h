@@ -69,9 +69,7 @@ struct FakeCall final : core::Call {
   }
   bool live() const override { return owner != nullptr; }
   void reply(std::string message) override { heard->replies.push_back(std::move(message)); }
-  bool pause() override { return hold(true); }
-  bool resume() override { return hold(false); }
-  bool hold(bool stop) {
+  bool hold(bool stop) override {
     if (heard->pauses.empty() || heard->pauses.back() != stop) heard->pauses.push_back(stop);
     return pausable;
   }
@@ -79,11 +77,8 @@ struct FakeCall final : core::Call {
     owner = &to;
     heard->parked.push_back(how == core::Handover::parked);
   }
-  const mcp::Message& request_message() const override { return asked.message; }
+  core::CallFacts call_facts() const override { return {&asked.message, "info", true, false, false}; }
   void retried(mcp::Message message) override { heard->retried = message.bytes(); }
-  std::string server_info() const override { return "info"; }
-  bool of_legacy_server() const override { return true; }
-  bool is_from_server() const override { return false; }
 
   void say(mcp::Message message) {
     const bool last =
@@ -100,8 +95,7 @@ struct FakeCall final : core::Call {
 };
 
 struct FakeServer final : core::PassingUpstream {
-  FakeServer() : PassingUpstream(nullptr) {}
-  const std::string& name() const override { return its_name; }
+  FakeServer() : PassingUpstream("fake") {}
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& asked,
                                                            core::CallCallbacks& owner) override {
     if (refuses) return Unexpected<core::Failure>{{EndReason::queue_full, "full"}};
@@ -112,14 +106,12 @@ struct FakeServer final : core::PassingUpstream {
     ++started;
     return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(made));
   }
-  void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
+  void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
     forwarded = message.bytes();
   }
-  std::optional<std::vector<std::string>> versions() const override { return std::nullopt; }
-  std::optional<mcp::Era> era() const override { return its_era; }
+  core::ServerFacts facts() const override { return {its_era}; }
   core::UpstreamStatus status() const override { return {}; }
 
-  const std::string its_name = "fake";
   std::optional<mcp::Era> its_era;
   bool refuses = false;
   int started = 0;

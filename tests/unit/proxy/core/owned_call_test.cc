@@ -37,17 +37,13 @@ class Plain final : public core::OwnedCall {
   void cancel(core::CancelCause why) override {
     if (take_owner() != nullptr) notes_.push_back("cancel " + std::string(why.text));
   }
-  const mcp::Message& request_message() const override { return request_; }
+  core::CallFacts call_facts() const override { return {&request_, "{}", true, false, true, false}; }
   void answer() {
     if (core::CallCallbacks* owner = take_owner()) owner->on_call_message(ping());
   }
   void reply(std::string message) override { notes_.push_back("reply " + message); }
-  bool pause() override {
-    notes_.emplace_back("pause");
-    return true;
-  }
-  bool resume() override {
-    notes_.emplace_back("go on");
+  bool hold(bool on) override {
+    notes_.emplace_back(on ? "pause" : "go on");
     return true;
   }
   void hand_over(core::CallCallbacks& owner, core::Handover how) override {
@@ -55,9 +51,6 @@ class Plain final : public core::OwnedCall {
     OwnedCall::hand_over(owner, how);
   }
   void retried(mcp::Message) override { notes_.emplace_back("retried"); }
-  std::string server_info() const override { return "{}"; }
-  bool of_legacy_server() const override { return true; }
-  bool has_session() const override { return false; }
 
  private:
   Notes& notes_;
@@ -134,18 +127,18 @@ TEST_CASE("a passing call passes on what it is told while the call behind it goe
   Owner owner, other;
   Passing call(owner);
   CHECK(call.request_message().method() == "ping");
-  CHECK(call.server_info().empty());
-  CHECK_FALSE(call.of_legacy_server());
-  CHECK(call.has_session());
+  CHECK(call.call_facts().server_info.empty());
+  CHECK_FALSE(call.call_facts().of_legacy_server);
+  CHECK(call.call_facts().has_session);
   CHECK_FALSE(call.pause());
   call.reply("nobody");
   call.retried(ping());
   CHECK(notes.empty());
 
   Plain& inner = call.begin(notes);
-  CHECK(call.server_info() == "{}");
-  CHECK(call.of_legacy_server());
-  CHECK_FALSE(call.has_session());
+  CHECK(call.call_facts().server_info == "{}");
+  CHECK(call.call_facts().of_legacy_server);
+  CHECK_FALSE(call.call_facts().has_session);
   CHECK(&call.request_message() == &inner.request_message());
   CHECK(call.pause());
   call.reply("yes");

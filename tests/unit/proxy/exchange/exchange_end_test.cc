@@ -94,7 +94,7 @@ class BadCall final : public core::Call {
   bool live() const override { return owner != nullptr; }
   void reply(std::string) override { trap_.at(Inside::reply); }
   void hand_over(core::CallCallbacks& next, core::Handover) override { owner = &next; }
-  const mcp::Message& request_message() const override { return request_; }
+  core::CallFacts call_facts() const override { return {&request_}; }
   void retried(mcp::Message message) override { request_ = std::move(message); }
   core::CallCallbacks* owner;
 
@@ -106,8 +106,7 @@ class BadCall final : public core::Call {
 
 class BadUpstream final : public core::Upstream {
  public:
-  BadUpstream(Trap& trap, Seen& seen) : trap_(trap), seen_(seen) {}
-  const std::string& name() const override { return name_; }
+  BadUpstream(Trap& trap, Seen& seen) : Upstream("s"), trap_(trap), seen_(seen) {}
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override {
     auto made = std::make_unique<BadCall>(trap_, seen_, std::move(request.message), owner);
@@ -116,11 +115,10 @@ class BadUpstream final : public core::Upstream {
   }
   void open_scope(const core::Scope&, core::ScopeCallbacks& owner) override { scope = &owner; }
   void close_scope(const core::Scope&) override { scope = nullptr; }
-  void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
+  void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
     forwarded.push_back(message.bytes());
   }
-  std::optional<std::vector<std::string>> versions() const override { return std::nullopt; }
-  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  core::ServerFacts facts() const override { return {mcp::Era::legacy}; }
   void stop(std::function<void()> done) override { done(); }
 
   BadCall* call = nullptr;
@@ -130,7 +128,6 @@ class BadUpstream final : public core::Upstream {
  private:
   Trap& trap_;
   Seen& seen_;
-  const std::string name_ = "s";
 };
 
 struct World {

@@ -91,16 +91,15 @@ class FakeCall final : public core::Call {
   }
   bool live() const override { return seen_->owner != nullptr; }
   void reply(std::string message) override { seen_->replies.push_back(std::move(message)); }
-  bool pause() override { return seen_->can_pause && (seen_->paused = true); }
-  bool resume() override {
-    seen_->paused = false;
-    return true;
+  bool hold(bool on) override {
+    seen_->paused = on && seen_->can_pause;
+    return !on || seen_->can_pause;
   }
   void hand_over(core::CallCallbacks& owner, core::Handover how) override {
     if (live()) seen_->owner = &owner;
     seen_->handed = how;
   }
-  const mcp::Message& request_message() const override { return request_; }
+  core::CallFacts call_facts() const override { return {&request_}; }
   void retried(mcp::Message request) override {
     seen_->retries.push_back(request.bytes());
     request_ = std::move(request);
@@ -112,7 +111,7 @@ class FakeCall final : public core::Call {
 };
 
 struct FakeUpstream final : core::Upstream {
-  const std::string& name() const override { return its_name; }
+  explicit FakeUpstream(std::string its_name = "s") : Upstream(std::move(its_name)) {}
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override {
     if (refuses) return Unexpected<core::Failure>{core::Failure(*refuses)};
@@ -125,18 +124,16 @@ struct FakeUpstream final : core::Upstream {
   }
   void open_scope(const core::Scope&, core::ScopeCallbacks&) override {}
   void close_scope(const core::Scope&) override {}
-  void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
+  void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
     forwarded.push_back(message.bytes());
   }
-  std::optional<std::vector<std::string>> versions() const override { return std::nullopt; }
-  std::optional<mcp::Era> era() const override { return its_era; }
+  core::ServerFacts facts() const override { return {its_era}; }
   void stop(std::function<void()> done) override { done(); }
   ServersCall& call() {
     REQUIRE_FALSE(calls.empty());
     return *calls.back();
   }
 
-  std::string its_name = "s";
   mcp::Era its_era = mcp::Era::legacy;
   std::optional<core::Failure> refuses;
   std::vector<std::shared_ptr<ServersCall>> calls;
@@ -151,7 +148,7 @@ struct Ended {
 // A server, and exchanges with it. Its clients are declared before it: at its end their calls are ended.
 struct ExchangeWorld final : ExchangeCallbacks {
   ExchangeWorld() {
-    server.name = upstream.its_name = "s";
+    server.name = upstream.name();
     server.timeouts.question_batch = std::chrono::milliseconds(1);
   }
   ~ExchangeWorld() {

@@ -26,7 +26,7 @@ mcp::Message retry_of(const std::string& state, const std::string& tool = "ask")
 
 struct World {
   World() {
-    server.name = upstream.its_name = "park";
+    server.name = upstream.name();
     server.limits.max_parked = 2;
     server.limits.max_parked_bytes = 10000;
   }
@@ -77,7 +77,7 @@ struct World {
   } nobody;
   net::Loop loop;
   config::Server server;
-  FakeUpstream upstream;
+  FakeUpstream upstream{"park"};
   std::shared_ptr<ServerVersion> serves = std::make_shared<ServerVersion>(upstream, server);
   AccountPtr account = Account::of("principal p");
   std::shared_ptr<ServersCall> seen;  // of the call that was made last

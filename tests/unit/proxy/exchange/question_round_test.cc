@@ -28,7 +28,7 @@ struct FakeCall final : core::Call {
   bool live() const override { return true; }
   void reply(std::string text) override { replies.push_back(std::move(text)); }
   void hand_over(core::CallCallbacks&, core::Handover) override {}
-  const mcp::Message& request_message() const override { return message; }
+  core::CallFacts call_facts() const override { return {&message}; }
   void retried(mcp::Message) override {}
 };
 

@@ -11,20 +11,21 @@ namespace {
 
 class QuietUpstream final : public core::Upstream {
  public:
-  const std::string& name() const override { return name_; }
+  QuietUpstream() : Upstream("s") {}
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&&,
                                                            core::CallCallbacks&) override {
     return Unexpected<core::Failure>{{}};
   }
   void open_scope(const core::Scope&, core::ScopeCallbacks&) override {}
   void close_scope(const core::Scope&) override {}
-  void forward(const core::Scope&, mcp::Era, const mcp::Message&) override {}
-  std::optional<std::vector<std::string>> versions() const override { return {{"2025-11-25"}}; }
-  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  void send(const core::Scope&, mcp::Era, const mcp::Message&, const core::HeaderFields&) override {}
+  core::UpstreamStatus status() const override {
+    core::UpstreamStatus status;
+    status.versions = {"2025-11-25"};
+    return status;
+  }
+  core::ServerFacts facts() const override { return {mcp::Era::legacy}; }
   void stop(std::function<void()> done) override { done(); }
-
- private:
-  const std::string name_ = "s";
 };
 
 struct Watcher final : metrics::CancelWatcher {

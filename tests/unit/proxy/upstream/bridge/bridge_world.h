@@ -72,13 +72,16 @@ struct ModernServer final : core::Upstream {
     bool live() const override { return asked->live; }
     void reply(std::string message) override { asked->replies.push_back(std::move(message)); }
     void hand_over(core::CallCallbacks& owner, core::Handover) override { asked->owner = &owner; }
-    const mcp::Message& request_message() const override { return asked->request.message; }
+    core::CallFacts call_facts() const override {
+      core::CallFacts facts{&asked->request.message};
+      facts.has_session = asked->has_session;
+      return facts;
+    }
     void retried(mcp::Message) override {}
-    bool has_session() const override { return asked->has_session; }
     std::shared_ptr<Asked> asked;
   };
 
-  std::string called = "files";
+  ModernServer() : Upstream("files") {}
   std::optional<mcp::Era> spoken = mcp::Era::modern;
   std::vector<std::shared_ptr<Asked>> asked;
   std::vector<std::string> forwarded;
@@ -91,7 +94,6 @@ struct ModernServer final : core::Upstream {
     return *asked.back();
   }
 
-  const std::string& name() const override { return called; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override {
     if (!takes_calls) return Unexpected<core::Failure>{{mcp::EndReason::upstream_exited, "files is gone"}};
@@ -102,11 +104,10 @@ struct ModernServer final : core::Upstream {
   }
   void open_scope(const core::Scope&, core::ScopeCallbacks&) override { ++scopes; }
   void close_scope(const core::Scope&) override { --scopes; }
-  void forward(const core::Scope&, mcp::Era, const mcp::Message& message) override {
+  void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
     forwarded.push_back(message.bytes());
   }
-  std::optional<std::vector<std::string>> versions() const override { return std::nullopt; }
-  std::optional<mcp::Era> era() const override { return spoken; }
+  core::ServerFacts facts() const override { return {spoken}; }
   void stop(std::function<void()> done) override {
     stopped = true;
     done();
@@ -189,7 +190,7 @@ struct BridgeWorld {
     REQUIRE(asker.heard.size() == 1);
     REQUIRE_FALSE(made->live());
   }
-  void say(std::string text) { bridge->forward(scope, mcp::Era::legacy, parse(std::move(text))); }
+  void say(std::string text) { bridge->send(scope, mcp::Era::legacy, parse(std::move(text)), {}); }
 };
 
 }  // namespace lineward::upstream

@@ -40,8 +40,7 @@ class NoHost final : public HttpCallHost {
   void park(HttpCall&) override {}
   void unpark(HttpCall&) override {}
   void retried(HttpCall&) override {}
-  std::string server_info(const HttpCall&) override { return {}; }
-  bool has_session(const HttpCall&) override { return false; }
+  void session_facts(const HttpCall&, core::CallFacts&) override {}
   void call_opened(HttpCall&, HttpMessages&, const http::ResponseInfo&) override {}
   void call_message(HttpCall&, HttpMessages&, mcp::Message&&) override {}
   void call_malformed(HttpCall&, const mcp::MessageFault&) override {}

@@ -43,7 +43,7 @@ class CallBelow final : public core::Call {
   bool live() const override { return seen_->owner != nullptr; }
   void reply(std::string) override {}
   void hand_over(core::CallCallbacks&, core::Handover) override {}
-  const mcp::Message& request_message() const override { return seen_->request.message; }
+  core::CallFacts call_facts() const override { return {&seen_->request.message}; }
   void retried(mcp::Message) override {}
 
  private:
@@ -64,20 +64,15 @@ struct Below {
 };
 
 struct UpstreamBelow final : core::PassingUpstream {
-  explicit UpstreamBelow(Below& its_below) : PassingUpstream(nullptr), below(its_below) {}
-  const std::string& name() const override { return id; }
-  std::optional<mcp::Era> era() const override { return below.era; }
-  core::Tells tells() const override { return below.tells; }
+  explicit UpstreamBelow(Below& its_below) : PassingUpstream("s"), below(its_below) {}
+  core::ServerFacts facts() const override { return {below.era, true, below.tells}; }
   core::UpstreamStatus status() const override {
     core::UpstreamStatus status;
     status.processes = below.processes;
     return status;
   }
-  Result<std::unique_ptr<core::WaitingPermit>, core::Failure> wait_in_front(
-      const core::UpstreamRequest&) override {
-    return std::unique_ptr<core::WaitingPermit>();
-  }
-  void reconfigured() override {}
+  core::UpstreamParts parts(const core::Scope&) override { return {}; }
+  void notice(core::UpstreamNotice) override {}
   void stop(std::function<void()> done) override { done(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override {
@@ -89,7 +84,6 @@ struct UpstreamBelow final : core::PassingUpstream {
     return Result<std::unique_ptr<core::Call>, core::Failure>(std::make_unique<CallBelow>(std::move(seen)));
   }
   Below& below;
-  std::string id = "s";
 };
 
 }  // namespace lineward::upstream

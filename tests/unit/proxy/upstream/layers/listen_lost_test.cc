@@ -68,7 +68,7 @@ struct ServersCall final : core::Call {
   bool live() const override { return alive; }
   void reply(std::string) override {}
   void hand_over(core::CallCallbacks&, core::Handover) override {}
-  const mcp::Message& request_message() const override { return request.message; }
+  core::CallFacts call_facts() const override { return {&request.message}; }
   void retried(mcp::Message) override {}
   Server& server;
   core::UpstreamRequest request;
@@ -76,9 +76,8 @@ struct ServersCall final : core::Call {
 };
 
 struct Transport final : core::PassingUpstream {
-  explicit Transport(Server& its_server) : PassingUpstream(nullptr), server(its_server) {}
-  const std::string& name() const override { return id; }
-  std::optional<mcp::Era> era() const override { return mcp::Era::modern; }
+  explicit Transport(Server& its_server) : PassingUpstream("s"), server(its_server) {}
+  core::ServerFacts facts() const override { return {mcp::Era::modern}; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks& owner) override {
     ++server.listens;
@@ -93,7 +92,6 @@ struct Transport final : core::PassingUpstream {
         std::make_unique<ServersCall>(server, std::move(request)));
   }
   Server& server;
-  std::string id = "s";
 };
 
 struct World {

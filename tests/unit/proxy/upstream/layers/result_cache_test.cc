@@ -106,7 +106,7 @@ TEST_CASE("what may be kept is answered from memory, with what is left of its ti
   CHECK(left < 60000);
   CHECK(left > 30000);
   CHECK_FALSE(call->live());
-  CHECK_FALSE(call->is_from_server());
+  CHECK_FALSE(call->call_facts().is_from_server);
   CHECK(world.asked() == 1);
 }
 
@@ -360,13 +360,13 @@ TEST_CASE("what is kept is bounded in bytes: what was used longest ago goes firs
   CHECK(world.remembers(world.read("c")));
   SECTION("a reload makes it less") {
     world.config.cache.max_bytes = 5000;
-    world.cache->reconfigured();
+    world.cache->notice(core::UpstreamNotice::reconfigured);
     CHECK_FALSE(world.remembers(world.read("a")));
     CHECK(world.remembers(world.read("c")));
   }
   SECTION("a reload turns it off, and on again: nothing is left") {
     world.config.cache.enabled = false;
-    world.cache->reconfigured();
+    world.cache->notice(core::UpstreamNotice::reconfigured);
     world.config.cache.enabled = true;
     CHECK_FALSE(world.remembers(world.read("c")));
   }

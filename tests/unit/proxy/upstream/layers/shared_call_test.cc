@@ -44,7 +44,7 @@ struct WireCall final : core::Call {
   bool live() const override { return alive; }
   void reply(std::string) override {}
   void hand_over(core::CallCallbacks&, core::Handover) override {}
-  const mcp::Message& request_message() const override { return asked.message; }
+  core::CallFacts call_facts() const override { return {&asked.message}; }
   void retried(mcp::Message) override {}
   Wire& wire;
   core::UpstreamRequest asked;
@@ -52,7 +52,7 @@ struct WireCall final : core::Call {
 };
 
 struct WireUpstream final : core::PassingUpstream {
-  explicit WireUpstream(Wire& its_wire) : PassingUpstream(nullptr), wire(its_wire) {}
+  explicit WireUpstream(Wire& its_wire) : PassingUpstream("s"), wire(its_wire) {}
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& asked,
                                                            core::CallCallbacks&) override {
     ++wire.started;
@@ -276,8 +276,7 @@ namespace {
 
 // Says which of its members was called last.
 struct Recorder final : core::Upstream {
-  explicit Recorder(std::string& its_last) : last(its_last) {}
-  const std::string& name() const override { return id; }
+  explicit Recorder(std::string& its_last) : Upstream("recorder"), last(its_last) {}
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&&,
                                                            core::CallCallbacks&) override {
     last = "start";
@@ -285,26 +284,26 @@ struct Recorder final : core::Upstream {
   }
   void open_scope(const core::Scope&, core::ScopeCallbacks&) override { last = "open_scope"; }
   void close_scope(const core::Scope&) override { last = "close_scope"; }
-  void forward(const core::Scope&, mcp::Era, const mcp::Message&) override { last = "forward"; }
-  void notify(const core::Scope&, mcp::Era, const mcp::Message&, const core::HeaderFields&) override {
-    last = "notify";
+  void send(const core::Scope&, mcp::Era, const mcp::Message&, const core::HeaderFields&) override {
+    last = "send";
   }
-  std::optional<std::vector<std::string>> versions() const override { return {{"some"}}; }
-  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
-  core::Tells tells() const override { return {.tools = true}; }
+  core::ServerFacts facts() const override { return {mcp::Era::legacy, true, {.tools = true}}; }
+  core::UpstreamParts parts(const core::Scope&) override {
+    last = "parts";
+    return {};
+  }
   core::UpstreamStatus status() const override {
     core::UpstreamStatus made;
     made.why = "recorded";
     return made;
   }
-  void wake() override { last = "wake"; }
-  void reconfigured() override { last = "reconfigured"; }
-  void retire() override { last = "retire"; }
+  void notice(core::UpstreamNotice what) override {
+    last = what == core::UpstreamNotice::retired ? "retired" : "notice";
+  }
   void stop(std::function<void()> done) override {
     last = "stop";
     done();
   }
-  std::string id = "recorder";
   std::string& last;
 };
 
@@ -333,20 +332,17 @@ TEST_CASE("a decorator passes on every member that it does not take into its own
   CHECK(last == "open_scope");
   decorator.close_scope({});
   CHECK(last == "close_scope");
-  decorator.forward({}, mcp::Era::modern, message);
-  CHECK(last == "forward");
-  decorator.notify({}, mcp::Era::modern, message, {});
-  CHECK(last == "notify");
-  CHECK(decorator.versions()->size() == 1);
+  decorator.send({}, mcp::Era::modern, message, {});
+  CHECK(last == "send");
+  decorator.parts({});
+  CHECK(last == "parts");
   CHECK(decorator.era() == mcp::Era::legacy);
-  CHECK(decorator.tells().tools);
+  CHECK(decorator.facts().tells.tools);
   CHECK(decorator.status().why == "recorded");
-  decorator.wake();
-  CHECK(last == "wake");
-  decorator.reconfigured();
-  CHECK(last == "reconfigured");
-  decorator.retire();
-  CHECK(last == "retire");
+  decorator.notice(core::UpstreamNotice::wake);
+  CHECK(last == "notice");
+  decorator.notice(core::UpstreamNotice::retired);
+  CHECK(last == "retired");
   bool done = false;
   CHECK_FALSE(decorator.stopping());
   decorator.stop([&] { done = true; });

@@ -25,28 +25,22 @@ struct ServersCall final : core::Call {
   void cancel(core::CancelCause) override { told.cancelled = true; }
   bool live() const override { return !told.cancelled; }
   void reply(std::string) override {}
-  bool pause() override {
-    told.pauses.push_back(true);
-    return true;
-  }
-  bool resume() override {
-    told.pauses.push_back(false);
+  bool hold(bool on) override {
+    told.pauses.push_back(on);
     return true;
   }
   void hand_over(core::CallCallbacks&, core::Handover) override {}
-  const mcp::Message& request_message() const override { return asked.message; }
+  core::CallFacts call_facts() const override {
+    return {&asked.message, R"({"name":"its server"})", true, false, false, false};
+  }
   void retried(mcp::Message) override {}
-  std::string server_info() const override { return R"({"name":"its server"})"; }
-  bool of_legacy_server() const override { return true; }
-  bool has_session() const override { return false; }
-  bool is_from_server() const override { return false; }
   Told& told;
   core::UpstreamRequest asked;
 };
 
 struct Transport final : core::PassingUpstream {
-  explicit Transport(Told& what) : PassingUpstream(nullptr), told(what) {}
-  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  explicit Transport(Told& what) : PassingUpstream("s"), told(what) {}
+  core::ServerFacts facts() const override { return {mcp::Era::legacy}; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
                                                            core::CallCallbacks&) override {
     return Result<std::unique_ptr<core::Call>, core::Failure>(
@@ -84,10 +78,10 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   CHECK((*call)->pause());
   CHECK((*call)->resume());
   CHECK(told.pauses == std::vector{true, false});
-  CHECK((*call)->server_info() == R"({"name":"its server"})");
-  CHECK((*call)->of_legacy_server());
-  CHECK_FALSE((*call)->has_session());
-  CHECK_FALSE((*call)->is_from_server());
+  CHECK((*call)->call_facts().server_info == R"({"name":"its server"})");
+  CHECK((*call)->call_facts().of_legacy_server);
+  CHECK_FALSE((*call)->call_facts().has_session);
+  CHECK_FALSE((*call)->call_facts().is_from_server);
   (*call)->cancel("its client left");
   CHECK(told.cancelled);
   CHECK_FALSE((*call)->pause());
