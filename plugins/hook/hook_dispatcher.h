@@ -16,7 +16,7 @@
 
 namespace lineward::plugins {
 
-class HookDispatcher final : public HookTransportCallbacks {
+class HookDispatcher final {
  public:
   struct Limits {
     std::chrono::milliseconds timeout{2000};
@@ -50,11 +50,15 @@ class HookDispatcher final : public HookTransportCallbacks {
   size_t queued() const { return queue_.size(); }
   uint64_t restarts() const { return transport_->restarts(); }
 
-  void on_hook_answer(uint64_t id, std::string_view object) override;
-  void on_hook_failed(uint64_t id, std::string_view why) override;
-  void on_hook_down(std::string_view why) override;
-  void on_hook_ready() override { send_on(); }
-  void on_hook_rubbish() override { ++numbers_.rubbish; }
+  // For the transport: the answer to this question, the JSON text of an object.
+  void on_hook_answer(uint64_t id, std::string_view object);
+  // The question failed.
+  void on_hook_failed(uint64_t id, std::string_view why);
+  // The process is gone: all its open questions failed.
+  void on_hook_down(std::string_view why);
+  // It accepts questions (again).
+  void on_hook_ready() { send_on(); }
+  void on_hook_rubbish() { ++numbers_.rubbish; }
 
  private:
   struct Question {

@@ -64,7 +64,7 @@ void HookProcess::Pipe::on_drained() {
 }
 
 HookProcess::HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command,
-                         HookTransportCallbacks& owner)
+                         HookDispatcher& owner)
     : loop_(loop),
       spawner_(spawner),
       command_(std::move(command)),

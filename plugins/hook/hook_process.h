@@ -11,6 +11,7 @@
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/process/child_process.h"
+#include "plugins/hook/hook_dispatcher.h"
 #include "plugins/hook/hook_transport.h"
 
 namespace lineward::plugins {
@@ -24,7 +25,7 @@ struct HookCommand {
 
 class HookProcess final : public HookTransport {
  public:
-  HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command, HookTransportCallbacks& owner);
+  HookProcess(net::Loop& loop, process::Spawner& spawner, HookCommand command, HookDispatcher& owner);
   ~HookProcess() override;
 
   bool ready() const override;
@@ -57,7 +58,7 @@ class HookProcess final : public HookTransport {
   net::Loop& loop_;
   process::Spawner& spawner_;
   HookCommand command_;
-  HookTransportCallbacks& owner_;
+  HookDispatcher& owner_;
   std::unique_ptr<process::ChildProcess> child_;
   Pipe in_, out_, err_;
   LineSplitter lines_, stderr_lines_;

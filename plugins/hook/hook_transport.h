@@ -7,22 +7,6 @@
 
 namespace lineward::plugins {
 
-class HookTransportCallbacks {
- public:
-  // The answer to this question: the JSON text of an object.
-  virtual void on_hook_answer(uint64_t id, std::string_view object) = 0;
-  // The question failed.
-  virtual void on_hook_failed(uint64_t id, std::string_view why) = 0;
-  // The process is gone: all its open questions failed.
-  virtual void on_hook_down(std::string_view why) = 0;
-  // It accepts questions (again).
-  virtual void on_hook_ready() = 0;
-  virtual void on_hook_rubbish() = 0;
-
- protected:
-  ~HookTransportCallbacks() = default;
-};
-
 // Never calls back from inside any of these functions.
 class HookTransport {
  public:

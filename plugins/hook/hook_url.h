@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/hook/hook_dispatcher.h"
 #include "plugins/hook/hook_transport.h"
 #include "proxy/plugin/host.h"
 
@@ -20,7 +21,7 @@ struct HookUrl {
 
 class HookService final : public HookTransport {
  public:
-  HookService(plugin::Host& host, HookUrl where, HookTransportCallbacks& owner)
+  HookService(plugin::Host& host, HookUrl where, HookDispatcher& owner)
       : host_(host), where_(std::move(where)), owner_(owner) {}
 
   bool ready() const override { return under_way_.size() < kMaxEntries; }
@@ -35,7 +36,7 @@ class HookService final : public HookTransport {
   void answered(uint64_t id, const plugin::WebAnswer& answer);
   plugin::Host& host_;
   HookUrl where_;
-  HookTransportCallbacks& owner_;
+  HookDispatcher& owner_;
   std::map<uint64_t, std::unique_ptr<plugin::WebTask>> under_way_;
 };
 

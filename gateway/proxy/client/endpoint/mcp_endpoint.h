@@ -19,7 +19,7 @@
 
 namespace lineward::client {
 
-class McpEndpoint final : private AwaitsSession {
+class McpEndpoint final {
  public:
   McpEndpoint(const EndpointParts& parts, PeerRouter& peers);
   McpEndpoint(const McpEndpoint&) = delete;
@@ -30,6 +30,9 @@ class McpEndpoint final : private AwaitsSession {
   // the server's requests, must still reach it. False: the message is neither.
   bool post_to_leaving(ClientConnection& connection, const std::string& server, std::string body);
   void connection_gone(ClientConnection& connection);
+  // For SessionOpener: the request goes on.
+  void on_session_opened(ClientConnection& connection, const std::string& server, mcp::Message message,
+                         uint64_t bytes);
   // Requests that wait for a session which Lineward opens for them.
   size_t waiting() const { return opener_.waiting(); }
 
@@ -44,8 +47,6 @@ class McpEndpoint final : private AwaitsSession {
                           uint64_t bytes);
   void request_without_session(ClientConnection& connection, const std::string& server,
                                mcp::Message&& message, uint64_t bytes);
-  void on_session_opened(ClientConnection& connection, const std::string& server, mcp::Message message,
-                         uint64_t bytes) override;
   void start_probe(ClientConnection& connection, core::IncomingMessage&& arrival, mcp::Message message);
   void start_with_state(ClientConnection& connection, core::IncomingMessage&& arrival, mcp::Message message);
   void notification(ClientConnection& connection, const std::string& server, mcp::Message message);

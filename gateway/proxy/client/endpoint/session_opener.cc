@@ -1,5 +1,7 @@
 #include "proxy/client/endpoint/session_opener.h"
 
+#include "proxy/client/endpoint/mcp_endpoint.h"
+
 #include <utility>
 #include <vector>
 
@@ -46,8 +48,7 @@ class OpeningReply final : public core::ReplyStream {
 
 }  // namespace
 
-SessionOpener::SessionOpener(const EndpointParts& parts, AwaitsSession& asker)
-    : parts_(parts), asker_(asker) {}
+SessionOpener::SessionOpener(const EndpointParts& parts, McpEndpoint& asker) : parts_(parts), asker_(asker) {}
 
 void SessionOpener::open_for(ClientConnection& connection, const std::string& server, Session* session,
                              mcp::Message&& message, uint64_t bytes) {

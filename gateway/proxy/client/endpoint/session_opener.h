@@ -17,19 +17,13 @@
 
 namespace lineward::client {
 
-// Receives each request when its session is initialized, or when its server turns out to keep no sessions.
-class AwaitsSession {
- public:
-  virtual void on_session_opened(ClientConnection& connection, const std::string& server,
-                                 mcp::Message message, uint64_t bytes) = 0;
-
- protected:
-  ~AwaitsSession() = default;
-};
+class McpEndpoint;
 
 class SessionOpener {
  public:
-  SessionOpener(const EndpointParts& parts, AwaitsSession& asker);
+  // `asker` gets each request back when its session is initialized, or when its server turns out to keep no
+  // sessions.
+  SessionOpener(const EndpointParts& parts, McpEndpoint& asker);
   SessionOpener(const SessionOpener&) = delete;
   SessionOpener& operator=(const SessionOpener&) = delete;
 
@@ -56,7 +50,7 @@ class SessionOpener {
             const core::HeaderFields& headers);
 
   const EndpointParts parts_;
-  AwaitsSession& asker_;
+  McpEndpoint& asker_;
   std::unordered_map<ClientConnection*, std::unique_ptr<Waiting>> waiting_;
   net::Lifetime lifetime_;
 };

@@ -227,7 +227,7 @@ void StdioFront::request(mcp::Message message) {
   running.listens = listens;
   listens_ += listens ? 1 : 0;
   arrival->message = std::move(message);
-  auto reply = std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id),
+  auto reply = std::make_unique<StdioReply>(*this, serial, std::move(raw_id),
                                             listens ? StdioReply::Of::listen : StdioReply::Of::call);
   core::ExchangeId id = exchanges_.start(std::move(*arrival), std::move(reply));
   if (auto started = running_.find(serial); started != running_.end()) started->second.exchange = id;

@@ -27,7 +27,7 @@
 
 namespace lineward::client {
 
-class StdioFront final : public Front, private net::StreamCallbacks, private StdioLines {
+class StdioFront final : public Front, private net::StreamCallbacks {
  public:
   // The client is gone and its calls have ended. `why`: cancelled_client, or client_too_slow.
   using Left = std::function<void(mcp::EndReason why)>;
@@ -47,6 +47,16 @@ class StdioFront final : public Front, private net::StreamCallbacks, private Std
   size_t backlog() const override { return streams_->backlog(); }
   void close_all() override;
 
+  // For its replies.
+  using Kind = StdioWriter::Kind;
+  void line(std::string message, Kind kind);
+  bool gone() const { return gone_; }
+  void reply_over(uint64_t serial);
+  bool above_high_watermark() { return writer_.above_high_watermark(); }
+  void when_drained(uint64_t serial, std::function<void()> drained) {
+    writer_.when_drained(serial, std::move(drained));
+  }
+
  private:
   struct Running {
     std::string canonical_id;
@@ -58,15 +68,6 @@ class StdioFront final : public Front, private net::StreamCallbacks, private Std
   void on_data(std::string_view bytes) override;
   void on_end(int error) override;
   void on_drained() override;
-  // StdioLines
-  void line(std::string message, Kind kind) override;
-  bool gone() const override { return gone_; }
-  void reply_over(uint64_t serial) override;
-  bool above_high_watermark() override { return writer_.above_high_watermark(); }
-  void when_drained(uint64_t serial, std::function<void()> drained) override {
-    writer_.when_drained(serial, std::move(drained));
-  }
-
   void take_line(std::string text);
   void too_long(std::string_view beginning);
   void refuse_unread(std::string_view text, int code, const std::string& why);

@@ -12,12 +12,12 @@ constexpr uint64_t kHighWatermark = 4;
 
 }  // namespace
 
-void StdioWriter::write(std::string message, StdioLines::Kind kind) {
+void StdioWriter::write(std::string message, Kind kind) {
   if (stopped_) return;
   json::flatten_lines(message);
   message += '\n';
   written_ += message.size();
-  pieces_.push_back({written_, kind == StdioLines::Kind::awaited ? 0 : message.size()});
+  pieces_.push_back({written_, kind == Kind::awaited ? 0 : message.size()});
   unasked_for_ += pieces_.back().unasked_for;
   streams_.write(std::move(message));
   settle();

@@ -14,12 +14,13 @@
 #include "config/config.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/std_streams.h"
-#include "proxy/client/stdio/stdio_reply.h"
 
 namespace lineward::client {
 
 class StdioWriter {
  public:
+  // Answers are awaited, and bounded by the number of requests. Unsolicited messages are not bounded.
+  enum class Kind : bool { unasked_for, awaited };
   // `too_slow`: the client has read nothing for too long, or far too much is pending. May be called from
   // inside write().
   StdioWriter(net::Loop& loop, const config::Listen& config, net::StdStreams& streams,
@@ -28,13 +29,13 @@ class StdioWriter {
   StdioWriter(const StdioWriter&) = delete;
   StdioWriter& operator=(const StdioWriter&) = delete;
 
-  void write(std::string message, StdioLines::Kind kind);
+  void write(std::string message, Kind kind);
   // The client is gone: no more writes and no more callbacks.
   void stop();
   // So much is pending that no more of its requests are read.
   bool far_behind() const { return streams_.backlog() > kBurst * config_.max_stream_backlog_bytes; }
 
-  // As in StdioLines.
+  // Above it senders should pause; once nothing is pending, `drained` is called for that request.
   bool above_high_watermark();
   void when_drained(uint64_t serial, std::function<void()> drained);
   void forget(uint64_t serial) { drained_.erase(serial); }

@@ -1,5 +1,7 @@
 #include "proxy/upstream/bridge/bridge_session.h"
 
+#include "proxy/upstream/bridge/modern_bridge.h"
+
 #include <fmt/format.h>
 
 #include "foundation/base/random_id.h"
@@ -22,7 +24,7 @@ constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}
 
 }  // namespace
 
-BridgeSession::BridgeSession(BridgeCallbacks& bridge, core::Scope scope, core::ScopeCallbacks& owner,
+BridgeSession::BridgeSession(ModernBridge& bridge, core::Scope scope, core::ScopeCallbacks& owner,
                              bool half_open_probe)
     : bridge_(bridge),
       scope_(std::move(scope)),
@@ -33,6 +35,18 @@ BridgeSession::BridgeSession(BridgeCallbacks& bridge, core::Scope scope, core::S
           [this](const std::string& filter) { return mcp::listen_for_client(client_, filter); },
           [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {
   if (is_bridged()) bridge.inner().open_scope(modern_scope(), *this);
+}
+
+net::Loop& BridgeSession::loop() {
+  return bridge_.loop();
+}
+
+core::Upstream& BridgeSession::inner() {
+  return bridge_.inner();
+}
+
+void BridgeSession::learned_modern_only(bool for_good) {
+  bridge_.learned_modern_only(for_good);
 }
 
 BridgeSession::~BridgeSession() = default;

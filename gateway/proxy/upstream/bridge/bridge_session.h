@@ -26,28 +26,13 @@ namespace lineward::upstream {
 
 class BridgeSession;
 
-// The bridge as its sessions use it.
-class BridgeCallbacks {
- public:
-  virtual net::Loop& loop() = 0;
-  virtual core::Upstream& inner() = 0;
-  virtual const config::Server& server() const = 0;
-  // The server accepted this session's own `initialize`, and keeps the whole session: this object is no
-  // longer needed.
-  virtual void serves_itself(const std::string& session) = 0;
-  // The server refused an `initialize`; `for_good` if it stated that it does not know the legacy revisions.
-  virtual void learned_modern_only(bool for_good) = 0;
-
- protected:
-  ~BridgeCallbacks() = default;
-};
+class ModernBridge;
 
 class BridgeSession final : public core::ScopeCallbacks {
  public:
   // `half_open_probe`: the client's own `initialize` is sent to the server first, since it may speak the
   // legacy revisions itself. Unrelated to the circuit breaker.
-  BridgeSession(BridgeCallbacks& bridge, core::Scope scope, core::ScopeCallbacks& owner,
-                bool half_open_probe);
+  BridgeSession(ModernBridge& bridge, core::Scope scope, core::ScopeCallbacks& owner, bool half_open_probe);
   ~BridgeSession();
   BridgeSession(const BridgeSession&) = delete;
   BridgeSession& operator=(const BridgeSession&) = delete;
@@ -66,8 +51,8 @@ class BridgeSession final : public core::ScopeCallbacks {
   bool is_bridged() const { return !probing_ && !shares_; }
 
   // For its calls.
-  net::Loop& loop() { return bridge_.loop(); }
-  core::Upstream& inner() { return bridge_.inner(); }
+  net::Loop& loop();
+  core::Upstream& inner();
   const mcp::LegacyClient& client() const { return client_; }
   // The scope of its modern requests: a process keeps its state by session.
   core::Scope modern_scope() const { return {{}, scope_.principal, scope_.session}; }
@@ -81,7 +66,7 @@ class BridgeSession final : public core::ScopeCallbacks {
   void taken_by_server(const core::UpstreamRequest& request);
   // The server's answer to this session's own `initialize` is good, and is used.
   void serves_itself(const mcp::Message& answer, bool has_session);
-  void learned_modern_only(bool for_good) { bridge_.learned_modern_only(for_good); }
+  void learned_modern_only(bool for_good);
   void begin_bridging();
   // The answer to `initialize`; empty when the server's is unusable.
   std::optional<std::string> discovered(const mcp::Message& answer);
@@ -111,7 +96,7 @@ class BridgeSession final : public core::ScopeCallbacks {
   void finish_later(BridgeCall& call, std::string text);
   void refuse_later(BridgeCall& call, int code, std::string_view text);
 
-  BridgeCallbacks& bridge_;
+  ModernBridge& bridge_;
   core::Scope scope_;
   core::ScopeCallbacks* owner_;  // null once closed
   // Messages of servers before the client has sent `notifications/initialized`.

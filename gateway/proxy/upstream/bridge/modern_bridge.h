@@ -19,7 +19,7 @@
 
 namespace lineward::upstream {
 
-class ModernBridge final : public core::PassingUpstream, public BridgeCallbacks {
+class ModernBridge final : public core::PassingUpstream {
  public:
   ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ModernBridge() override;
@@ -34,12 +34,15 @@ class ModernBridge final : public core::PassingUpstream, public BridgeCallbacks 
   core::UpstreamParts parts(const core::Scope& scope) override;
   void stop(std::function<void()> done) override;
 
-  // BridgeCallbacks
-  net::Loop& loop() override { return loop_; }
-  core::Upstream& inner() override { return *inner_; }
-  const config::Server& server() const override { return server_; }
-  void serves_itself(const std::string& session) override;
-  void learned_modern_only(bool for_good) override;
+  // For its sessions.
+  net::Loop& loop() { return loop_; }
+  core::Upstream& inner() { return *inner_; }
+  const config::Server& server() const { return server_; }
+  // The server accepted this session's own `initialize`, and keeps the whole session: its object is no longer
+  // needed.
+  void serves_itself(const std::string& session);
+  // The server refused an `initialize`; `for_good` if it stated that it does not know the legacy revisions.
+  void learned_modern_only(bool for_good);
 
  private:
   BridgeSession* find(const std::string& session);
