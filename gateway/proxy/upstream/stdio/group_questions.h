@@ -5,12 +5,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "foundation/net/loop.h"
 #include "proxy/upstream/shared/caller_group.h"
 #include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/stdio/instance_calls.h"
-#include "proxy/upstream/stdio/instance_wire.h"
 
 namespace lineward::upstream {
 
@@ -28,8 +29,9 @@ class GroupQuestions {
   GroupQuestions(const GroupQuestions&) = delete;
   GroupQuestions& operator=(const GroupQuestions&) = delete;
 
-  // Takes a request of the process with these calls. The only call that allows requests owns it.
-  void take(mcp::Message question, const InstanceCalls& calls, InstanceWire& wire);
+  // Takes a request of the process with these calls. The only call that allows requests owns it; if there is
+  // none, returns the answer for the server.
+  std::optional<std::string> take(mcp::Message question, const InstanceCalls& calls);
   // The server is known to send requests after its answers. So for a while after a call no other caller may
   // use the process: it could get the first caller's request.
   bool keeps_apart(const InstanceCalls& calls);

@@ -53,11 +53,6 @@ void InstanceCalls::handed_over(StdioCall& call, core::Handover how) {
   count(counts ? 1 : -1);
 }
 
-void InstanceCalls::count(int64_t change) {
-  in_flight_ += static_cast<size_t>(change);
-  owner_->on_in_flight(change);
-}
-
 bool InstanceCalls::is_idle() const {
   return std::all_of(pending_.begin(), pending_.end(), [](const auto& one) {
     return one.second.listen && one.second.call != nullptr && one.second.call->request.of_gateway;

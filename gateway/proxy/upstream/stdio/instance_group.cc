@@ -63,6 +63,7 @@ InstanceGroup::InstanceGroup(net::Loop& loop, process::Spawner& spawner, const c
       spawner_(spawner),
       server_(server),
       owner_(owner),
+      in_flight_(owner.in_flight()),
       plan_(std::move(plan)),
       session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
       kept_from_(session_ ? 0 : kept_from(server)),
@@ -117,7 +118,7 @@ bool InstanceGroup::pump(size_t most) {
   for (size_t at = 0; at < queue_.size();) {
     StdioCall& call = *queue_[at];
     wants_more = !call.is_listen() && most == 0;
-    if (wants_more || (!call.is_listen() && !owner_.room_in_flight())) {
+    if (wants_more || (!call.is_listen() && !room_in_flight())) {
       full = true;
       break;
     }
@@ -290,8 +291,8 @@ StdioInstance* InstanceGroup::start_instance(const Account* whose) {
     share_met_ = room == Room::no_share;
     return nullptr;
   }
-  instances_.push_back(
-      std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  instances_.push_back(std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, in_flight_, plan_.key,
+                                                       std::move(plan)));
   owner_.health().start_begun();
   instances_.back()->start();
   return instances_.back().get();
@@ -328,7 +329,7 @@ void InstanceGroup::on_instance_free(StdioInstance& instance) {
   owner_.schedule_pump(*this);
 }
 
-void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
+void InstanceGroup::on_instance_initialized(const mcp::Message& answer) {
   if (answer.kind() != mcp::MessageKind::error) return;
   facade_.forget_handshake();
   std::deque<StdioCall*> nobody;
@@ -465,12 +466,15 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return scope_->on_scope_message(std::move(message),
                                     only ? std::optional(only->request.tag) : std::nullopt);
   }
-  if (message.kind() == mcp::MessageKind::request)
-    return questions_.take(std::move(message), instance.calls(), instance);
+  if (message.kind() == mcp::MessageKind::request) {
+    if (auto answer = questions_.take(std::move(message), instance.calls()))
+      instance.answer_server(std::move(*answer));
+    return;
+  }
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
-    return instance.calls().note_useless();
+    return instance.note_useless();
   }
   if (method == Method::cancelled || method == Method::elicitation_complete) {
     if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
@@ -481,7 +485,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-  instance.calls().note_useless();
+  instance.note_useless();
 }
 
 // List changes and URI updates go to listens; the rest goes to the session.

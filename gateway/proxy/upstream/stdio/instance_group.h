@@ -50,7 +50,8 @@ class GroupCallbacks {
   // A modern server's process for a session in front of several servers refused Lineward's `initialize`.
   // True: the session's calls continue as modern calls, and its group is closed.
   virtual bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) = 0;
-  virtual bool room_in_flight() const = 0;
+  // The number of calls in flight, over all groups.
+  virtual size_t& in_flight() = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
   virtual void schedule_pump(InstanceGroup& group) = 0;  // this group has work
@@ -59,7 +60,6 @@ class GroupCallbacks {
   virtual void instance_gone(StdioInstance& instance) = 0;
   virtual void instance_lost() = 0;                     // it ended without a stop()
   virtual void group_served(InstanceGroup& group) = 0;  // a group for one call is done
-  virtual void count_in_flight(int64_t change) = 0;
 
  protected:
   ~GroupCallbacks() = default;
@@ -132,15 +132,15 @@ class InstanceGroup final : public InstanceCallbacks {
   void on_instance_ready(StdioInstance& instance) override;
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
-  void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
+  void on_instance_initialized(const mcp::Message& answer) override;
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
-  void on_instance_answered(StdioInstance&, Heard what) override { owner_.health().answered(what); }
+  void on_instance_answered(Heard what) override { owner_.health().answered(what); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
-  void on_in_flight(int64_t change) override { owner_.count_in_flight(change); }
 
  private:
+  bool room_in_flight() const { return in_flight_ < server_.limits.max_in_flight; }
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
   // Messages of a bridged session's server that name no single call.
   void to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only);
@@ -160,6 +160,7 @@ class InstanceGroup final : public InstanceCallbacks {
   process::Spawner& spawner_;
   const config::Server& server_;
   GroupCallbacks& owner_;
+  size_t& in_flight_;  // over all groups
   CallerGroup plan_;
   const bool session_;  // the client's own `initialize` opens the first process
   // From this number of calls on its processes hold a client's state; 0: never.

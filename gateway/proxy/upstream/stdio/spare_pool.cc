@@ -45,8 +45,8 @@ void SparePool::fill(size_t room) {
     if (started_++ >= kInATurn) return;
     InstancePlan plan;
     plan.spare = true;
-    spares_.push_back(
-        std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, "spare", std::move(plan)));
+    spares_.push_back(std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, owner_.in_flight(),
+                                                      "spare", std::move(plan)));
     owner_.health().start_begun();
     spares_.back()->start();
     --room;

@@ -26,16 +26,10 @@ class SparePool final : public InstanceCallbacks {
   void retire();
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
 
-  // InstanceCallbacks
-  void on_instance_ready(StdioInstance&) override {}
-  void on_instance_free(StdioInstance&) override {}
-  void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // belongs to no call
-  void on_instance_initialized(StdioInstance&, const mcp::Message&) override {}
-  void on_instance_answered(StdioInstance&, Heard) override {}
+  // InstanceCallbacks; the others are of processes with a group
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*>) override;
   void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
-  void on_in_flight(int64_t) override {}
 
  private:
   net::Loop& loop_;

@@ -2,37 +2,42 @@
 // be started, and whether calls may wait for it. Protects the machine and the callers from a server that dies
 // at once (docs/limits.md).
 //
-// Belongs to a StdioUpstream, which is its owner and outlives it.
+// Belongs to a StdioUpstream.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
 #include "proxy/upstream/shared/circuit_breaker.h"
 #include "proxy/upstream/shared/era_verdict.h"
-#include "proxy/upstream/stdio/instance_inbox.h"
 #include "proxy/upstream/stdio/spawn_budget.h"
-#include "proxy/upstream/stdio/stdio_handshake.h"
 
 namespace lineward::upstream {
 
-class StdioHealthCallbacks {
- public:
-  // The circuit is open: calls that wait for a process are refused. From the loop.
-  virtual void on_circuit_open(const core::Failure& refusal) = 0;
+// Proof given by a message of a process.
+enum class Heard : uint8_t {
+  handshake,  // the process runs
+  work        // it does work for clients
+};
 
- protected:
-  ~StdioHealthCallbacks() = default;
+// Proof that a process has given so far.
+struct InstanceRecord {
+  std::chrono::milliseconds started_at{0};
+  std::chrono::milliseconds last_used{0};
+  bool was_ready = false;
+  bool has_answered = false;  // anything; being ready says nothing about a modern one
+  bool has_served = false;    // a call that is real work (spawn_budget.h)
 };
 
 class StdioHealth {
  public:
-  StdioHealth(net::Loop& loop, const config::Server& server, StdioHealthCallbacks& owner)
-      : loop_(loop), server_(server), owner_(owner) {}
-  StdioHealth(const StdioHealth&) = delete;
-  StdioHealth& operator=(const StdioHealth&) = delete;
+  // `refused` is called from the loop when the circuit is open: calls that wait for a process are refused.
+  using Refused = std::function<void(const core::Failure& refusal)>;
+  StdioHealth(net::Loop& loop, const config::Server& server, Refused refused)
+      : loop_(loop), server_(server), refused_(std::move(refused)) {}
 
   // Time until a process may be started, at or after `not_before`; 0: now.
   std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before);
@@ -68,7 +73,7 @@ class StdioHealth {
 
   net::Loop& loop_;
   const config::Server& server_;
-  StdioHealthCallbacks& owner_;
+  const Refused refused_;
   CircuitBreaker breaker_{server_.circuit_breaker};
   SpawnBudget budget_{server_.restart};
   bool proven_ = false;

@@ -41,13 +41,12 @@ CallerGroup of_legacy() {
 }
 
 // The group with what it needs, and a spawner whose commands are the test's.
-struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
+struct GroupWorld final : GroupCallbacks {
   StdioWorld stdio;
-  StdioHealth its_health{stdio.loop, stdio.server, *this};
+  StdioHealth its_health{stdio.loop, stdio.server, [](const core::Failure&) {}};
   std::map<uint64_t, FakeProcess> processes;
   std::vector<std::unique_ptr<StdioInstance>> leaving;
-  int64_t in_flight = 0;
-  int64_t most_in_flight = 100;
+  size_t calls_in_flight = 0;
   bool room = true;
   int lost = 0;
   bool answers_handshake = true;
@@ -82,7 +81,7 @@ struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
     doubted.insert(doubted.end(), refused.begin(), refused.end());
     if (doubts_era) refused.clear();
   }
-  bool room_in_flight() const override { return in_flight < most_in_flight; }
+  size_t& in_flight() override { return calls_in_flight; }
   bool stopping() const override { return false; }
   void schedule_pump() override {
     stdio.loop.defer(lifetime, [this] { group->pump(); });
@@ -99,8 +98,6 @@ struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
   }
   void instance_lost() override { ++lost; }
   void group_served(InstanceGroup&) override {}
-  void count_in_flight(int64_t change) override { in_flight += change; }
-  void on_circuit_open(const core::Failure&) override {}
 
   // The spawner's side.
   void reply(spawning::Reply reply) {
@@ -230,24 +227,24 @@ TEST_CASE("calls wait for their process, and are written in the order in which t
 
 TEST_CASE("no more calls are in flight than may be, and the next goes when one is answered") {
   GroupWorld world;
-  world.most_in_flight = 1;
+  world.stdio.server.limits.max_in_flight = 1;
   Called a(world, "a"), b(world, "b");
   REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
   CHECK(world.says(1, 0, "a"));
   CHECK(b.asker.phases.back() == CallPhase::queued);
-  CHECK(world.in_flight == 1);
+  CHECK(world.calls_in_flight == 1);
   world.answer(1, world.processes[1].heard[0]);
   REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
   CHECK(world.says(1, 1, "b"));
   CHECK(a.asker.heard.size() == 1);
   world.answer(1, world.processes[1].heard[1]);
   REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
-  CHECK(world.in_flight == 0);
+  CHECK(world.calls_in_flight == 0);
 }
 
 TEST_CASE("a process that dies takes its calls with it, and the queued go on with the next") {
   GroupWorld world;
-  world.most_in_flight = 1;
+  world.stdio.server.limits.max_in_flight = 1;
   Called first(world, "first");
   REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
   world.answer(1, world.processes[1].heard[0]);

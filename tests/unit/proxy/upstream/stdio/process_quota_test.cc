@@ -18,7 +18,7 @@ struct Prober final : EraProber {
 };
 
 // Groups whose processes are asked for and never begin to run: one that nobody waits for is idle.
-struct World final : GroupCallbacks, StdioHealthCallbacks {
+struct World final : GroupCallbacks {
   explicit World(uint32_t instances) {
     stdio.server.instances = instances;
     stdio.server.pool.prewarm = 1;
@@ -40,7 +40,7 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
-  bool room_in_flight() const override { return true; }
+  size_t& in_flight() override { return calls_in_flight; }
   bool stopping() const override { return false; }
   void schedule_pump() override {}
   void schedule_pump(InstanceGroup&) override {}
@@ -50,8 +50,6 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
   void instance_gone(StdioInstance& instance) override { groups.free_gone(instance); }
   void instance_lost() override {}
   void group_served(InstanceGroup&) override {}
-  void count_in_flight(int64_t) override {}
-  void on_circuit_open(const core::Failure&) override {}
 
   // A group for which somebody calls; its process is asked for where there is room.
   InstanceGroup& wants(const std::string& key, const AccountPtr& whose = nullptr) {
@@ -86,7 +84,8 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
     StdioCall call;
   };
   StdioWorld stdio;
-  StdioHealth its_health{stdio.loop, stdio.server, *this};
+  StdioHealth its_health{stdio.loop, stdio.server, [](const core::Failure&) {}};
+  size_t calls_in_flight = 0;
   InstanceGroups groups{stdio.loop, *stdio.spawner, stdio.server, *this};
   SparePool spares{stdio.loop, *stdio.spawner, stdio.server, *this};
   Prober prober;
