@@ -39,7 +39,7 @@ bool has_process_for(const core::UpstreamRequest& request, mcp::Era era, CallerG
 StdioUpstream::StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server)
     : loop_(loop),
       server_(server),
-      prober_(loop, spawner, server, health_, *this),
+      prober_(loop, spawner, server, health_, [this] { on_prober_free(); }),
       groups_(loop, spawner, server, *this),
       spares_(loop, spawner, server, *this),
       room_timer_(loop),

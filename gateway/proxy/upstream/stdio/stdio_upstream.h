@@ -24,7 +24,6 @@ namespace lineward::upstream {
 
 class StdioUpstream final : public core::Upstream,
                             public GroupCallbacks,
-                            public StdioEraProberCallbacks,
                             public ServerEraCallbacks {
  public:
   StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server);
@@ -82,8 +81,7 @@ class StdioUpstream final : public core::Upstream,
   void group_served(InstanceGroup& group) override { groups_.close(group, "served its one call"); }
 
  private:
-  // StdioEraProberCallbacks
-  void on_prober_free() override;
+  void on_prober_free();
   // ServerEraCallbacks
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
