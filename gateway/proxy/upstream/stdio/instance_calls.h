@@ -51,8 +51,6 @@ class InstanceCalls {
   // `all_in_flight`: the number of calls in flight, over all processes.
   InstanceCalls(net::Loop& loop, const config::Server& server, size_t& all_in_flight)
       : loop_(loop), server_(server), all_in_flight_(all_in_flight) {}
-  InstanceCalls(const InstanceCalls&) = delete;
-  InstanceCalls& operator=(const InstanceCalls&) = delete;
 
   // Adds a request that is written next; returns its new id.
   int64_t add(PendingCall entry);
@@ -109,6 +107,17 @@ class InstanceCalls {
   void settled() { unsettled_ = false; }
 
  private:
+  // The only call among the entries that count; null if there are several, if one was cancelled, or in doubt.
+  template <class Skips, class Doubts>
+  StdioCall* only(Skips skips, Doubts doubts) const {
+    StdioCall* one = nullptr;
+    for (const auto& [id, entry] : pending_) {
+      if (skips(entry)) continue;
+      if (one != nullptr || entry.call == nullptr || doubts(entry)) return nullptr;
+      one = entry.call;
+    }
+    return one;
+  }
   void count(int64_t change) {
     in_flight_ += static_cast<size_t>(change);
     all_in_flight_ += static_cast<size_t>(change);
