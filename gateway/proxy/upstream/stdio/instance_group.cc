@@ -10,7 +10,6 @@
 #include "protocol/mcp/rewrite.h"
 #include "proxy/core/gate.h"
 #include "proxy/upstream/shared/process_end.h"
-#include "proxy/upstream/stdio/spawn_budget.h"
 
 namespace lineward::upstream {
 namespace {
