@@ -20,14 +20,7 @@ class GroupQuestions {
   // `apart_over`: a process that was kept apart may be used again.
   GroupQuestions(net::Loop& loop, const config::Server& server, const CallerGroup& group,
                  const LegacyFacade& facade, std::function<void()> apart_over)
-      : loop_(loop),
-        server_(server),
-        group_(group),
-        facade_(facade),
-        apart_over_(std::move(apart_over)),
-        apart_timer_(loop) {}
-  GroupQuestions(const GroupQuestions&) = delete;
-  GroupQuestions& operator=(const GroupQuestions&) = delete;
+      : loop_(loop), server_(server), group_(group), facade_(facade), apart_over_(std::move(apart_over)) {}
 
   // Takes a request of the process with these calls. The only call that allows requests owns it; if there is
   // none, returns the answer for the server.
@@ -45,7 +38,7 @@ class GroupQuestions {
   const LegacyFacade& facade_;
   const std::function<void()> apart_over_;
   bool asks_late_ = false;  // the process sent a request after it had answered the call
-  net::Timer apart_timer_;
+  net::Timer apart_timer_{loop_};
 };
 
 }  // namespace lineward::upstream

@@ -24,18 +24,6 @@ constexpr int64_t kInitializeId = 2;
 
 }  // namespace
 
-StdioEraProber::StdioEraProber(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                               StdioHealth& health, std::function<void()> freed)
-    : loop_(loop),
-      spawner_(spawner),
-      server_(server),
-      health_(health),
-      freed_(std::move(freed)),
-      pause_timer_(loop),
-      turn_timer_(loop),
-      patience_(loop),
-      limit_(loop) {}
-
 void StdioEraProber::ask(const core::UpstreamRequest* first, Done done) {
   done_ = std::move(done);
   awaited_ = first != nullptr;

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "proxy/upstream/shared/server_era.h"
 #include "proxy/upstream/stdio/stdio_health.h"
@@ -28,7 +29,8 @@ class StdioEraProber final : public EraProber, public ProcessCallbacks {
  public:
   // `freed`: the probe process has exited, and no other is planned.
   StdioEraProber(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                 StdioHealth& health, std::function<void()> freed);
+                 StdioHealth& health, std::function<void()> freed)
+      : loop_(loop), spawner_(spawner), server_(server), health_(health), freed_(std::move(freed)) {}
 
   void ask(const core::UpstreamRequest* first, Done done) override;
   bool is_busy() const override { return process_ != nullptr; }
@@ -68,9 +70,9 @@ class StdioEraProber final : public EraProber, public ProcessCallbacks {
   bool asked_ = false;
   uint32_t failures_ = 0;  // in a row
   std::chrono::milliseconds not_before_{0};
-  net::Timer pause_timer_;
+  net::Timer pause_timer_{loop_};
   process::StartLine::Turn turn_;  // used if no call waits
-  net::Timer turn_timer_;
+  net::Timer turn_timer_{loop_};
   bool stopping_ = false;
 
   std::unique_ptr<StdioProcess> process_;
@@ -79,8 +81,8 @@ class StdioEraProber final : public EraProber, public ProcessCallbacks {
   bool refused_initialize_ = false;
   bool knows_initialize_ = false;  // it refused `initialize` with an error other than "no such method"
   bool probed_ = false;
-  net::Timer patience_;
-  net::Timer limit_;
+  net::Timer patience_{loop_};
+  net::Timer limit_{loop_};
 };
 
 }  // namespace lineward::upstream

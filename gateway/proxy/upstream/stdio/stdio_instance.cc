@@ -63,13 +63,7 @@ StdioInstance::StdioInstance(net::Loop& loop, process::Spawner& spawner, const c
       process_(loop, spawner, server, *this),
       calls_(loop, server, in_flight),
       write_later_(
-          loop, [](void* self) { static_cast<StdioInstance*>(self)->write_cancels(); }, this),
-      forget_{net::Timer(loop)},
-      own_{net::Timer(loop)},
-      ping_timer_(loop),
-      start_timer_(loop),
-      adopted_timer_(loop),
-      lifetime_timer_(loop) {
+          loop, [](void* self) { static_cast<StdioInstance*>(self)->write_cancels(); }, this) {
   record_.started_at = record_.last_used = loop.now();
 }
 
@@ -140,10 +134,6 @@ void StdioInstance::begin() {
   entry.own_discover = is_modern();
   const int64_t id = calls_.add(std::move(entry));
   write(is_modern() ? mcp::discover_request(id) : mcp::initialize_request(id, plan_.initialize_params));
-}
-
-bool StdioInstance::awaits_client() const {
-  return state_ == State::handshake && !is_modern() && plan_.initialize_params.empty();
 }
 
 // The answer to Lineward's own `initialize`.
@@ -448,7 +438,12 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
     if (too_many) why = mcp::too_many_in_batch();
   }
   stats_.message_error(fault);
-  if (fault.names_method()) return refuse_malformed(fault);
+  if (fault.names_method()) {  // it is not an answer
+    drop("malformed");
+    if (!fault.raw_id.empty())
+      answer_server(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
+    return;
+  }
   mcp::RecoveredIds found = mcp::recover_ids(line);
   std::vector<int64_t> meant;
   for (const auto& raw_id : found.raw_ids) {
@@ -462,13 +457,6 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
     if (PendingCall* entry = calls_.find(id)) broken_answer(calls_.take(*entry), why);
   }
   if (state_ != State::down) tell_free();
-}
-
-// The message has a method, so it is not an answer.
-void StdioInstance::refuse_malformed(const mcp::MessageFault& fault) {
-  drop("malformed");
-  if (!fault.raw_id.empty())
-    answer_server(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
 void StdioInstance::response(mcp::Message&& message) {

@@ -139,7 +139,10 @@ class StdioInstance final : public ProcessCallbacks, public ListenServer {
   // client's. A modern process has no handshake, and gets a request that every server must answer.
   void limit_start();
   void begin();
-  bool awaits_client() const;  // the client's own `initialize` may be written
+  // The client's own `initialize` may be written.
+  bool awaits_client() const {
+    return state_ == State::handshake && !is_modern() && plan_.initialize_params.empty();
+  }
   void initialized(const mcp::Message& answer);
   void settle_first();
   void become_ready();
@@ -149,7 +152,6 @@ class StdioInstance final : public ProcessCallbacks, public ListenServer {
   void read(json::Text line);
   void note_answered(Heard what);
   void broken_line(const mcp::MessageFault& fault);
-  void refuse_malformed(const mcp::MessageFault& fault);
   void response(mcp::Message&& message);
   void pass_answer(StdioCall& call, mcp::Message&& message);
   void broken_answer(const PendingCall& entry, const std::string& why);
@@ -218,14 +220,14 @@ class StdioInstance final : public ProcessCallbacks, public ListenServer {
   net::Deferred write_later_;
   // By the time at which they are forgotten; a reload changes that time.
   std::multimap<std::chrono::milliseconds, Remembered> remembered_;
-  Alarm forget_;  // one of these may be due
-  Alarm own_;     // one of Lineward's own requests may be late
+  Alarm forget_{net::Timer(loop_)};  // one of these may be due
+  Alarm own_{net::Timer(loop_)};     // one of Lineward's own requests may be late
   bool pinging_ = false;
   bool answers_pings_ = true;
-  net::Timer ping_timer_;
-  net::Timer start_timer_;
-  net::Timer adopted_timer_;
-  net::Timer lifetime_timer_;
+  net::Timer ping_timer_{loop_};
+  net::Timer start_timer_{loop_};
+  net::Timer adopted_timer_{loop_};
+  net::Timer lifetime_timer_{loop_};
 };
 
 }  // namespace lineward::upstream

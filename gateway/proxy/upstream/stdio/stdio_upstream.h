@@ -22,9 +22,7 @@
 
 namespace lineward::upstream {
 
-class StdioUpstream final : public core::Upstream,
-                            public GroupCallbacks,
-                            public ServerEraCallbacks {
+class StdioUpstream final : public core::Upstream, public GroupCallbacks, public ServerEraCallbacks {
  public:
   StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server);
   ~StdioUpstream() override;
@@ -51,7 +49,7 @@ class StdioUpstream final : public core::Upstream,
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override { schedule_pump(); }
-  void retire() override { spares_.retire(); }
+  void retire() override { groups_.retire_spares(); }
   void stop(std::function<void()> done) override;
 
   // For StdioCall: the number of calls (without listens), and removing an unwritten call from its queue.
@@ -65,7 +63,7 @@ class StdioUpstream final : public core::Upstream,
   }
   bool capacity_pending() const override { return groups_.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) override {
-    return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
+    return room_.take_spare(asking, whose) ? groups_.take_spare() : nullptr;
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
@@ -86,6 +84,7 @@ class StdioUpstream final : public core::Upstream,
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
+  void pump();
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::UpstreamRequest& request);
@@ -108,9 +107,8 @@ class StdioUpstream final : public core::Upstream,
   std::chrono::milliseconds modern_only_until_{0};
   size_t in_flight_ = 0;  // of all groups
   InstanceGroups groups_;
-  SparePool spares_;
-  ProcessQuota room_{loop_, server_, groups_, spares_, prober_};
-  net::Timer room_timer_;
+  ProcessQuota room_{loop_, server_, groups_, prober_};
+  net::Timer room_timer_{loop_};
   size_t live_calls_ = 0;
   CallLimiter places_{server_};
   net::Deferred pump_later_;

@@ -187,12 +187,10 @@ struct GroupWorld final : GroupCallbacks {
 struct Called {
   Asker asker;
   StdioCall call;
-  Called(GroupWorld& world, const std::string& tool)
-      : call(world.stdio.call(
-            request_of(
-                mcp::Era::modern,
-                R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool + R"("}})"),
-            asker)) {
+  Called(GroupWorld& world, const std::string& tool, const std::string& method = "tools/call")
+      : call(world.stdio.call(request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":")" + method +
+                                                               R"(","params":{"name":")" + tool + R"("}})"),
+                              asker)) {
     world.group->enqueue(call);
   }
 };
@@ -286,8 +284,8 @@ TEST_CASE("an expired process finishes its calls, gets no more, and goes") {
   REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
   world.answer(1, world.processes[1].heard[0]);
   REQUIRE(world.wait_for([&] { return a.asker.heard.size() == 1; }));
-  REQUIRE(world.group->view().processes.size() == 1);
-  StdioInstance* old = world.group->view().processes.front().get();
+  REQUIRE(world.group->processes().size() == 1);
+  StdioInstance* old = world.group->processes().front().get();
   Called b(world, "b");
   REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
   world.group->on_instance_expired(*old, "is old");
@@ -303,6 +301,24 @@ TEST_CASE("an expired process finishes its calls, gets no more, and goes") {
   CHECK(world.lost == 0);  // it was told to go
   world.answer(2, world.processes[2].heard[0]);
   REQUIRE(world.wait_for([&] { return c.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("an expired process that only a listen needs is replaced at most once a second") {
+  GroupWorld world(3);
+  Called listen(world, "all", "subscriptions/listen");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
+  auto expires = [&] {
+    world.group->on_instance_expired(*world.group->processes().back(), "is old");
+    return world.stdio.loop.now();
+  };
+  const auto since = expires();
+  REQUIRE(world.wait_for([&] { return world.heard(2) == 1; }));  // the listen has moved
+  REQUIRE(world.wait_for([&] { return !world.processes[1].running; }));
+  expires();
+  REQUIRE(world.wait_for([&] { return world.heard(3) == 1; }));
+  CHECK(world.stdio.loop.now() - since >= std::chrono::milliseconds(1000));
+  CHECK(world.processes.size() == 3);
+  CHECK(world.lost == 0);
 }
 
 TEST_CASE("without room for a process its callers are told so, and the group's end ends them") {

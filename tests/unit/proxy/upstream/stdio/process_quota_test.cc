@@ -87,9 +87,8 @@ struct World final : GroupCallbacks {
   StdioHealth its_health{stdio.loop, stdio.server, [](const core::Failure&) {}};
   size_t calls_in_flight = 0;
   InstanceGroups groups{stdio.loop, *stdio.spawner, stdio.server, *this};
-  SparePool spares{stdio.loop, *stdio.spawner, stdio.server, *this};
   Prober prober;
-  ProcessQuota room{stdio.loop, stdio.server, groups, spares, prober};
+  ProcessQuota room{stdio.loop, stdio.server, groups, prober};
   Room take(const InstanceGroup& asking) { return room.take(asking, asking.caller()); }
   std::list<Held> calls;
 };
@@ -158,7 +157,7 @@ TEST_CASE(
   InstanceGroup& other = world.wants("b1", b);
   world.next_turn();
   CHECK_FALSE(world.room.take_spare(first, first.caller()));  // there is none
-  world.spares.fill(1);
+  world.groups.fill_spares(1);
   world.next_turn();
   CHECK(world.room.take_spare(first, first.caller()));
   CHECK(world.room.take_spare(first, first.caller()));  // lent: nobody waits
@@ -169,10 +168,10 @@ TEST_CASE(
   world.next_turn();
   CHECK_FALSE(world.room.take_spare(first, first.caller()));
   CHECK(world.room.take_spare(other, other.caller()));
-  world.spares.retire();
-  CHECK(world.spares.size() == 0);
-  world.spares.fill(1);
-  CHECK(world.spares.size() == 0);  // none is started any more
+  world.groups.retire_spares();
+  CHECK(world.groups.spares() == 0);
+  world.groups.fill_spares(1);
+  CHECK(world.groups.spares() == 0);  // none is started any more
 }
 
 TEST_CASE(
@@ -231,12 +230,12 @@ TEST_CASE("processes that were started ahead take places, and are started only w
   world.stdio.server.pool.prewarm = 2;
   world.wants("a");
   CHECK(world.room.for_spares() == 2);
-  world.spares.fill(world.room.for_spares());
-  CHECK(world.spares.size() == 2);
+  world.groups.fill_spares(world.room.for_spares());
+  CHECK(world.groups.spares() == 2);
   CHECK(world.room.for_spares() == 0);
   world.next_turn();
   CHECK(world.wants("b").instances() == 0);
-  world.spares.retire();
+  world.groups.retire_spares();
   CHECK(world.room.for_spares() == 0);  // they are ending
 }
 
