@@ -19,7 +19,7 @@
 #include "proxy/client/endpoint/front.h"
 #include "proxy/exchange/exchange_table.h"
 #include "proxy/upstream/layers/guarded_upstream.h"
-#include "proxy/upstream/stdio/era_probe.h"
+#include "proxy/upstream/shared/era_verdict.h"
 #include "runtime/remote_members.h"
 
 namespace lineward::upstream {

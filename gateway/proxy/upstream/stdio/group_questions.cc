@@ -24,7 +24,7 @@ bool GroupQuestions::keeps_apart(const InstanceCalls& calls) {
   return true;
 }
 
-void GroupQuestions::take(mcp::Message question, const InstanceCalls& calls, InstanceWire& wire) {
+std::optional<std::string> GroupQuestions::take(mcp::Message question, const InstanceCalls& calls) {
   const Method method = mcp::method_of(question.method());
   const bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
                      method == Method::roots_list;
@@ -39,12 +39,14 @@ void GroupQuestions::take(mcp::Message question, const InstanceCalls& calls, Ins
   } else if (answered_lately) {
     owner = nullptr;  // the request may belong to the answered call
   }
-  if (owner != nullptr && owner->request.client_era == mcp::Era::modern)
-    return owner->message(std::move(question));
+  if (owner != nullptr && owner->request.client_era == mcp::Era::modern) {
+    owner->message(std::move(question));
+    return std::nullopt;
+  }
   // While a cancelled call may still be running, its late requests have no owner.
   const bool late = group_.exclusive && calls.asking() > 0;
   const bool has_answer = method == Method::roots_list && !late;
-  wire.answer_server(has_answer ? facade_.roots(question) : LegacyFacade::nobody_to_ask(question, "process"));
+  return has_answer ? facade_.roots(question) : LegacyFacade::nobody_to_ask(question, "process");
 }
 
 }  // namespace lineward::upstream

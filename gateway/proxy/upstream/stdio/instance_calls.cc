@@ -53,11 +53,6 @@ void InstanceCalls::handed_over(StdioCall& call, core::Handover how) {
   count(counts ? 1 : -1);
 }
 
-void InstanceCalls::count(int64_t change) {
-  in_flight_ += static_cast<size_t>(change);
-  owner_->on_in_flight(change);
-}
-
 bool InstanceCalls::is_idle() const {
   return std::all_of(pending_.begin(), pending_.end(), [](const auto& one) {
     return one.second.listen && one.second.call != nullptr && one.second.call->request.of_gateway;
@@ -85,53 +80,26 @@ size_t InstanceCalls::asking() const {
 // A server may send requests during any call, and does not name the call. A request beside another client's
 // call has no owner, whatever that call is: it must not reach the wrong client.
 StdioCall* InstanceCalls::asking_call() const {
-  StdioCall* only = nullptr;
-  for (const auto& [id, entry] : pending_) {
-    if (entry.listen || entry.own || (entry.of_gateway && !entry.asks)) continue;
-    if (!entry.asks || only != nullptr || entry.call == nullptr) return nullptr;
-    only = entry.call;
-  }
-  return only;
+  return only([](auto& one) { return one.listen || one.own || (one.of_gateway && !one.asks); },
+              [](auto& one) { return !one.asks; });
 }
 
 StdioCall* InstanceCalls::exclusive_call() const {
-  StdioCall* only = nullptr;
-  for (const auto& [id, entry] : pending_) {
-    if (!entry.asks || entry.call == nullptr) continue;
-    if (only != nullptr) return nullptr;
-    only = entry.call;
-  }
-  return only;
+  return only([](auto& one) { return !one.asks || one.call == nullptr; }, [](auto&) { return false; });
 }
 
 StdioCall* InstanceCalls::only_parked() const {
-  StdioCall* only = nullptr;
-  for (const auto& [id, entry] : pending_) {
-    if (entry.call == nullptr) continue;
-    if (only != nullptr || !entry.call->parked_since) return nullptr;
-    only = entry.call;
-  }
-  return only;
+  return only([](auto& one) { return one.call == nullptr; },
+              [](auto& one) { return !one.call->parked_since; });
 }
 
 StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
-  StdioCall* only = nullptr;
-  for (const auto& [id, entry] : pending_) {
-    if (entry.call == nullptr || !entry.call->asked_what_is_named(notification)) continue;
-    if (only != nullptr) return nullptr;
-    only = entry.call;
-  }
-  return only;
+  return only([&](auto& one) { return one.call == nullptr || !one.call->asked_what_is_named(notification); },
+              [](auto&) { return false; });
 }
 
 StdioCall* InstanceCalls::only_call() const {
-  StdioCall* only = nullptr;
-  for (const auto& [id, entry] : pending_) {
-    if (entry.listen || entry.own) continue;
-    if (entry.call == nullptr || only != nullptr) return nullptr;
-    only = entry.call;
-  }
-  return only;
+  return only([](auto& one) { return one.listen || one.own; }, [](auto&) { return false; });
 }
 
 StdioCall* InstanceCalls::owner_of_unnamed() const {

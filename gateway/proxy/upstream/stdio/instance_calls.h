@@ -2,8 +2,8 @@
 // own requests, and cancelled calls that may still be answered. Finds the possible owner of a message that
 // names no call (behaviour.md 13). Upstream ids are its own integers, never the clients' ids.
 //
-// Belongs to a StdioInstance. Calls are plain pointers: each is removed before it is freed. The only callback
-// is InFlightCallbacks.
+// Belongs to a StdioInstance. Calls nothing back. Calls are plain pointers: each is removed before it is
+// freed.
 #pragma once
 
 #include <chrono>
@@ -43,27 +43,14 @@ struct PendingCall {
   std::unique_ptr<KeptCallerId> caller;
 };
 
-class InFlightCallbacks {
- public:
-  // The number of calls in flight changed by `change`. Must not call back.
-  virtual void on_in_flight(int64_t change) = 0;
-
- protected:
-  ~InFlightCallbacks() = default;
-};
-
 class InstanceCalls {
  public:
   using Table =
       std::map<int64_t, PendingCall, std::less<>, SlabAllocator<std::pair<const int64_t, PendingCall>>>;
 
-  InstanceCalls(net::Loop& loop, const config::Server& server, InFlightCallbacks& owner)
-      : loop_(loop), server_(server), owner_(&owner) {}
-  InstanceCalls(const InstanceCalls&) = delete;
-  InstanceCalls& operator=(const InstanceCalls&) = delete;
-
-  // For a spare that gets its group.
-  void set_owner(InFlightCallbacks& owner) { owner_ = &owner; }
+  // `all_in_flight`: the number of calls in flight, over all processes.
+  InstanceCalls(net::Loop& loop, const config::Server& server, size_t& all_in_flight)
+      : loop_(loop), server_(server), all_in_flight_(all_in_flight) {}
 
   // Adds a request that is written next; returns its new id.
   int64_t add(PendingCall entry);
@@ -81,10 +68,6 @@ class InstanceCalls {
   void free_place(PendingCall& entry);
   // A parked call does not count as in flight.
   void handed_over(StdioCall& call, core::Handover how);
-
-  // Lines of the server that were useless to all clients, since the last take_useless().
-  void note_useless() { ++useless_; }
-  uint64_t take_useless() { return std::exchange(useless_, 0); }
 
   size_t in_flight() const { return in_flight_; }
   // No caller waits for anything; Lineward's own listens do not keep a process.
@@ -124,12 +107,26 @@ class InstanceCalls {
   void settled() { unsettled_ = false; }
 
  private:
-  void count(int64_t change);
+  // The only call among the entries that count; null if there are several, if one was cancelled, or in doubt.
+  template <class Skips, class Doubts>
+  StdioCall* only(Skips skips, Doubts doubts) const {
+    StdioCall* one = nullptr;
+    for (const auto& [id, entry] : pending_) {
+      if (skips(entry)) continue;
+      if (one != nullptr || entry.call == nullptr || doubts(entry)) return nullptr;
+      one = entry.call;
+    }
+    return one;
+  }
+  void count(int64_t change) {
+    in_flight_ += static_cast<size_t>(change);
+    all_in_flight_ += static_cast<size_t>(change);
+  }
   static CallerId caller_of(const PendingCall& entry);
 
   net::Loop& loop_;
   const config::Server& server_;
-  InFlightCallbacks* owner_;
+  size_t& all_in_flight_;
   Slabs nodes_;
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
@@ -137,7 +134,6 @@ class InstanceCalls {
   // The callers of answered calls, and of those that allowed requests.
   LateCallers late_;
   LateCallers late_askers_;
-  uint64_t useless_ = 0;
   bool unsettled_ = false;
 };
 

@@ -10,7 +10,6 @@
 #include "protocol/mcp/rewrite.h"
 #include "proxy/core/gate.h"
 #include "proxy/upstream/shared/process_end.h"
-#include "proxy/upstream/stdio/spawn_budget.h"
 
 namespace lineward::upstream {
 namespace {
@@ -19,6 +18,9 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
+// Expired processes that only listens need: each is needed as soon as its predecessor expires, so without a
+// pause they would follow each other as fast as they start.
+constexpr milliseconds kMoveAtMostEvery{1000};
 // Failed starts in a row before open listens are ended.
 constexpr uint32_t kListenRestarts = 6;
 
@@ -63,10 +65,10 @@ InstanceGroup::InstanceGroup(net::Loop& loop, process::Spawner& spawner, const c
       spawner_(spawner),
       server_(server),
       owner_(owner),
+      in_flight_(owner.in_flight()),
       plan_(std::move(plan)),
       session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
-      kept_from_(session_ ? 0 : kept_from(server)),
-      backoff_(loop) {
+      kept_from_(session_ ? 0 : kept_from(server)) {
   facade_.keep_handshake(std::exchange(plan_.initialize_params, {}));
   key_bytes_.set(2 * plan_.key.size());  // the key is stored in the upstream's table too
 }
@@ -109,27 +111,23 @@ bool InstanceGroup::pump(size_t most) {
   }
   bool full = false, wants_more = false;
   size_t claimed = 0;
-  struct Without {
-    const StdioCall* call;
-    bool share_met;
-  };
-  std::vector<Without> without_place;
   for (size_t at = 0; at < queue_.size();) {
     StdioCall& call = *queue_[at];
     wants_more = !call.is_listen() && most == 0;
-    if (wants_more || (!call.is_listen() && !owner_.room_in_flight())) {
+    if (wants_more || (!call.is_listen() && !room_in_flight())) {
       full = true;
       break;
     }
     bool waits_for_place = false;
-    share_met_ = false;
+    room_ = Room::none;
     StdioInstance* instance = pick(call, waits_for_place, claimed);
     if (instance == nullptr) {
       full = full || (waits_for_place && !plan_.exclusive);
-      if (waits_for_place) without_place.push_back({&call, share_met_});
+      const bool failed = at >= queue_.size() || queue_[at] != &call;  // with the whole queue
+      if (waits_for_place && !failed) call.room = room_;
       // Calls behind one that waits for a process of its own may still be sent; behind one that waits for the
       // only process they may not.
-      if (!plan_.exclusive || queue_.empty()) break;
+      if (!plan_.exclusive || failed) break;
       ++at;
       continue;
     }
@@ -147,20 +145,17 @@ bool InstanceGroup::pump(size_t most) {
   const bool at_capacity = without_room_since_ != milliseconds::max();
   if (at_capacity) without_room_since_ = std::min(without_room_since_, waits_since);
   if (queue_.empty()) return false;  // avoids the copy below
-  std::sort(without_place.begin(), without_place.end(),
-            [](const Without& a, const Without& b) { return a.call < b.call; });
-  const bool of_share = !without_place.empty() && without_place.front().share_met;
+  auto first = std::find_if(queue_.begin(), queue_.end(), [](auto* one) { return one->room != Room::there; });
+  const Room of_first = first == queue_.end() ? Room::none : (*first)->room;
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
-    auto found = std::lower_bound(without_place.begin(), without_place.end(), call,
-                                  [](const Without& a, const StdioCall* b) { return a.call < b; });
-    const bool its = found != without_place.end() && found->call == call;
-    if (!its && !full) {
+    Room room = std::exchange(call->room, Room::there);
+    if (room == Room::there && !full) {
       call->phase(core::CallPhase::starting);
     } else if (!at_capacity) {
       call->phase(core::CallPhase::queued);
     } else {
-      call->phase((its ? found->share_met : of_share) ? core::CallPhase::no_share
-                                                      : core::CallPhase::at_capacity);
+      if (room == Room::there) room = of_first;
+      call->phase(room == Room::no_share ? core::CallPhase::no_share : core::CallPhase::at_capacity);
     }
   }
   return wants_more;
@@ -285,13 +280,13 @@ StdioInstance* InstanceGroup::start_instance(const Account* whose) {
     if (!backoff_.running()) backoff_.start(pause, [this] { owner_.schedule_pump(*this); });
     return nullptr;
   }
-  if (const Room room = owner_.room_for_instance(*this, whose); room != Room::there) {
+  room_ = owner_.room_for_instance(*this, whose);
+  if (room_ != Room::there) {
     without_room_since_ = loop_.now();
-    share_met_ = room == Room::no_share;
     return nullptr;
   }
-  instances_.push_back(
-      std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  instances_.push_back(std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, in_flight_, plan_.key,
+                                                       std::move(plan)));
   owner_.health().start_begun();
   instances_.back()->start();
   return instances_.back().get();
@@ -328,7 +323,7 @@ void InstanceGroup::on_instance_free(StdioInstance& instance) {
   owner_.schedule_pump(*this);
 }
 
-void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
+void InstanceGroup::on_instance_initialized(const mcp::Message& answer) {
   if (answer.kind() != mcp::MessageKind::error) return;
   facade_.forget_handshake();
   std::deque<StdioCall*> nobody;
@@ -429,12 +424,16 @@ void InstanceGroup::replace_expired() {
     if (next != nullptr && next->expiry().is_expired()) next = nullptr;
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
     if (listened && next == nullptr && !of_one_session()) {
-      // If no second process may run, the old one makes room.
-      if (active_of(instances_) > 0 || moves_.must_wait([this] { owner_.schedule_pump(*this); })) continue;
-      if (start_instance(caller_.get()) != nullptr) {
-        moves_.moved();
+      if (active_of(instances_) > 0) continue;
+      if (const milliseconds pause = next_move_ - loop_.now(); pause.count() > 0) {
+        if (!move_timer_.running()) move_timer_.start(pause, [this] { owner_.schedule_pump(*this); });
         continue;
       }
+      if (start_instance(caller_.get()) != nullptr) {
+        next_move_ = loop_.now() + kMoveAtMostEvery;
+        continue;
+      }
+      // If no second process may run, the old one makes room.
       if (owner_.capacity_pending()) continue;
     }
     if (next != nullptr && listens_.served_by(old)) {
@@ -465,12 +464,15 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return scope_->on_scope_message(std::move(message),
                                     only ? std::optional(only->request.tag) : std::nullopt);
   }
-  if (message.kind() == mcp::MessageKind::request)
-    return questions_.take(std::move(message), instance.calls(), instance);
+  if (message.kind() == mcp::MessageKind::request) {
+    if (auto answer = questions_.take(std::move(message), instance.calls()))
+      instance.answer_server(std::move(*answer));
+    return;
+  }
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
-    return instance.calls().note_useless();
+    return instance.note_useless();
   }
   if (method == Method::cancelled || method == Method::elicitation_complete) {
     if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
@@ -481,7 +483,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-  instance.calls().note_useless();
+  instance.note_useless();
 }
 
 // List changes and URI updates go to listens; the rest goes to the session.

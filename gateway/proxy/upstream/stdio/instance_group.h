@@ -16,20 +16,12 @@
 #include "foundation/net/lifetime.h"
 #include "proxy/upstream/shared/caller_group.h"
 #include "proxy/upstream/stdio/group_questions.h"
-#include "proxy/upstream/stdio/move_pause.h"
 #include "proxy/upstream/stdio/stdio_health.h"
 #include "proxy/upstream/stdio/stdio_instance.h"
 
 namespace lineward::upstream {
 
 class InstanceGroup;
-
-// The outcome of a request for one more process.
-enum class Room : uint8_t {
-  there,
-  none,      // the limit is reached
-  no_share,  // the free places are reserved for other callers
-};
 
 // The interface of a group to its upstream.
 class GroupCallbacks {
@@ -50,7 +42,8 @@ class GroupCallbacks {
   // A modern server's process for a session in front of several servers refused Lineward's `initialize`.
   // True: the session's calls continue as modern calls, and its group is closed.
   virtual bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) = 0;
-  virtual bool room_in_flight() const = 0;
+  // The number of calls in flight, over all groups.
+  virtual size_t& in_flight() = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
   virtual void schedule_pump(InstanceGroup& group) = 0;  // this group has work
@@ -59,7 +52,6 @@ class GroupCallbacks {
   virtual void instance_gone(StdioInstance& instance) = 0;
   virtual void instance_lost() = 0;                     // it ended without a stop()
   virtual void group_served(InstanceGroup& group) = 0;  // a group for one call is done
-  virtual void count_in_flight(int64_t change) = 0;
 
  protected:
   ~GroupCallbacks() = default;
@@ -98,9 +90,8 @@ class InstanceGroup final : public InstanceCallbacks {
     return instances_.empty() && loop_.now() < not_before_ ? not_before_ - loop_.now()
                                                            : std::chrono::milliseconds(0);
   }
-  const std::string& last_end() const {
-    return last_end_;
-  }  // how the last process ended that was not stopped
+  // How the last process ended that was not stopped.
+  const std::string& last_end() const { return last_end_; }
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
   bool unused() const {
     return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr &&
@@ -112,18 +103,14 @@ class InstanceGroup final : public InstanceCallbacks {
     return (scope_ != nullptr && scope_->is_pinned()) || (kept_from_ > 0 && calls_ >= kept_from_);
   }
   // For ProcessQuota, which assigns processes (process_quota.h).
-  struct View {
-    const Account* caller;  // as caller()
-    bool keeps_names;       // its processes hold state under a name or a principal
-    bool takes_turns;       // a call that allows server requests gets a process for itself
-    core::ScopeCallbacks* scope;
-    const LegacyListens& listens;
-    const std::deque<StdioCall*>& queue;
-    const std::vector<std::unique_ptr<StdioInstance>>& processes;
-  };
-  View view() const {
-    return {caller_.get(), kept_from_ > 0, plan_.exclusive, scope_, listens_, queue_, instances_};
-  }
+  bool keeps_names() const { return kept_from_ > 0; }  // they hold state under a name or a principal
+  bool takes_turns() const {
+    return plan_.exclusive;
+  }  // a call that allows server requests has one for itself
+  bool is_listened() const { return listens_.need_server(); }
+  const core::ScopeCallbacks* scope() const { return scope_; }
+  const std::deque<StdioCall*>& queue() const { return queue_; }
+  const std::vector<std::unique_ptr<StdioInstance>>& processes() const { return instances_; }
   // Since when it has been waiting for room; max: it is not waiting.
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
   void end_idle(std::chrono::milliseconds longer_than);
@@ -132,15 +119,15 @@ class InstanceGroup final : public InstanceCallbacks {
   void on_instance_ready(StdioInstance& instance) override;
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
-  void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
+  void on_instance_initialized(const mcp::Message& answer) override;
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
-  void on_instance_answered(StdioInstance&, Heard what) override { owner_.health().answered(what); }
+  void on_instance_answered(Heard what) override { owner_.health().answered(what); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
-  void on_in_flight(int64_t change) override { owner_.count_in_flight(change); }
 
  private:
+  bool room_in_flight() const { return in_flight_ < server_.limits.max_in_flight; }
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
   // Messages of a bridged session's server that name no single call.
   void to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only);
@@ -160,6 +147,7 @@ class InstanceGroup final : public InstanceCallbacks {
   process::Spawner& spawner_;
   const config::Server& server_;
   GroupCallbacks& owner_;
+  size_t& in_flight_;  // over all groups
   CallerGroup plan_;
   const bool session_;  // the client's own `initialize` opens the first process
   // From this number of calls on its processes hold a client's state; 0: never.
@@ -177,13 +165,14 @@ class InstanceGroup final : public InstanceCallbacks {
   AccountPtr caller_;
   uint32_t calls_ = 0;  // number of calls, counted up to kept_from_
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();
-  bool share_met_ = false;  // it waits for places reserved for other callers
-  bool replacing_ = false;  // a process has expired
-  bool revive_ = false;     // a session has subscriptions: it needs a process even without calls
-  uint32_t failures_ = 0;   // failed starts in a row
+  Room room_ = Room::there;  // of the last request for a process
+  bool replacing_ = false;   // a process has expired
+  bool revive_ = false;      // a session has subscriptions: it needs a process even without calls
+  uint32_t failures_ = 0;    // failed starts in a row
   std::chrono::milliseconds not_before_{0};
-  MovePause moves_{loop_};
-  net::Timer backoff_;
+  std::chrono::milliseconds next_move_{0};  // of listens to the next process
+  net::Timer move_timer_{loop_};
+  net::Timer backoff_{loop_};
   net::Lifetime lifetime_;
 };
 

@@ -5,25 +5,23 @@
 #include <utility>
 
 #include "foundation/base/check.h"
+#include "foundation/log/log.h"
 
 namespace lineward::upstream {
 namespace {
 
 constexpr std::chrono::milliseconds kReapEvery{5000};
+// Spares started in one turn of this server in the start line, and the length of that turn: a spare's start
+// has no end that could be observed.
+constexpr size_t kInATurn = 4;
+constexpr std::chrono::milliseconds kSpareTurn{500};
 
 // The turn of its first call.
 uint64_t next_turn(const InstanceGroup& group) {
-  const auto& queue = group.view().queue;
-  return queue.empty() ? std::numeric_limits<uint64_t>::max() : queue.front()->turn.number();
+  return group.queue().empty() ? std::numeric_limits<uint64_t>::max() : group.queue().front()->turn.number();
 }
 
 }  // namespace
-
-InstanceGroups::InstanceGroups(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                               GroupCallbacks& owner)
-    : loop_(loop), spawner_(spawner), server_(server), owner_(owner), reaper_(loop) {
-  reaper_.start(kReapEvery, [this] { reap(); });
-}
 
 InstanceGroups::~InstanceGroups() {
   leaving_.clear();  // before the groups they refer to
@@ -42,34 +40,34 @@ InstanceGroup& InstanceGroups::get(CallerGroup plan) {
 
 void InstanceGroups::close(InstanceGroup& group, std::string_view why) {
   group.close(why);
-  drop(group.key());
+  drop(group);
+}
+
+// The work may add groups, or drop them: these exist until the end of the turn.
+void InstanceGroups::for_each(const std::function<void(InstanceGroup&)>& work) {
+  std::vector<InstanceGroup*> all;
+  for (const auto& entry : groups_)
+    all.push_back(entry.second.get());
+  for (InstanceGroup* group : all)
+    work(*group);
 }
 
 void InstanceGroups::close_all(std::string_view why) {
-  std::vector<std::string> keys;
-  for (const auto& entry : groups_)
-    keys.push_back(entry.first);
-  for (const auto& key : keys) {
-    if (InstanceGroup* group = find(key)) close(*group, why);
-  }
+  for_each([&](InstanceGroup& group) { close(group, why); });
 }
 
 void InstanceGroups::refuse_waiting(const core::Failure& refusal) {
-  std::vector<std::string> keys;
-  for (const auto& entry : groups_)
-    keys.push_back(entry.first);
-  for (const auto& key : keys) {
-    if (InstanceGroup* group = find(key)) group->refuse_waiting(refusal);
-  }
+  for_each([&](InstanceGroup& group) { group.refuse_waiting(refusal); });
 }
 
-void InstanceGroups::leave_line() {
+InstanceGroup* InstanceGroups::only_wanting() {
   wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
+  return wanting_.size() == 1 ? *wanting_.begin() : nullptr;
 }
 
 // Order: first groups that hold a client's state but lost their process. Then by the time since when they
 // wait for room, then by their calls' turns.
-std::vector<InstanceGroup*> InstanceGroups::line() const {
+std::vector<InstanceGroup*> InstanceGroups::line() {
   std::vector<InstanceGroup*> line(wanting_.begin(), wanting_.end());
   std::stable_sort(line.begin(), line.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
     return std::tuple(!a->is_pinned(), a->without_room_since(), next_turn(*a)) <
@@ -78,11 +76,11 @@ std::vector<InstanceGroup*> InstanceGroups::line() const {
   return line;
 }
 
-void InstanceGroups::drop(const std::string& key) {
-  auto found = groups_.find(key);
-  if (found == groups_.end()) return;
-  found->second->set_scope(nullptr);
-  wanting_.remove(*found->second);
+void InstanceGroups::drop(InstanceGroup& group) {
+  auto found = groups_.find(group.key());
+  if (found == groups_.end() || found->second.get() != &group) return;
+  group.set_scope(nullptr);
+  wanting_.remove(group);
   closed_.push_back(std::move(found->second));
   groups_.erase(found);
   free_closed();
@@ -101,16 +99,18 @@ void InstanceGroups::free_closed() {
   }
 }
 
-void InstanceGroups::reap() {
-  reaper_.start(kReapEvery, [this] { reap(); });
-  std::vector<std::string> unused;
-  for (auto& [key, group] : groups_) {
-    LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
-    group->end_idle(server_.instance_idle);
-    if (group->unused()) unused.push_back(key);
-  }
-  for (const auto& key : unused)
-    drop(key);
+void InstanceGroups::reap_later() {
+  reaper_.start(kReapEvery, [this] {
+    reap_later();
+    std::vector<InstanceGroup*> unused;
+    for (auto& [key, group] : groups_) {
+      LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
+      group->end_idle(server_.instance_idle);
+      if (group->unused()) unused.push_back(group.get());
+    }
+    for (InstanceGroup* group : unused)
+      drop(*group);
+  });
 }
 
 bool InstanceGroups::free_gone(StdioInstance& instance) {
@@ -130,9 +130,86 @@ size_t InstanceGroups::running() const {
   return sum;
 }
 
-void InstanceGroups::list_leaving(std::vector<core::UpstreamStatus::Process>& out) const {
-  for (const auto& instance : leaving_)
-    instance->list(out);
+void InstanceGroups::list(std::vector<core::UpstreamStatus::Process>& out) const {
+  for (const auto& [key, group] : groups_)
+    group->list(out);
+  for (const auto* list : {&spares_, &leaving_}) {
+    for (const auto& instance : *list)
+      instance->list(out);
+  }
+}
+
+// ---- spares ----
+
+std::unique_ptr<StdioInstance> InstanceGroups::take_spare() {
+  if (spares_.empty()) return nullptr;
+  std::unique_ptr<StdioInstance> taken = std::move(spares_.front());
+  spares_.erase(spares_.begin());
+  owner_.schedule_pump();  // starts the next spare
+  return taken;
+}
+
+void InstanceGroups::fill_spares(size_t room) {
+  if (retired_) return;
+  while (spares_.size() < server_.pool.prewarm && room > 0) {
+    auto pause = owner_.health().start_pause({});
+    if (pause.count() > 0) {
+      if (!retry_.running()) retry_.start(pause, [this] { owner_.schedule_pump(); });
+      return;
+    }
+    if (!turn_.is_held()) {
+      started_ = 0;
+      turn_.take(spawner_.own_starts(), process::StartLine::Order::last, [this] {
+        turn_timer_.start(kSpareTurn, [this] {
+          turn_.leave();
+          owner_.schedule_pump();
+        });
+        owner_.schedule_pump();
+      });
+      if (!turn_.is_held()) return;
+    }
+    if (started_++ >= kInATurn) return;
+    InstancePlan plan;
+    plan.spare = true;
+    spares_.push_back(std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, owner_.in_flight(),
+                                                      "spare", std::move(plan)));
+    owner_.health().start_begun();
+    spares_.back()->start();
+    --room;
+  }
+}
+
+void InstanceGroups::retire_spares() {
+  retired_ = true;
+  retry_.stop();
+  turn_timer_.stop();
+  turn_.leave();
+  // stop() removes each spare from the list at once.
+  while (!spares_.empty())
+    spares_.back()->stop({mcp::EndReason::cancelled_drain, "is not needed any more", {}});
+}
+
+void InstanceGroups::on_instance_expired(StdioInstance& instance, std::string_view why) {
+  instance.stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+}
+
+void InstanceGroups::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
+                                      std::vector<StdioCall*>) {
+  auto found =
+      std::find_if(spares_.begin(), spares_.end(), [&](const auto& one) { return one.get() == &instance; });
+  if (found == spares_.end()) return;
+  owner_.take_leaving(std::move(*found));
+  spares_.erase(found);
+  if (end.reason != mcp::EndReason::cancelled_drain) {
+    log::write(log::Level::warn, "upstream.down",
+               {{"upstream", server_.name},
+                {"pid", static_cast<int64_t>(instance.pid())},
+                {"why", end.text},
+                {"stderr", end.last_stderr},
+                {"detail", end.detail}});
+    owner_.health().died(instance.record(), end);
+  }
+  owner_.schedule_pump();
 }
 
 }  // namespace lineward::upstream

@@ -1,12 +1,15 @@
-// The caller groups of a stdio server, and the processes that are ending. Finds and creates groups, orders
-// those with work, drops unused groups, and keeps ending processes until they have exited.
+// The processes of a stdio server: those of its caller groups, its spares, and those that are ending. Finds
+// and creates groups, orders those with work, drops unused groups, and keeps ending processes until they have
+// exited.
+//
+// Spares were started ahead and got no request yet (pool.prewarm). The next group that needs a process takes
+// one, and sends `initialize`, so a session can use one too.
 //
 // Belongs to a StdioUpstream. An ending process is kept here while its group may continue; a dropped group
 // stays until the last of its processes has exited.
 #pragma once
 
-#include <algorithm>
-#include <limits>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,13 +21,14 @@
 
 namespace lineward::upstream {
 
-class InstanceGroups {
+class InstanceGroups final : public InstanceCallbacks {
  public:
   InstanceGroups(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                 GroupCallbacks& owner);
+                 GroupCallbacks& owner)
+      : loop_(loop), spawner_(spawner), server_(server), owner_(owner) {
+    reap_later();
+  }
   ~InstanceGroups();
-  InstanceGroups(const InstanceGroups&) = delete;
-  InstanceGroups& operator=(const InstanceGroups&) = delete;
 
   using Table = std::unordered_map<std::string, std::unique_ptr<InstanceGroup>>;
   const Table& all() const { return groups_; }
@@ -45,24 +49,10 @@ class InstanceGroups {
 
   // Adds a group with work.
   void want(InstanceGroup& group) { wanting_.add(group); }
-  // Pumps each group with work, in order; groups added meanwhile are not included. `comes_last`: the group's
-  // caller exceeds its share. `places()`: how many calls may be sent. Several groups take turns: `pump(group,
-  // most)` sends at most `most` calls, and returns whether the group would send more.
-  template <class ComesLast, class Places, class Pump>
-  void pump_wanting(ComesLast&& comes_last, Places&& places, Pump&& pump) {
-    leave_line();
-    if (wanting_.size() == 1) {
-      pump(**wanting_.begin(), std::numeric_limits<size_t>::max());
-      return;
-    }
-    std::vector<InstanceGroup*> groups = line();
-    std::stable_partition(groups.begin(), groups.end(),
-                          [&](const InstanceGroup* group) { return !comes_last(*group); });
-    while (!groups.empty()) {
-      const size_t most = std::max<size_t>(1, places() / groups.size());
-      std::erase_if(groups, [&](InstanceGroup* group) { return !pump(*group, most); });
-    }
-  }
+  // The only group with work; null: there are several, or none.
+  InstanceGroup* only_wanting();
+  // The groups with work, in order.
+  std::vector<InstanceGroup*> line();
 
   // A process is ending.
   void take_leaving(std::unique_ptr<StdioInstance> instance) { leaving_.push_back(std::move(instance)); }
@@ -71,15 +61,26 @@ class InstanceGroups {
   size_t leaving() const { return leaving_.size(); }
   // The number of processes, without ending ones.
   size_t running() const;
-  void list_leaving(std::vector<core::UpstreamStatus::Process>& out) const;
+  size_t spares() const { return spares_.size(); }
+  // The oldest spare; null if there is none.
+  std::unique_ptr<StdioInstance> take_spare();
+  // Starts missing spares, at most `room`.
+  void fill_spares(size_t room);
+  // Ends all spares, and starts no more.
+  void retire_spares();
+  // Lists all processes.
+  void list(std::vector<core::UpstreamStatus::Process>& out) const;
+
+  // InstanceCallbacks, for spares; the others are of processes with a group
+  void on_instance_expired(StdioInstance& instance, std::string_view why) override;
+  void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*>) override;
+  void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
 
  private:
-  // Removes groups without work.
-  void leave_line();
-  std::vector<InstanceGroup*> line() const;
-  void drop(const std::string& key);
+  void for_each(const std::function<void(InstanceGroup&)>& work);
+  void drop(InstanceGroup& group);
   void free_closed();
-  void reap();
+  void reap_later();
 
   net::Loop& loop_;
   process::Spawner& spawner_;
@@ -89,7 +90,13 @@ class InstanceGroups {
   ReadyQueue<InstanceGroup> wanting_;  // each group that wants_pump, and some that no longer do
   std::vector<std::unique_ptr<StdioInstance>> leaving_;
   std::vector<std::unique_ptr<InstanceGroup>> closed_;  // until the last of their processes has exited
-  net::Timer reaper_;
+  net::Timer reaper_{loop_};
+  std::vector<std::unique_ptr<StdioInstance>> spares_;
+  net::Timer retry_{loop_};
+  process::StartLine::Turn turn_;  // among other servers' starts that no call waits for
+  net::Timer turn_timer_{loop_};
+  size_t started_ = 0;  // in this turn
+  bool retired_ = false;
 };
 
 }  // namespace lineward::upstream

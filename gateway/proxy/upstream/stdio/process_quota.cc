@@ -11,37 +11,40 @@
 namespace lineward::upstream {
 
 using std::chrono::milliseconds;
-using View = InstanceGroup::View;
 
 namespace {
 
 // The caller that gets the group's next process: the group's, or that of the first call that needs a process
 // for itself. Null: unknown.
-const Account* next_caller(const View& group) {
-  if (group.caller != nullptr || !group.takes_turns) return group.caller;
+const Account* next_caller(const InstanceGroup& group) {
+  if (group.caller() != nullptr || !group.takes_turns()) return group.caller();
   auto asks = [](const StdioCall* call) { return mcp::may_ask(call->request.method); };
-  auto first = std::find_if(group.queue.begin(), group.queue.end(), asks);
-  return first == group.queue.end() ? nullptr : (*first)->caller();
+  auto first = std::find_if(group.queue().begin(), group.queue().end(), asks);
+  return first == group.queue().end() ? nullptr : (*first)->caller();
+}
+
+void keep_older(StdioInstance*& oldest, StdioInstance* one) {
+  if (one != nullptr && (oldest == nullptr || one->record().last_used < oldest->record().last_used))
+    oldest = one;
 }
 
 // The least recently used process without a call; not one that is starting for a queued call.
-StdioInstance* oldest_without_call(const View& group) {
+StdioInstance* oldest_without_call(const InstanceGroup& group) {
   StdioInstance* oldest = nullptr;
-  for (const auto& instance : group.processes) {
-    if (!instance->calls().is_idle() || (!group.queue.empty() && !instance->is_ready())) continue;
-    if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
-      oldest = instance.get();
+  for (const auto& instance : group.processes()) {
+    if (instance->calls().is_idle() && (group.queue().empty() || instance->is_ready()))
+      keep_older(oldest, instance.get());
   }
   return oldest;
 }
 
 // The same for a group without queued calls and listens.
-StdioInstance* oldest_idle(const View& group) {
-  return group.queue.empty() && !group.listens.need_server() ? oldest_without_call(group) : nullptr;
+StdioInstance* oldest_idle(const InstanceGroup& group) {
+  return group.queue().empty() && !group.is_listened() ? oldest_without_call(group) : nullptr;
 }
 
-bool unused_for(const View& group, milliseconds time) {
-  const auto unused = group.scope == nullptr ? std::nullopt : group.scope->unused_for();
+bool unused_for(const InstanceGroup& group, milliseconds time) {
+  const auto unused = group.scope() == nullptr ? std::nullopt : group.scope()->unused_for();
   return unused && *unused >= time;
 }
 
@@ -55,14 +58,13 @@ void ProcessQuota::count_anew() {
 ProcessCount& ProcessQuota::count() {
   if (count_) return *count_;
   count_.emplace();
-  count_->running = groups_.leaving() + spares_.size() + (prober_.is_busy() ? 1 : 0);
+  count_->running = groups_.leaving() + groups_.spares() + (prober_.is_busy() ? 1 : 0);
   for (const auto& [key, group] : groups_.all()) {
     count_->running += group->instances();
-    const View view = group->view();
-    for (const auto& instance : view.processes) {
+    for (const auto& instance : group->processes()) {
       const StdioCall* call = instance->calls().exclusive_call();
-      const Account* whose = view.caller;
-      if (whose == nullptr && call != nullptr && view.takes_turns) whose = call->caller();
+      const Account* whose = group->caller();
+      if (whose == nullptr && call != nullptr && group->takes_turns()) whose = call->caller();
       ProcessCount::OfCaller& its = count_->of_caller[whose];
       ++its.running;
       if (call != nullptr && call == instance->calls().only_parked()) ++its.parked;
@@ -82,7 +84,7 @@ bool ProcessQuota::is_lent(const Account* whose) {
 }
 
 bool ProcessQuota::is_beyond_share(const InstanceGroup& group) {
-  const Account* whose = next_caller(group.view());
+  const Account* whose = next_caller(group);
   if (whose == nullptr) return false;
   auto found = count().of_caller.find(whose);
   return found != count_->of_caller.end() && has_share(whose, found->second);
@@ -96,9 +98,9 @@ bool ProcessQuota::another_waits(const Account* whose) const {
 }
 
 bool ProcessQuota::take_spare(const InstanceGroup& asking, const Account* whose) {
-  if (spares_.size() == 0) return false;
+  if (groups_.spares() == 0) return false;
   ProcessCount::OfCaller& its = count().of_caller[whose];
-  if (has_share(whose, its) && (asking.view().keeps_names || another_waits(whose))) return false;
+  if (has_share(whose, its) && (asking.keeps_names() || another_waits(whose))) return false;
   ++its.running;  // it runs already, without an owner
   return true;
 }
@@ -113,7 +115,7 @@ Room ProcessQuota::take(const InstanceGroup& asking, const Account* whose) {
   // server runs that is to have one alone.
   const bool one_alone = server_.isolation == config::Isolation::shared || server_.instances == 1;
   if (prober_.is_busy() && (one_alone || all.running == server_.instances)) return Room::none;
-  const bool may_borrow = !asking.view().keeps_names && !another_waits(whose);
+  const bool may_borrow = !asking.keeps_names() && !another_waits(whose);
   if (all.running < server_.instances && (!full || may_borrow)) {
     ++all.running;
     ++its.running;
@@ -143,9 +145,6 @@ Room ProcessQuota::take(const InstanceGroup& asking, const Account* whose) {
 
 StdioInstance* ProcessQuota::idle_one(const InstanceGroup& asking, const Account* whose, Whose from) {
   StdioInstance *nobodys = nullptr, *unused = nullptr;
-  auto older = [](StdioInstance* one, StdioInstance*& than) {
-    if (one != nullptr && (than == nullptr || one->record().last_used < than->record().last_used)) than = one;
-  };
   auto may_go = [&](const InstanceGroup& group) {
     if (&group == &asking || group.instances() == 0) return false;
     if (from == Whose::anybody || group.caller() == whose) return true;
@@ -154,9 +153,9 @@ StdioInstance* ProcessQuota::idle_one(const InstanceGroup& asking, const Account
   for (const auto& [key, group] : groups_.all()) {
     if (!may_go(*group)) continue;
     if (!group->is_pinned()) {
-      older(oldest_idle(group->view()), nobodys);
-    } else if (nobodys == nullptr && unused_for(group->view(), server_.reclaim_after)) {
-      older(oldest_idle(group->view()), unused);
+      keep_older(nobodys, oldest_idle(*group));
+    } else if (nobodys == nullptr && unused_for(*group, server_.reclaim_after)) {
+      keep_older(unused, oldest_idle(*group));
     }
   }
   return nobodys != nullptr ? nobodys : unused;
@@ -166,12 +165,8 @@ StdioInstance* ProcessQuota::idle_one(const InstanceGroup& asking, const Account
 StdioInstance* ProcessQuota::lent_one(const InstanceGroup& asking) {
   StdioInstance* oldest = nullptr;
   for (const auto& [key, group] : groups_.all()) {
-    const View view = group->view();
-    if (group.get() == &asking || view.keeps_names || view.processes.empty()) continue;
-    if (!is_lent(next_caller(view))) continue;
-    StdioInstance* one = oldest_without_call(view);
-    if (one == nullptr) continue;
-    if (oldest == nullptr || one->record().last_used < oldest->record().last_used) oldest = one;
+    if (group.get() == &asking || group->keeps_names() || group->instances() == 0) continue;
+    if (is_lent(next_caller(*group))) keep_older(oldest, oldest_without_call(*group));
   }
   return oldest;
 }
@@ -184,9 +179,8 @@ bool ProcessQuota::end_parked_one(const Account* whose) {
   StdioCall* oldest = nullptr;
   ProcessCount& all = count();
   for (const auto& [key, group] : groups_.all()) {
-    const View view = group->view();
-    if (view.keeps_names) continue;
-    for (const auto& instance : view.processes) {
+    if (group->keeps_names()) continue;
+    for (const auto& instance : group->processes()) {
       StdioCall* call = instance->calls().only_parked();
       if (call == nullptr || call->caller() == nullptr || call->caller() == whose) continue;
       if (all.of_caller[call->caller()].parked <= kept) continue;
@@ -216,7 +210,7 @@ void ProcessQuota::evict(StdioInstance& instance, std::string_view why) {
 }
 
 size_t ProcessQuota::for_spares() const {
-  const size_t running = groups_.leaving() + spares_.size() + groups_.running();
+  const size_t running = groups_.leaving() + groups_.spares() + groups_.running();
   return server_.instances > running ? server_.instances - running : 0;
 }
 

@@ -18,7 +18,6 @@
 
 #include "proxy/upstream/shared/server_era.h"
 #include "proxy/upstream/stdio/instance_groups.h"
-#include "proxy/upstream/stdio/spare_pool.h"
 
 namespace lineward::upstream {
 
@@ -38,8 +37,8 @@ struct ProcessCount {
 class ProcessQuota {
  public:
   ProcessQuota(net::Loop& loop, const config::Server& server, const InstanceGroups& groups,
-               const SparePool& spares, const EraProber& prober)
-      : loop_(loop), server_(server), groups_(groups), spares_(spares), prober_(prober) {}
+               const EraProber& prober)
+      : loop_(loop), server_(server), groups_(groups), prober_(prober) {}
   ProcessQuota(const ProcessQuota&) = delete;
   ProcessQuota& operator=(const ProcessQuota&) = delete;
 
@@ -72,7 +71,6 @@ class ProcessQuota {
   net::Loop& loop_;
   const config::Server& server_;
   const InstanceGroups& groups_;
-  const SparePool& spares_;
   const EraProber& prober_;  // its process counts as well
   std::optional<ProcessCount> count_;
   // Callers within their share that found no room in the last round, and those of this round.

@@ -12,6 +12,13 @@ namespace lineward::upstream {
 class StdioInstance;
 class StdioUpstream;
 
+// The outcome of a request for one more process.
+enum class Room : uint8_t {
+  there,
+  none,      // the limit is reached
+  no_share,  // the free places are reserved for other callers
+};
+
 class StdioCall final : public TransportCall, public Pooled<StdioCall> {
  public:
   StdioCall(StdioUpstream& upstream, core::UpstreamRequest&& what, core::CallCallbacks& owner);
@@ -28,6 +35,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   std::chrono::milliseconds sent_at{0};  // likewise
   mcp::Era instance_era = mcp::Era::modern;
   bool era_doubted = false;      // it has waited a second time for its server's era
+  Room room = Room::there;       // for a process, when its group looked for one
   bool half_open_probe = false;  // its answer shows whether the server is back (circuit_breaker.h)
   // A modern client's call on a legacy server.
   bool crosses_eras() const {

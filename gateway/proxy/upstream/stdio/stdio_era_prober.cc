@@ -5,28 +5,24 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/config.h"
+#include "protocol/mcp/errors.h"
+#include "protocol/mcp/rewrite.h"
+#include "proxy/upstream/shared/own_id.h"
 
 namespace lineward::upstream {
-
-using std::chrono::milliseconds;
-
 namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using std::chrono::milliseconds;
 
 // A slow server does not delay the others' starts.
 constexpr milliseconds kProbeTurn{5000};
+constexpr milliseconds kDiscoverPatience{2000};
+constexpr int64_t kDiscoverId = 1;
+constexpr int64_t kInitializeId = 2;
 
 }  // namespace
-
-StdioEraProber::StdioEraProber(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
-                               StdioHealth& health, StdioEraProberCallbacks& owner)
-    : loop_(loop),
-      spawner_(spawner),
-      server_(server),
-      health_(health),
-      owner_(owner),
-      pause_timer_(loop),
-      turn_timer_(loop) {}
 
 void StdioEraProber::ask(const core::UpstreamRequest* first, Done done) {
   done_ = std::move(done);
@@ -38,7 +34,7 @@ void StdioEraProber::ask(const core::UpstreamRequest* first, Done done) {
 }
 
 void StdioEraProber::begin() {
-  if (probe_ || stopping_) return;
+  if (is_busy() || stopping_) return;
   const milliseconds pause = health_.start_pause(not_before_);
   if (pause.count() > 0) {
     if (!pause_timer_.running()) pause_timer_.start(pause, [this] { begin(); });
@@ -53,26 +49,98 @@ void StdioEraProber::begin() {
   }
   if (turn_.is_held()) turn_timer_.start(kProbeTurn, [this] { turn_.leave(); });
   health_.start_begun();
-  probe_ = std::make_unique<EraProbe>(
-      loop_, spawner_, server_, weak_ ? EraProbe::First::initialize : EraProbe::First::discover,
-      [this](const EraVerdict& verdict) { probed(verdict); }, [this] { gone(); });
+  initialize_first_ = weak_.has_value();
+  refused_initialize_ = knows_initialize_ = probed_ = false;
+  process_ = std::make_unique<StdioProcess>(loop_, spawner_, server_, *this);
+  limit_.start(server_.timeouts.startup, [this] {
+    failed({EndReason::timeout_startup,
+            fmt::format("did not answer within {} ms of its start (timeouts.startup)",
+                        server_.timeouts.startup.count()),
+            process_->last_stderr()});
+  });
+  process_->start();
+}
+
+// ---- the probe process ----
+
+void StdioEraProber::on_process_started() {
+  if (probed_) return;
+  if (initialize_first_) return ask_initialize();
+  ask_discover();
+  patience_.start(kDiscoverPatience, [this] { ask_initialize(); });
+}
+
+void StdioEraProber::ask_discover() {
+  process_->write_line(mcp::discover_request(kDiscoverId));
+}
+
+void StdioEraProber::ask_initialize() {
+  process_->write_line(mcp::initialize_request(kInitializeId, mcp::bare_initialize_params()));
+}
+
+void StdioEraProber::on_process_line(json::Text line) {
+  auto message = mcp::Message::parse(std::move(line));
+  if (!message || probed_) return;
+  const bool refused = message->kind() == mcp::MessageKind::error;
+  if (!refused && message->kind() != mcp::MessageKind::result) return;
+  const std::optional<int64_t> id = message->has(Field::id) ? own_id(message->raw(Field::id)) : std::nullopt;
+  if (id == kDiscoverId) return probed(verdict_of_discover(*message));
+  if (id != kInitializeId) return;
+  if (!refused) {
+    EraVerdict verdict;
+    verdict.known = true;
+    verdict.versions = {message->text(Field::result_protocol_version)};
+    if (message->has(Field::result_server_info))
+      verdict.server = describe_implementation(message->raw(Field::result_server_info));
+    probed(verdict);
+  } else if (initialize_first_ && !std::exchange(refused_initialize_, true)) {
+    // It runs, and may not be a legacy server.
+    knows_initialize_ = mcp::error_code(*message) != mcp::kMethodNotFound;
+    ask_discover();
+  }
+}
+
+void StdioEraProber::on_process_down(const ProcessEnd& end) {
+  failed(end);
+}
+
+void StdioEraProber::failed(ProcessEnd end) {
+  EraVerdict verdict;
+  const bool ours = end.reason == EndReason::cancelled_drain;
+  if (knows_initialize_ && !ours) {
+    verdict.known = true;  // it knows `initialize`, but not the modern request
+  } else {
+    // An exit means legacy: some servers exit on anything before `initialize`. A failed start, Lineward's own
+    // stop, or an exit on `initialize` proves nothing.
+    verdict.known = end.reason == EndReason::upstream_exited && !initialize_first_;
+    verdict.failure = std::move(end);
+  }
+  probed(verdict);
 }
 
 void StdioEraProber::probed(const EraVerdict& verdict) {
-  if (!done_) return;  // hurry() decided already
-  const bool first = !weak_;
-  if (first && verdict.is_weak() && !awaited_ && !health_.is_proven()) {
-    weak_ = verdict;
-    return;
+  patience_.stop();
+  limit_.stop();
+  if (std::exchange(probed_, true)) return;
+  StdioProcess* const probe = process_.get();  // retired, if the upstream stops now
+  if (done_) {                                 // otherwise hurry() decided already
+    if (!weak_ && verdict.is_weak() && !awaited_ && !health_.is_proven()) {
+      weak_ = verdict;
+    } else {
+      decide(verdict);
+    }
   }
-  decide(verdict);
+  // Ends the probe process; its later reports are ignored.
+  probe->stop({EndReason::cancelled_drain, "was only asked for its era", {}});
 }
 
-void StdioEraProber::gone() {
-  loop_.retire(std::move(probe_));
+void StdioEraProber::on_process_gone() {
+  loop_.retire(std::move(process_));
   if (weak_ && done_ && !stopping_) return begin();
-  owner_.on_prober_free();
+  freed_();
 }
+
+// ---- the verdict ----
 
 void StdioEraProber::hurry() {
   awaited_ = true;
@@ -80,7 +148,7 @@ void StdioEraProber::hurry() {
   if (!weak_ || !done_) return;
   const EraVerdict weak = *weak_;
   decide(weak);
-  if (probe_) probe_->stop();
+  stop_process();
 }
 
 void StdioEraProber::decide(const EraVerdict& verdict) {
@@ -102,11 +170,15 @@ milliseconds StdioEraProber::pause() const {
   return std::max(not_before_ - loop_.now(), milliseconds(0));
 }
 
+void StdioEraProber::stop_process() {
+  if (is_busy()) process_->stop({EndReason::cancelled_drain, "was stopped", {}});
+}
+
 void StdioEraProber::stop() {
   stopping_ = true;
   turn_.leave();
   weak_.reset();
-  if (probe_) probe_->stop();
+  stop_process();
 }
 
 }  // namespace lineward::upstream

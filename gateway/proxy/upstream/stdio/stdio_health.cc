@@ -56,7 +56,7 @@ void StdioHealth::failed(std::string why) {
   breaker_.tell(server_.name);
   // Deferred: a group may be on the stack.
   loop_.defer(lifetime_, [this] {
-    if (!breaker_.closed()) owner_.on_circuit_open(refusal());
+    if (!breaker_.closed()) refused_(refusal());
   });
 }
 

@@ -39,11 +39,33 @@ constexpr milliseconds kLastLines{2000};
 
 }  // namespace
 
+Status<> StdioProcess::Pipe::open(int fd) {
+  auto opened = net::ByteStream::from_pipe(process.loop_, fd);
+  if (!opened) return fail(opened.error().text);
+  stream = std::move(*opened);
+  stream->set_owner(this);
+  return Done{};
+}
+
 void StdioProcess::Pipe::close() {
   if (!stream) return;
   stream->close();
   // A callback of this stream may be on the stack.
-  process->loop_.retire(std::move(stream));
+  process.loop_.retire(std::move(stream));
+}
+
+void StdioProcess::Pipe::on_data(std::string_view bytes) {
+  if (this == &process.out_) return process.stdout_data(bytes);
+  if (this == &process.err_) return process.stderr_data(bytes);
+}
+
+void StdioProcess::Pipe::on_end(int) {
+  if (this == &process.out_) return process.stdout_end();
+  this == &process.err_ ? process.stderr_end() : process.stdin_end();
+}
+
+void StdioProcess::Pipe::on_drained() {
+  if (stream && this == &process.in_) process.owner_.on_process_writable();
 }
 
 StdioProcess::StdioProcess(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
@@ -54,10 +76,7 @@ StdioProcess::StdioProcess(net::Loop& loop, process::Spawner& spawner, const con
       owner_(owner),
       stats_(metrics::upstream_stats(server.name)),
       lines_(server.limits.max_message_bytes),
-      stderr_lines_(kMaxReadLine),
-      timer_(loop) {
-  in_.process = out_.process = err_.process = this;
-}
+      stderr_lines_(kMaxReadLine) {}
 
 StdioProcess::~StdioProcess() {
   lifetime_.end();
@@ -80,17 +99,6 @@ std::vector<process::ResourceLimit> StdioProcess::resource_limits() const {
   return limits;
 }
 
-Status<> StdioProcess::open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
-                            void (StdioProcess::*end)()) {
-  auto stream = net::ByteStream::from_pipe(loop_, fd);
-  if (!stream) return fail(stream.error().text);
-  pipe.stream = std::move(*stream);
-  pipe.data = data;
-  pipe.end = end;
-  pipe.stream->set_owner(&pipe);
-  return Done{};
-}
-
 void StdioProcess::start() {
   process::SpawnRequest request;
   request.argv.push_back(server_.command);
@@ -110,11 +118,9 @@ void StdioProcess::start() {
   Status<> opened = Done{};
   if (child) {
     child_ = std::move(*child);
-    opened = open(in_, child_->take_stdin(), &StdioProcess::stdin_data, &StdioProcess::stdin_end);
-    if (opened)
-      opened = open(out_, child_->take_stdout(), &StdioProcess::stdout_data, &StdioProcess::stdout_end);
-    if (opened)
-      opened = open(err_, child_->take_stderr(), &StdioProcess::stderr_data, &StdioProcess::stderr_end);
+    opened = in_.open(child_->take_stdin());
+    if (opened) opened = out_.open(child_->take_stdout());
+    if (opened) opened = err_.open(child_->take_stderr());
   } else {
     opened = fail(child.error().text);
   }

@@ -39,8 +39,6 @@ class StdioProcess {
   StdioProcess(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
                ProcessCallbacks& owner);
   ~StdioProcess();
-  StdioProcess(const StdioProcess&) = delete;
-  StdioProcess& operator=(const StdioProcess&) = delete;
 
   // Never calls back before it returns.
   void start();
@@ -62,20 +60,15 @@ class StdioProcess {
 
  private:
   struct Pipe final : net::StreamCallbacks {
-    StdioProcess* process = nullptr;
+    explicit Pipe(StdioProcess& its_process) : process(its_process) {}
+    StdioProcess& process;
     std::unique_ptr<net::ByteStream> stream;
-    void (StdioProcess::*data)(std::string_view) = nullptr;
-    void (StdioProcess::*end)() = nullptr;
-    void on_data(std::string_view bytes) override { (process->*data)(bytes); }
-    void on_end(int) override { (process->*end)(); }
-    void on_drained() override {
-      if (process->in_.stream && this == &process->in_) process->owner_.on_process_writable();
-    }
+    Status<> open(int fd);
     void close();
+    void on_data(std::string_view bytes) override;
+    void on_end(int) override;
+    void on_drained() override;
   };
-  Status<> open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
-                void (StdioProcess::*end)());
-  void stdin_data(std::string_view) {}
   void stdin_end();
   void stdout_data(std::string_view bytes);
   void stdout_end();
@@ -99,10 +92,10 @@ class StdioProcess {
   metrics::UpstreamStats& stats_;
   metrics::ExitCause exit_cause_ = metrics::ExitCause::exit;
   std::unique_ptr<process::ChildProcess> child_;
-  Pipe in_, out_, err_;
+  Pipe in_{*this}, out_{*this}, err_{*this};
   LineSplitter lines_;
   CutLines stderr_lines_;
-  net::Timer timer_;
+  net::Timer timer_{loop_};
   process::StderrTail last_words_;
   std::string exit_text_;
   uint64_t stderr_budget_ = 0;  // bytes still logged in this second

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "foundation/log/log.h"
@@ -40,34 +42,10 @@ StdioUpstream::StdioUpstream(net::Loop& loop, process::Spawner& spawner, const c
     : Upstream(server.name),
       loop_(loop),
       server_(server),
-      prober_(loop, spawner, server, health_, *this),
+      prober_(loop, spawner, server, health_, [this] { on_prober_free(); }),
       groups_(loop, spawner, server, *this),
-      spares_(loop, spawner, server, *this),
-      room_timer_(loop),
       pump_later_(
-          loop,
-          [](void* it) {
-            auto& self = *static_cast<StdioUpstream*>(it);
-            self.room_.count_anew();
-            bool without_room = false;
-            // A failed call may start others and so add groups: they are not in this round. A group closed
-            // meanwhile lives until the end of the turn, and has nothing left to pump.
-            auto places = [&self]() -> size_t {
-              const size_t most = self.server_.limits.max_in_flight;
-              return most > self.in_flight_ ? most - self.in_flight_ : 0;
-            };
-            self.groups_.pump_wanting(
-                [&](const InstanceGroup& group) { return self.room_.is_beyond_share(group); }, places,
-                [&](InstanceGroup& group, size_t most) {
-                  const bool wants_more = group.pump(most);
-                  without_room = without_room || group.without_room_since() != milliseconds::max();
-                  return wants_more;
-                });
-            if (without_room && !self.room_timer_.running())
-              self.room_timer_.start(kLookForRoom, [&self] { self.schedule_pump(); });
-            if (self.spares_.size() < self.server_.pool.prewarm) self.spares_.fill(self.room_.for_spares());
-          },
-          this) {}
+          loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {}
 
 StdioUpstream::~StdioUpstream() {
   lifetime_.end();
@@ -84,7 +62,7 @@ void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
 void StdioUpstream::notice(core::UpstreamNotice what) {
   switch (what) {
     case core::UpstreamNotice::reconfigured: return schedule_pump();
-    case core::UpstreamNotice::retired: return spares_.retire();
+    case core::UpstreamNotice::retired: return groups_.retire_spares();
     case core::UpstreamNotice::wake: break;
   }
   const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
@@ -222,6 +200,34 @@ void StdioUpstream::schedule_pump(InstanceGroup& group) {
   schedule_pump();
 }
 
+// A failed call may start others and so add groups: they are not in this round. A group closed meanwhile
+// lives until the end of the turn, and has nothing left to pump.
+void StdioUpstream::pump() {
+  room_.count_anew();
+  bool without_room = false;
+  auto pump = [&](InstanceGroup* group, size_t most) {
+    const bool wants_more = group->pump(most);
+    without_room = without_room || group->without_room_since() != milliseconds::max();
+    return wants_more;
+  };
+  if (InstanceGroup* only = groups_.only_wanting()) {
+    pump(only, std::numeric_limits<size_t>::max());
+  } else {
+    std::vector<InstanceGroup*> line = groups_.line();
+    std::stable_partition(line.begin(), line.end(),
+                          [this](const InstanceGroup* group) { return !room_.is_beyond_share(*group); });
+    // They take turns.
+    while (!line.empty()) {
+      const size_t places =
+          server_.limits.max_in_flight - std::min<size_t>(server_.limits.max_in_flight, in_flight_);
+      const size_t most = std::max<size_t>(1, places / line.size());
+      std::erase_if(line, [&](InstanceGroup* group) { return !pump(group, most); });
+    }
+  }
+  if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
+  if (groups_.spares() < server_.pool.prewarm) groups_.fill_spares(room_.for_spares());
+}
+
 // ---- processes ----
 
 void StdioUpstream::instance_gone(StdioInstance& instance) {
@@ -266,7 +272,7 @@ void StdioUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   groups_.stop();
-  spares_.retire();
+  groups_.retire_spares();
   for (TransportCall* call : era_.stop())
     call->fail(stopping_now());
   groups_.close_all("the gateway is stopping");
@@ -283,14 +289,12 @@ core::UpstreamStatus StdioUpstream::status() const {
   bool ready = false;
   milliseconds pause{0};
   for (const auto& [key, group] : groups_.all()) {
-    group->list(status.processes);
     ready = ready || group->has_ready();
     if (group->pause() <= pause) continue;
     pause = group->pause();
     status.why = group->last_end();
   }
-  spares_.list(status.processes);
-  groups_.list_leaving(status.processes);
+  groups_.list(status.processes);
   if (stopping_) {
     status.state = State::draining;
   } else if (!health_.circuit_closed() && !ready) {

@@ -25,8 +25,6 @@ namespace lineward::upstream {
 class StdioUpstream final : public core::Upstream,
                             public core::PermitSource,
                             public GroupCallbacks,
-                            public StdioHealthCallbacks,
-                            public StdioEraProberCallbacks,
                             public ServerEraCallbacks {
  public:
   StdioUpstream(net::Loop& loop, process::Spawner& spawner, const config::Server& server);
@@ -65,12 +63,11 @@ class StdioUpstream final : public core::Upstream,
   }
   bool capacity_pending() const override { return groups_.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup& asking, const Account* whose) override {
-    return room_.take_spare(asking, whose) ? spares_.take() : nullptr;
+    return room_.take_spare(asking, whose) ? groups_.take_spare() : nullptr;
   }
   void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool serves_as_modern(InstanceGroup& group, const ProcessEnd& end) override;
-  bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
-  void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
+  size_t& in_flight() override { return in_flight_; }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }
   void schedule_pump(InstanceGroup& group) override;
@@ -82,14 +79,12 @@ class StdioUpstream final : public core::Upstream,
   void group_served(InstanceGroup& group) override { groups_.close(group, "served its one call"); }
 
  private:
-  // StdioHealthCallbacks
-  void on_circuit_open(const core::Failure& refusal) override { groups_.refuse_waiting(refusal); }
-  // StdioEraProberCallbacks
-  void on_prober_free() override;
+  void on_prober_free();
   // ServerEraCallbacks
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
 
+  void pump();
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::UpstreamRequest& request);
@@ -98,7 +93,8 @@ class StdioUpstream final : public core::Upstream,
 
   net::Loop& loop_;
   const config::Server& server_;
-  StdioHealth health_{loop_, server_, *this};
+  StdioHealth health_{loop_, server_,
+                      [this](const core::Failure& refusal) { groups_.refuse_waiting(refusal); }};
   StdioEraProber prober_;
   ServerEra era_{loop_, server_, prober_, *this};
   CallerGrouping grouping_{server_};
@@ -109,13 +105,12 @@ class StdioUpstream final : public core::Upstream,
   };
   std::unordered_map<std::string, Bridged> bridged_;
   std::chrono::milliseconds modern_only_until_{0};
+  size_t in_flight_ = 0;  // of all groups
   InstanceGroups groups_;
-  SparePool spares_;
-  ProcessQuota room_{loop_, server_, groups_, spares_, prober_};
-  net::Timer room_timer_;
+  ProcessQuota room_{loop_, server_, groups_, prober_};
+  net::Timer room_timer_{loop_};
   size_t live_calls_ = 0;
   CallLimiter places_{server_};
-  size_t in_flight_ = 0;  // of all groups
   net::Deferred pump_later_;
   std::function<void()> lost_;
   std::function<void()> stopped_;

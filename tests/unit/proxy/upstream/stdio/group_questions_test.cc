@@ -39,19 +39,19 @@ struct World {
   }
   void answered(const Sent& one) { calls.note_over(calls.take(*calls.find(one.call.id))); }
   void asks(const char* method) {
-    questions.take(
-        parse(std::string(R"({"jsonrpc":"2.0","id":"q","method":")") + method + R"(","params":{}})"), calls,
-        wire);
+    auto answer = questions.take(
+        parse(std::string(R"({"jsonrpc":"2.0","id":"q","method":")") + method + R"(","params":{}})"), calls);
+    if (answer) answers.push_back(*answer);
   }
 
   StdioWorld stdio;
-  Counter counter;
+  size_t in_flight = 0;
   CallerGroup group;
-  InstanceCalls calls{stdio.loop, stdio.server, counter};
+  InstanceCalls calls{stdio.loop, stdio.server, in_flight};
   LegacyFacade facade{stdio.server};
   int apart_over = 0;
   GroupQuestions questions{stdio.loop, stdio.server, group, facade, [this] { ++apart_over; }};
-  FakeWire wire;
+  std::vector<std::string> answers;
   std::list<Sent> made;
 };
 
@@ -62,7 +62,7 @@ TEST_CASE("a question is the one call's that may ask") {
   auto& only = world.sent();
   world.asks("elicitation/create");
   CHECK(only.asker.heard.size() == 1);
-  CHECK(world.wire.answers.empty());
+  CHECK(world.answers.empty());
 }
 
 TEST_CASE("a question within the grace of another caller's call belongs to no call") {
@@ -72,8 +72,8 @@ TEST_CASE("a question within the grace of another caller's call belongs to no ca
   auto& second = world.sent();
   world.asks("elicitation/create");
   CHECK(second.asker.heard.empty());
-  REQUIRE(world.wire.answers.size() == 1);
-  CHECK(world.wire.answers[0].find("no single client stands behind this process") != std::string::npos);
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].find("no single client stands behind this process") != std::string::npos);
 }
 
 TEST_CASE("without a grace the next call's questions are its own") {
@@ -90,7 +90,7 @@ TEST_CASE("where processes are exclusive a server that asks after its answers ha
   world.answered(world.sent());
   CHECK_FALSE(world.questions.keeps_apart(world.calls));
   world.asks("elicitation/create");
-  CHECK(world.wire.answers.size() == 1);
+  CHECK(world.answers.size() == 1);
   CHECK(world.questions.keeps_apart(world.calls));
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("roots that no call can have asked for are the configuration's") {
   World world(true);
   world.stdio.server.roots = {"file:///tmp"};
   world.asks("roots/list");
-  REQUIRE(world.wire.answers.size() == 1);
-  CHECK(world.wire.answers[0].find(R"("uri":"file:///tmp")") != std::string::npos);
+  REQUIRE(world.answers.size() == 1);
+  CHECK(world.answers[0].find(R"("uri":"file:///tmp")") != std::string::npos);
   CHECK_FALSE(world.questions.keeps_apart(world.calls));
 }

@@ -56,8 +56,8 @@ struct World {
 
   StdioWorld stdio;
   Asker asker;
-  Counter counter;
-  InstanceCalls calls{stdio.loop, stdio.server, counter};
+  size_t all_in_flight = 0;
+  InstanceCalls calls{stdio.loop, stdio.server, all_in_flight};
   std::list<StdioCall> made;
 };
 
@@ -84,8 +84,8 @@ TEST_CASE("ids grow, are never given again, and are named as a server may name t
 TEST_CASE("each call takes one place in flight, and gives it back once, however it goes") {
   World world;
   auto in_flight = [&] {
-    CHECK(static_cast<int64_t>(world.calls.in_flight()) == world.counter.sum);
-    return world.counter.sum;
+    CHECK(world.calls.in_flight() == world.all_in_flight);
+    return world.all_in_flight;
   };
   StdioCall& answered = world.sent();
   StdioCall& cancelled = world.sent();
@@ -119,16 +119,19 @@ TEST_CASE("each call takes one place in flight, and gives it back once, however 
   CHECK(world.calls.all().empty());
 }
 
-TEST_CASE("the owner of a spare that gets its purpose counts what comes from then on") {
+TEST_CASE("calls in flight are counted over all processes") {
   World world;
-  Counter next;
-  world.calls.set_owner(next);
+  InstanceCalls next{world.stdio.loop, world.stdio.server, world.all_in_flight};
   world.answered(world.sent());
   world.sent();
-  CHECK(world.counter.sum == 0);
-  CHECK(next.sum == 1);
+  PendingCall entry;
+  entry.counts = true;
+  next.add(std::move(entry));
+  CHECK(world.all_in_flight == 2);
   world.calls.take_all();
-  CHECK(next.sum == 0);
+  CHECK(world.all_in_flight == 1);
+  next.take_all();
+  CHECK(world.all_in_flight == 0);
 }
 
 TEST_CASE("Lineward's own listens keep no process; those of clients, and calls that were cancelled, do") {

@@ -41,13 +41,12 @@ CallerGroup of_legacy() {
 }
 
 // The group with its parts, and a spawner that the test controls.
-struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
+struct GroupWorld final : GroupCallbacks {
   StdioWorld stdio;
-  StdioHealth its_health{stdio.loop, stdio.server, *this};
+  StdioHealth its_health{stdio.loop, stdio.server, [](const core::Failure&) {}};
   std::map<uint64_t, FakeProcess> processes;
   std::vector<std::unique_ptr<StdioInstance>> leaving;
-  int64_t in_flight = 0;
-  int64_t most_in_flight = 100;
+  size_t calls_in_flight = 0;
   bool room = true;
   int lost = 0;
   bool answers_handshake = true;
@@ -82,7 +81,7 @@ struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
     doubted.insert(doubted.end(), refused.begin(), refused.end());
     if (doubts_era) refused.clear();
   }
-  bool room_in_flight() const override { return in_flight < most_in_flight; }
+  size_t& in_flight() override { return calls_in_flight; }
   bool stopping() const override { return false; }
   void schedule_pump() override {
     stdio.loop.defer(lifetime, [this] { group->pump(); });
@@ -99,8 +98,6 @@ struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
   }
   void instance_lost() override { ++lost; }
   void group_served(InstanceGroup&) override {}
-  void count_in_flight(int64_t change) override { in_flight += change; }
-  void on_circuit_open(const core::Failure&) override {}
 
   // The spawner's side.
   void reply(spawning::Reply reply) {
@@ -190,12 +187,10 @@ struct GroupWorld final : GroupCallbacks, StdioHealthCallbacks {
 struct Called {
   Asker asker;
   StdioCall call;
-  Called(GroupWorld& world, const std::string& tool)
-      : call(world.stdio.call(
-            request_of(
-                mcp::Era::modern,
-                R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool + R"("}})"),
-            asker)) {
+  Called(GroupWorld& world, const std::string& tool, const std::string& method = "tools/call")
+      : call(world.stdio.call(request_of(mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":")" + method +
+                                                               R"(","params":{"name":")" + tool + R"("}})"),
+                              asker)) {
     world.group->enqueue(call);
   }
 };
@@ -230,24 +225,24 @@ TEST_CASE("calls wait for their process, and are written in the order in which t
 
 TEST_CASE("no more calls are in flight than may be, and the next goes when one is answered") {
   GroupWorld world;
-  world.most_in_flight = 1;
+  world.stdio.server.limits.max_in_flight = 1;
   Called a(world, "a"), b(world, "b");
   REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
   CHECK(world.says(1, 0, "a"));
   CHECK(b.asker.phases.back() == CallPhase::queued);
-  CHECK(world.in_flight == 1);
+  CHECK(world.calls_in_flight == 1);
   world.answer(1, world.processes[1].heard[0]);
   REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
   CHECK(world.says(1, 1, "b"));
   CHECK(a.asker.heard.size() == 1);
   world.answer(1, world.processes[1].heard[1]);
   REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
-  CHECK(world.in_flight == 0);
+  CHECK(world.calls_in_flight == 0);
 }
 
 TEST_CASE("a process that dies takes its calls with it, and the queued go on with the next") {
   GroupWorld world;
-  world.most_in_flight = 1;
+  world.stdio.server.limits.max_in_flight = 1;
   Called first(world, "first");
   REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
   world.answer(1, world.processes[1].heard[0]);
@@ -289,8 +284,8 @@ TEST_CASE("an expired process finishes its calls, gets no more, and goes") {
   REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
   world.answer(1, world.processes[1].heard[0]);
   REQUIRE(world.wait_for([&] { return a.asker.heard.size() == 1; }));
-  REQUIRE(world.group->view().processes.size() == 1);
-  StdioInstance* old = world.group->view().processes.front().get();
+  REQUIRE(world.group->processes().size() == 1);
+  StdioInstance* old = world.group->processes().front().get();
   Called b(world, "b");
   REQUIRE(world.wait_for([&] { return world.heard(1) == 2; }));
   world.group->on_instance_expired(*old, "is old");
@@ -306,6 +301,24 @@ TEST_CASE("an expired process finishes its calls, gets no more, and goes") {
   CHECK(world.lost == 0);  // it was told to go
   world.answer(2, world.processes[2].heard[0]);
   REQUIRE(world.wait_for([&] { return c.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("an expired process that only a listen needs is replaced at most once a second") {
+  GroupWorld world(3);
+  Called listen(world, "all", "subscriptions/listen");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 1; }));
+  auto expires = [&] {
+    world.group->on_instance_expired(*world.group->processes().back(), "is old");
+    return world.stdio.loop.now();
+  };
+  const auto since = expires();
+  REQUIRE(world.wait_for([&] { return world.heard(2) == 1; }));  // the listen has moved
+  REQUIRE(world.wait_for([&] { return !world.processes[1].running; }));
+  expires();
+  REQUIRE(world.wait_for([&] { return world.heard(3) == 1; }));
+  CHECK(world.stdio.loop.now() - since >= std::chrono::milliseconds(1000));
+  CHECK(world.processes.size() == 3);
+  CHECK(world.lost == 0);
 }
 
 TEST_CASE("without room for a process its callers are told so, and the group's end ends them") {

@@ -18,7 +18,7 @@ struct Prober final : EraProber {
 };
 
 // Groups with processes that are requested and never begin to run: one without a waiting call is idle.
-struct World final : GroupCallbacks, StdioHealthCallbacks {
+struct World final : GroupCallbacks {
   explicit World(uint32_t instances) {
     stdio.server.instances = instances;
     stdio.server.pool.prewarm = 1;
@@ -40,7 +40,7 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
   std::unique_ptr<StdioInstance> take_spare(const InstanceGroup&, const Account*) override { return nullptr; }
   void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool serves_as_modern(InstanceGroup&, const ProcessEnd&) override { return false; }
-  bool room_in_flight() const override { return true; }
+  size_t& in_flight() override { return calls_in_flight; }
   bool stopping() const override { return false; }
   void schedule_pump() override {}
   void schedule_pump(InstanceGroup&) override {}
@@ -50,8 +50,6 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
   void instance_gone(StdioInstance& instance) override { groups.free_gone(instance); }
   void instance_lost() override {}
   void group_served(InstanceGroup&) override {}
-  void count_in_flight(int64_t) override {}
-  void on_circuit_open(const core::Failure&) override {}
 
   // A group with a call; its process is requested if there is room.
   InstanceGroup& wants(const std::string& key, const AccountPtr& whose = nullptr) {
@@ -86,11 +84,11 @@ struct World final : GroupCallbacks, StdioHealthCallbacks {
     StdioCall call;
   };
   StdioWorld stdio;
-  StdioHealth its_health{stdio.loop, stdio.server, *this};
+  StdioHealth its_health{stdio.loop, stdio.server, [](const core::Failure&) {}};
+  size_t calls_in_flight = 0;
   InstanceGroups groups{stdio.loop, *stdio.spawner, stdio.server, *this};
-  SparePool spares{stdio.loop, *stdio.spawner, stdio.server, *this};
   Prober prober;
-  ProcessQuota room{stdio.loop, stdio.server, groups, spares, prober};
+  ProcessQuota room{stdio.loop, stdio.server, groups, prober};
   Room take(const InstanceGroup& asking) { return room.take(asking, asking.caller()); }
   std::list<Held> calls;
 };
@@ -159,7 +157,7 @@ TEST_CASE(
   InstanceGroup& other = world.wants("b1", b);
   world.next_turn();
   CHECK_FALSE(world.room.take_spare(first, first.caller()));  // there is none
-  world.spares.fill(1);
+  world.groups.fill_spares(1);
   world.next_turn();
   CHECK(world.room.take_spare(first, first.caller()));
   CHECK(world.room.take_spare(first, first.caller()));  // lent: no call waits
@@ -170,10 +168,10 @@ TEST_CASE(
   world.next_turn();
   CHECK_FALSE(world.room.take_spare(first, first.caller()));
   CHECK(world.room.take_spare(other, other.caller()));
-  world.spares.retire();
-  CHECK(world.spares.size() == 0);
-  world.spares.fill(1);
-  CHECK(world.spares.size() == 0);  // none is started any more
+  world.groups.retire_spares();
+  CHECK(world.groups.spares() == 0);
+  world.groups.fill_spares(1);
+  CHECK(world.groups.spares() == 0);  // none is started any more
 }
 
 TEST_CASE(
@@ -233,12 +231,12 @@ TEST_CASE("processes that were started ahead take places, and are started only w
   world.stdio.server.pool.prewarm = 2;
   world.wants("a");
   CHECK(world.room.for_spares() == 2);
-  world.spares.fill(world.room.for_spares());
-  CHECK(world.spares.size() == 2);
+  world.groups.fill_spares(world.room.for_spares());
+  CHECK(world.groups.spares() == 2);
   CHECK(world.room.for_spares() == 0);
   world.next_turn();
   CHECK(world.wants("b").instances() == 0);
-  world.spares.retire();
+  world.groups.retire_spares();
   CHECK(world.room.for_spares() == 0);  // they are ending
 }
 

@@ -1,8 +1,6 @@
-#include "proxy/upstream/stdio/spawn_budget.h"
-
 #include <catch2/catch.hpp>
 
-#include "proxy/upstream/shared/circuit_breaker.h"
+#include "proxy/upstream/stdio/stdio_health.h"
 
 using namespace lineward;
 using namespace std::chrono_literals;

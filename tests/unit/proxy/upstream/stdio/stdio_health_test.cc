@@ -16,14 +16,13 @@ ProcessEnd ended(std::string text, EndReason reason = EndReason::upstream_exited
   return end;
 }
 
-struct World final : StdioHealthCallbacks {
+struct World {
   World() {
     server.name = "health";
     server.circuit_breaker.consecutive_failures = 3;
     server.circuit_breaker.open_for = milliseconds(200);
     server.restart.backoff = server.restart.max_backoff = milliseconds(60000);
   }
-  void on_circuit_open(const core::Failure& refusal) override { opened.push_back(refusal); }
   // A process that was ready and had answered.
   InstanceRecord lived(bool served) {
     InstanceRecord record;
@@ -45,7 +44,7 @@ struct World final : StdioHealthCallbacks {
   net::Loop loop;
   config::Server server;
   std::vector<core::Failure> opened;
-  StdioHealth health{loop, server, *this};
+  StdioHealth health{loop, server, [this](const core::Failure& refusal) { opened.push_back(refusal); }};
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The peers of the parts of a stdio server's upstream: a spawner that never starts a command, an owner of
-// calls that records its callbacks, and a process that records its input.
+// The peers of the parts of a stdio server's upstream: a spawner that never starts a command, and an owner of
+// calls that records its callbacks.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,7 +8,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,31 +66,6 @@ struct StdioWorld {
     return *upstream;
   }
   StdioCall call(core::UpstreamRequest request, Asker& asker) { return {made(), std::move(request), asker}; }
-};
-
-struct FakeWire final : InstanceWire {
-  std::vector<std::string> written;
-  std::vector<std::string> answers;
-  size_t owed = 0;
-  uint64_t has_taken = 0;
-  int freed = 0;
-  std::optional<ProcessEnd> stopped;
-  mcp::Era spoken = mcp::Era::legacy;
-  mcp::Era era() const override { return spoken; }
-  void write(std::string message) override { written.push_back(std::move(message)); }
-  bool write_small(std::string message) override {
-    written.push_back(std::move(message));
-    return true;
-  }
-  void answer_server(std::string message) override { answers.push_back(std::move(message)); }
-  StdinState stdin_state() const override { return {owed, has_taken}; }
-  void tell_free() override { ++freed; }
-  void stop(const ProcessEnd& why) override { stopped = why; }
-};
-
-struct Counter final : InFlightCallbacks {
-  int64_t sum = 0;
-  void on_in_flight(int64_t change) override { sum += change; }
 };
 
 }  // namespace lineward::upstream
