@@ -7,8 +7,8 @@ cd "$(dirname "$0")/../.."
 packages=()
 for kind in "$@"; do
   case $kind in
-    build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libspdlog-dev libcli11-dev libssl-dev zlib1g-dev
-                      libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev prometheus-cpp-dev) ;;
+    build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libcli11-dev libtomlplusplus-dev libssl-dev zlib1g-dev
+                      libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev) ;;
     static) packages+=(git dpkg-dev) ;;
     deb) packages+=(dpkg-dev) ;;
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;

@@ -8,13 +8,13 @@ arch=$1
 here=$PWD/build/static-deps
 to=$here/$arch
 
-of_arch=(libuv1-dev libssl-dev zlib1g-dev libfyaml-dev libre2-dev libhiredis-dev libfmt-dev libspdlog-dev prometheus-cpp-dev)
-of_all=(nlohmann-json3-dev libcli11-dev node-llhttp catch2)
+of_arch=(libuv1-dev libssl-dev zlib1g-dev libfyaml-dev libre2-dev libhiredis-dev libfmt-dev)
+of_all=(nlohmann-json3-dev libcli11-dev libtomlplusplus-dev node-llhttp catch2)
 for_tests=(libsimdjson-dev)
 # The C and C++ libraries themselves, since a cross compiler's own are older; and packages that hold the licences of others.
 of_libc=(libc6-dev libstdc++-12-dev libgcc-12-dev)
 licences=(libre2-9 gcc-12-base)
-sources=(fmtlib spdlog prometheus-cpp simdjson)
+sources=(fmtlib simdjson)
 [ "$arch" = amd64 ] || [ "$arch" = arm64 ] || { echo "static_deps.sh: there is amd64 and arm64, not '$arch'" >&2; exit 2; }
 
 stamp=$(sha256sum conf/scripts/static_deps.sh conf/static/CMakeLists.txt conf/static/arm64.cmake | sha256sum)

@@ -13,7 +13,7 @@ while read -r folder; do
     printf '#include "%s"\n' "$PWD/$source"
   done >"$unit"
   clang++ -std=c++20 -fsyntax-only -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror \
-    -DFMT_SHARED -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL -DSPDLOG_SHARED_LIB "-DLINEWARD_SOURCE_DIR=\"$PWD\"" \
+    -DFMT_SHARED "-DLINEWARD_SOURCE_DIR=\"$PWD\"" \
     -DLINEWARD_VERSION='"0"' -DCATCH_CONFIG_ENABLE_ALL_STRINGMAKERS -Igateway -Iplugins/include -I. -Itests \
     -isystem build/deps/usr/share/include/llhttp "$unit" || {
     echo "one_source.sh: $folder does not compile as one source; names in anonymous namespaces are a module's own" >&2

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <spdlog/details/null_mutex.h>
-#include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +36,7 @@ std::atomic<uint64_t> lost_lines{0};
 // Writes to stderr without blocking. If the pipe's reader is slow, lines are dropped and counted; the loop
 // never waits. (The descriptor is shared with other processes, so it cannot be made non-blocking.) Buffered
 // lines are written in one system call.
-class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+class StderrSink {
  public:
   std::function<void(bool urgent)> wanted;
 
@@ -46,7 +44,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   std::string& lines() { return lines_; }
   void added(bool urgent) {
     ++count_;
-    if (!wanted || lines_.size() > kMaxGathered) return flush_();
+    if (!wanted || lines_.size() > kMaxGathered) return flush();
     if (count_ == 1 || (urgent && !urgent_)) wanted(urgent);
     urgent_ = urgent_ || urgent;
   }
@@ -55,13 +53,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     if (!lines_.empty() && ::write(STDERR_FILENO, lines_.data(), lines_.size()) < 0) return;
   }
 
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    lines_.append(message.payload.data(), message.payload.size());
-    lines_ += '\n';
-    added(message.level >= spdlog::level::warn);
-  }
-  void flush_() override {
+  void flush() {
     if (lines_.empty()) return;
     // Writes in pieces of PIPE_BUF: lines of two threads must not mix. If one thread leaves a partial line,
     // the next one ends it.
@@ -492,7 +484,6 @@ namespace {
 
 void write_line(Level level, std::string_view event, std::initializer_list<Field> fields) {
   auto& s = settings();
-  // Written once per call: directly into the buffer, not through the logger.
   StderrSink& out = sink != nullptr ? *sink : own_sink();
   std::string& lines = out.lines();
   append_line(lines, s.format, level, event, fields, iso_now(), s.colour);

@@ -3,9 +3,13 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <uv.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 namespace lineward::net {
 
@@ -52,6 +56,23 @@ bool parse_address(const std::string& text, sockaddr_storage& out) {
   if (uv_ip4_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in*>(&out)) == 0)
     return true;
   return uv_ip6_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in6*>(&out)) == 0;
+}
+
+int connect_unix(const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.size() >= sizeof name.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::memcpy(name.sun_path, path.c_str(), path.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
+  int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 }  // namespace lineward::net

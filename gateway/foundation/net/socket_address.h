@@ -18,4 +18,8 @@ bool is_every_address(std::string_view text);
 // Parses "host:port", ":port" (its IPv4 part) or "[::1]:port"; false for anything else.
 bool parse_address(const std::string& text, sockaddr_storage& out);
 
+// Connects without blocking. -1 and errno if there is no listener; EAGAIN if the listener's queue is full.
+// The socket is non-blocking; the caller closes it.
+int connect_unix(const std::string& path);
+
 }  // namespace lineward::net

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "foundation/net/socket_address.h"
+
 namespace lineward::admin {
 namespace {
 
@@ -83,23 +85,6 @@ Result<std::string> own_socket_path() {
   return fail("no directory for the control socket: " + tried);
 }
 
-int connect_unix(const std::string& path) {
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  if (path.size() >= sizeof name.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  std::memcpy(name.sun_path, path.c_str(), path.size());
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
-  int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
-}
-
 std::vector<std::string> live_sockets() {
   std::vector<std::string> out;
   for (const std::string& directory : socket_directories()) {
@@ -112,7 +97,7 @@ std::vector<std::string> live_sockets() {
       if (name.size() <= kSuffix.size() || name.substr(name.size() - kSuffix.size()) != kSuffix) continue;
       if (++looked > kMaxLooked) break;
       std::string path = directory + "/" + std::string(name);
-      int fd = connect_unix(path);
+      int fd = net::connect_unix(path);
       const bool busy = fd < 0 && errno == EAGAIN;
       if (fd >= 0 || busy) {
         if (fd >= 0) close(fd);

@@ -16,10 +16,6 @@ std::vector<std::string> socket_directories();
 // others.
 Result<std::string> own_socket_path();
 
-// Connects without blocking. -1 and errno if there is no listener; EAGAIN if the listener's queue is full.
-// The socket is non-blocking; the caller closes it.
-int connect_unix(const std::string& path);
-
 // The sockets in those directories with a listener. Removes this user's stale socket files, on which a
 // connect is refused.
 std::vector<std::string> live_sockets();

@@ -1,8 +1,6 @@
 #include "operate/admin/metric_formats.h"
 
 #include <fmt/format.h>
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <charconv>
@@ -47,47 +45,7 @@ double weight_of(std::string_view parameters) {
   return 1;
 }
 
-// ---- the classic form ----
-
-prometheus::ClientMetric classic(const MetricPoint& point, MetricType type) {
-  prometheus::ClientMetric out;
-  for (const auto& [name, value] : point.labels)
-    out.label.push_back({name, value});
-  if (point.histogram) {
-    uint64_t sum = 0;
-    auto all = bounds(point.histogram->buckets());
-    for (size_t i = 0; i < all.size(); ++i) {
-      sum += point.histogram->in_bucket(i);
-      out.histogram.bucket.push_back({sum, all[i]});
-    }
-    out.histogram.sample_count = point.histogram->count();
-    out.histogram.sample_sum = point.histogram->sum();
-  } else {
-    (type == MetricType::gauge ? out.gauge.value : out.counter.value) = point.value;
-  }
-  return out;
-}
-
-// Some points of a family; the head precedes the first points only.
-void add_classic(std::string& text, const MetricFamily& family, size_t from, size_t to) {
-  std::vector<prometheus::MetricFamily> all(1);
-  prometheus::MetricFamily& out = all.front();
-  out.name = family.name;
-  out.help = family.help;
-  out.type = family.type == MetricType::counter ? prometheus::MetricType::Counter
-             : family.type == MetricType::gauge ? prometheus::MetricType::Gauge
-                                                : prometheus::MetricType::Histogram;
-  for (size_t at = from; at < to; ++at)
-    out.metric.push_back(classic(family.points[at], family.type));
-  std::string_view piece;
-  const std::string written = prometheus::TextSerializer().Serialize(all);
-  piece = written;
-  while (from > 0 && !piece.empty() && piece.front() == '#')
-    piece.remove_prefix(std::min(piece.size(), piece.find('\n') + 1));
-  text += piece;
-}
-
-// ---- OpenMetrics ----
+// ---- the text ----
 
 void append_escaped(std::string& out, std::string_view text) {
   for (char c : text) {
@@ -100,26 +58,22 @@ void append_escaped(std::string& out, std::string_view text) {
   }
 }
 
-// Bounds have one spelling, so that they are the same series everywhere.
-std::string bound_text(double bound) {
-  std::string out = fmt::format("{}", bound);
-  return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
-}
-
-class OpenMetrics {
+class Exposition {
  public:
-  explicit OpenMetrics(std::string& out) : out_(out) {}
+  Exposition(std::string& out, MetricFormat format)
+      : out_(out), open_(format == MetricFormat::open_metrics) {}
 
   // Some points of a family; the head precedes the first points only.
   void add(const MetricFamily& family, size_t from, size_t to) {
-    // A counter's family name omits the suffix of its samples.
+    // In OpenMetrics a counter's family name omits the suffix of its samples.
     std::string_view name = family.name;
-    const bool counts = family.type == MetricType::counter && ends_total(name);
-    if (counts) name.remove_suffix(kTotal.size());
+    const bool counts = family.type == MetricType::counter && (!open_ || ends_total(name));
+    const std::string_view ending = open_ && counts ? kTotal : "";
+    name.remove_suffix(ending.size());
     const bool histogram = family.type == MetricType::histogram;
     if (from == 0) {
       out_ += fmt::format("# HELP {} ", name);
-      append_escaped(out_, family.help);
+      open_ ? append_escaped(out_, family.help) : void(out_ += family.help);
       out_ += fmt::format("\n# TYPE {} {}\n", name,
                           histogram                          ? "histogram"
                           : counts                           ? "counter"
@@ -131,7 +85,7 @@ class OpenMetrics {
       if (point.histogram) {
         add(name, point);
       } else {
-        line(name, counts ? kTotal : "", point, {}, fmt::format("{}", point.value));
+        line(name, ending, point, {}, number(point.value));
         out_ += '\n';
       }
     }
@@ -142,6 +96,15 @@ class OpenMetrics {
     return name.size() > kTotal.size() && name.substr(name.size() - kTotal.size()) == kTotal;
   }
 
+  std::string number(double value) const {
+    return open_ ? fmt::format("{}", value) : fmt::format("{:.16g}", value);
+  }
+  // In OpenMetrics bounds have one spelling, so that they are the same series everywhere.
+  std::string bound_text(double bound) const {
+    std::string out = number(bound);
+    return open_ && out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
+  }
+
   void add(std::string_view name, const MetricPoint& point) {
     const metrics::Histogram& histogram = *point.histogram;
     auto all = bounds(histogram.buckets());
@@ -150,7 +113,7 @@ class OpenMetrics {
       sum += histogram.in_bucket(i);
       line(name, "_bucket", point, i < all.size() ? bound_text(all[i]) : "+Inf", std::to_string(sum));
       for (const auto& [bucket, exemplar] : point.exemplars) {
-        if (bucket != i) continue;
+        if (bucket != i || !open_) continue;
         out_ += fmt::format(" # {{trace_id=\"{}\",span_id=\"{}\"}} {} {:.3f}", exemplar.trace_id(),
                             exemplar.span_id(), exemplar.value, exemplar.at);
       }
@@ -158,7 +121,7 @@ class OpenMetrics {
     }
     line(name, "_count", point, {}, std::to_string(histogram.count()));
     out_ += '\n';
-    line(name, "_sum", point, {}, fmt::format("{}", histogram.sum()));
+    line(name, "_sum", point, {}, number(histogram.sum()));
     out_ += '\n';
   }
 
@@ -185,6 +148,7 @@ class OpenMetrics {
   }
 
   std::string& out_;
+  const bool open_;
 };
 
 // Samples per piece.
@@ -221,8 +185,7 @@ bool MetricsWriter::write_more() {
     const MetricFamily& family = metrics_.families[family_];
     const size_t from = point_;
     point_ = std::min(family.points.size(), from + kPoints);
-    format_ == MetricFormat::classic ? add_classic(text_, family, from, point_)
-                                     : OpenMetrics(text_).add(family, from, point_);
+    Exposition(text_, format_).add(family, from, point_);
     if (point_ < family.points.size()) return true;
     ++family_;
     point_ = 0;

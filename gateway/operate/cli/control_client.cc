@@ -37,12 +37,12 @@ void make_printable(nlohmann::json& value) {
   }
 }
 
-Result<ControlReply> reply_of(ControlConnection& connection, std::string body, const std::string& socket) {
+Result<ControlReply> reply_of(ControlConnection& connection) {
   if (!connection.fault().empty()) return fail(connection.fault());
   ControlReply reply;
   reply.status = connection.status();
-  reply.body = lineward::json::parse_document(body);
-  if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
+  reply.body = lineward::json::parse_document(connection.take_body());
+  if (!reply.body.is_object()) return fail(connection.socket() + " did not answer as a gateway does");
   make_reply_printable(reply.body);
   return reply;
 }
@@ -51,14 +51,12 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
                          std::chrono::milliseconds limit) {
   const auto until = std::chrono::steady_clock::now() + limit;
   ControlConnection connection(socket, path, body);
-  std::string text = connection.take_body();
   while (!connection.over()) {
     pollfd wanted = connection.wants();
     if (!wait_for_any(&wanted, 1, until)) return fail(socket + " did not answer in time");
     connection.advance();
-    text += connection.take_body();
   }
-  return reply_of(connection, std::move(text), socket);
+  return reply_of(connection);
 }
 
 namespace {

@@ -4,56 +4,42 @@
 // Destroying it closes the connection.
 #pragma once
 
-#include <poll.h>
-
 #include <chrono>
 #include <string>
 #include <string_view>
 
-#include "protocol/http/response_parser.h"
+#include "operate/http_client/http_exchange.h"
 
 namespace lineward::cli {
 
 class ControlConnection {
  public:
   // `body` empty: GET, else POST of JSON. `headers`: additional headers, each with its line end.
-  ControlConnection(std::string socket, std::string_view path, std::string_view body = {},
+  ControlConnection(std::string socket, std::string path, std::string_view body = {},
                     std::string_view headers = {});
-  ~ControlConnection();
-  ControlConnection(const ControlConnection&) = delete;
-  ControlConnection& operator=(const ControlConnection&) = delete;
 
+  const std::string& socket() const { return target_.url.unix_path; }
   // For poll(); its descriptor is negative if only time is awaited: call advance() again soon.
-  pollfd wants() const;
+  pollfd wants() const { return exchange_.wants(); }
   // Continues as far as possible now.
   void advance();
 
   // 0 until the response head has arrived.
-  int status() const { return status_; }
+  int status() const { return exchange_.status(); }
   // The body received since the last call.
-  std::string take_body() { return std::move(body_); }
-  // The response is complete.
-  bool complete() const { return complete_; }
+  std::string take_body() { return exchange_.take_body(); }
   // A sentence if the response failed or broke off; else empty.
   const std::string& fault() const { return fault_; }
-  bool over() const { return complete_ || !fault_.empty(); }
+  bool over() const { return exchange_.over() || !fault_.empty(); }
   // The rest of the body is endless.
-  void expect_stream() { parser_.unlimited_body(); }
+  void expect_stream() { exchange_.expect_stream(); }
 
  private:
   void connect();
-  void send();
-  void receive();
-  void parse();
-  void fail(std::string text);
 
-  const std::string socket_;
-  std::string to_send_;
-  int fd_ = -1;
-  http::ResponseParser parser_;
-  int status_ = 0;
-  std::string body_;
-  bool complete_ = false;
+  const http_client::HttpTarget target_;
+  const std::string request_;
+  http_client::HttpExchange exchange_;
   std::string fault_;
 };
 

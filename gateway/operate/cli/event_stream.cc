@@ -10,7 +10,6 @@ namespace lineward::cli {
 void EventStream::open(const std::string& socket) {
   socket_ = socket;
   parser_ = http::SseParser(kLimits);
-  body_.clear();
   refusal_.reset();
   why_.clear();
   heard_ = std::chrono::steady_clock::now();
@@ -23,18 +22,16 @@ void EventStream::advance() {
   if (!connection_) return;
   connection_->advance();
   const int status = connection_->status();
-  if (status == 200) connection_->expect_stream();
-  std::string bytes = connection_->take_body();
   const auto now = std::chrono::steady_clock::now();
-  if (!bytes.empty()) heard_ = now;
   if (status == 200) {
+    connection_->expect_stream();
+    const std::string bytes = connection_->take_body();
+    if (!bytes.empty()) heard_ = now;
     parser_.append(bytes);
-  } else {
-    body_ += bytes;
   }
   if (connection_->over()) {
     if (status != 0 && status != 200 && connection_->fault().empty()) {
-      auto reply = reply_of(*connection_, std::move(body_), socket_);
+      auto reply = reply_of(*connection_);
       refusal_ = reply ? *reply : ControlReply{status, nlohmann::json::object()};
     }
     return end(connection_->fault().empty() ? socket_ + " has hung up" : connection_->fault());

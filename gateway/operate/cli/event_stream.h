@@ -48,7 +48,6 @@ class EventStream {
   http::SseParser parser_;
   std::unique_ptr<ControlConnection> connection_;
   std::string cursor_;
-  std::string body_;  // of an error response
   std::chrono::steady_clock::time_point heard_;
   std::string why_;
   std::optional<ControlReply> refusal_;

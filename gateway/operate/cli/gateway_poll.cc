@@ -46,7 +46,6 @@ bool GatewayPoll::advance() {
     return false;
   }
   connection_->advance();
-  body_ += connection_->take_body();
   if (!connection_->over()) {
     if (steady_clock::now() < until_) return false;
     trouble(socket_ + " does not answer");
@@ -58,13 +57,12 @@ bool GatewayPoll::advance() {
 
 void GatewayPoll::begin(Step step, const std::string& path) {
   step_ = step;
-  body_.clear();
   connection_ = std::make_unique<ControlConnection>(socket_, path);
   until_ = steady_clock::now() + kAnswerWithin;
 }
 
 void GatewayPoll::finished() {
-  auto reply = reply_of(*connection_, std::move(body_), socket_);
+  auto reply = reply_of(*connection_);
   connection_ = nullptr;
   if (!reply) return trouble(reply.error().text);
   if (reply->status == 404)

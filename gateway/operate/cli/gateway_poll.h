@@ -43,7 +43,6 @@ class GatewayPoll {
   TopModel& model_;
   Step step_ = Step::rest;
   std::unique_ptr<ControlConnection> connection_;
-  std::string body_;
   nlohmann::json calls_;
   size_t pages_ = 0;
   std::string next_page_;

@@ -128,7 +128,6 @@ class Top {
     }
     if (action_) return model_.say("wait: the gateway has not answered yet what was asked before");
     acting_ = wish;
-    action_body_.clear();
     action_until_ = steady_clock::now() + kAnswerLimit;
     const std::string path = "/api/v1/calls/" + wish.call;
     if (wish.kind == Kind::story) {
@@ -143,11 +142,10 @@ class Top {
   void advance_action() {
     if (!action_) return;
     action_->advance();
-    action_body_ += action_->take_body();
     if (!action_->over() && steady_clock::now() < action_until_) return;
     changed_ = true;
     if (action_->over()) {
-      auto reply = reply_of(*action_, std::move(action_body_), poll_.socket());
+      auto reply = reply_of(*action_);
       reply ? answered(*reply) : model_.say(reply.error().text);
     } else {
       model_.say(poll_.socket() + " did not answer in time");
@@ -177,7 +175,6 @@ class Top {
   KeyReader keys_;
   TopModel::Wish acting_{TopModel::Wish::Kind::quit, {}};
   std::unique_ptr<ControlConnection> action_;
-  std::string action_body_;
   steady_clock::time_point action_until_;
   bool changed_ = false;  // nothing is drawn before the first data
   bool over_ = false;

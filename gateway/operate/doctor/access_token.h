@@ -7,16 +7,19 @@
 
 #include "config/config.h"
 #include "foundation/base/result.h"
-#include "operate/doctor/http_line.h"
+#include "operate/http_client/http_exchange.h"
 
 namespace lineward::doctor {
 
+using http_client::Answer;
+using http_client::Step;
+
 // Whether an access token may resolve this answer's error.
-bool wants_token(const config::Server& server, const Asked& asked);
+bool wants_token(const config::Server& server, const Answer& answer);
 
 // The Authorization value for a second request; `refusal` is the server's answer without one. The error names
 // the address that gave no token, and no part of the credentials.
-Result<std::string, Step> access_token(const config::Server& server, const Asked& refusal,
+Result<std::string, Step> access_token(const config::Server& server, const Answer& refusal,
                                        std::chrono::milliseconds patience);
 
 }  // namespace lineward::doctor

@@ -8,15 +8,15 @@
 #include <string>
 
 #include "foundation/base/random_id.h"
-#include "operate/doctor/http_line.h"
-#include "operate/doctor/masked.h"
 #include "operate/doctor/probe_report.h"
 #include "operate/doctor/probe_stream.h"
+#include "operate/http_client/masked.h"
 #include "protocol/mcp/errors.h"
 
 namespace lineward::doctor {
 namespace {
 
+using http_client::Masked;
 using nlohmann::json;
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
@@ -293,7 +293,7 @@ void Front::idle() {
 }  // namespace
 
 void check_front(const config::Server& server, const FrontTrial& trial, Findings& findings) {
-  auto target = target_of(server);
+  auto target = http_client::target_of(server);
   if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
   Front(server, *target, trial, findings).check();
 }

@@ -8,14 +8,16 @@
 #include "foundation/log/printable.h"
 #include "operate/doctor/access_token.h"
 #include "operate/doctor/clock_check.h"
-#include "operate/doctor/http_line.h"
-#include "operate/doctor/masked.h"
+#include "operate/http_client/http_exchange.h"
+#include "operate/http_client/masked.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
 
 namespace lineward::doctor {
 namespace {
 
+using http_client::HttpTarget;
+using http_client::Masked;
 using std::chrono::steady_clock;
 
 // Whether the body has a JSON-RPC answer.
@@ -30,39 +32,24 @@ bool has_endpoint(std::string_view body) {
   return found != std::string_view::npos && body.find("data:", found) != std::string_view::npos;
 }
 
-std::string with_headers(const config::Server& server, std::string request, const std::string& body) {
+// Sends one request on its own connection. `headers`: beside those of the server.
+Answer ask(const config::Server& server, const HttpTarget& target, std::string_view method,
+           std::string headers, const std::string& body, http_client::Enough enough,
+           steady_clock::time_point until) {
+  headers += "Connection: close\r\n";
   for (const auto& [name, value] : server.headers)
-    request += fmt::format("{}: {}\r\n", name, value);
-  return request + "\r\n" + body;
+    headers += fmt::format("{}: {}\r\n", name, value);
+  return http_client::fetch(target, target.request(method, headers, body), enough, until);
 }
 
-std::string post(const config::Server& server, const HttpTarget& target, const std::string& body,
-                 std::string_view version, std::string_view method) {
-  std::string out = fmt::format(
-      "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n"
-      "Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n",
-      target.request_target(), target.url.host_header, body.size());
-  if (!version.empty()) out += fmt::format("MCP-Protocol-Version: {}\r\nMcp-Method: {}\r\n", version, method);
-  return with_headers(server, std::move(out), body);
-}
-
-// A request without a body.
-std::string bare(const config::Server& server, const HttpTarget& target, std::string_view method,
-                 std::string_view headers) {
-  return with_headers(server,
-                      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}", method,
-                                  target.request_target(), target.url.host_header, headers),
-                      {});
-}
-
-bool has_result(const Asked& asked) {
-  return asked.status == 200 && asked.answer.find("\"result\"") != std::string::npos;
+bool has_result(const Answer& answer) {
+  return answer.status == 200 && answer.body.find("\"result\"") != std::string::npos;
 }
 
 // The meaning of a status without an MCP answer.
-Step fix_of_status(const Asked& asked, const config::Server& server) {
-  const std::string text = fmt::format("it answers with HTTP {}", asked.status);
-  switch (asked.status) {
+Step fix_of_status(const Answer& answer, const config::Server& server) {
+  const std::string text = fmt::format("it answers with HTTP {}", answer.status);
+  switch (answer.status) {
     case 401:
       if (!server.credentials.client_id.empty())
         return {text + " to the access token that clientCredentials got", "auth",
@@ -78,35 +65,40 @@ Step fix_of_status(const Asked& asked, const config::Server& server) {
     case 302:
     case 307:
     case 308:
-      return {fmt::format("{} to {}", text, Masked(server)(header_of(asked.answer, "location"))), "path",
+      return {fmt::format("{} to {}", text, Masked(server)(answer.header("Location"))), "path",
               "write that address as url, if it is the server's"};
     default:
       return {text, "http",
-              asked.status >= 500 ? "see the server's own log"
-                                  : "is it an MCP server? Neither Streamable HTTP nor HTTP+SSE is "
-                                    "spoken here"};
+              answer.status >= 500 ? "see the server's own log"
+                                   : "is it an MCP server? Neither Streamable HTTP nor HTTP+SSE is "
+                                     "spoken here"};
   }
 }
 
 // Only a GET identifies a server of 2024-11-05; its answer to a POST is arbitrary.
 bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_clock::time_point until) {
-  const Asked asked = ask_once(server, target, bare(server, target, "GET", "Accept: text/event-stream\r\n"),
-                               has_endpoint, until);
-  return asked.status == 200 && has_endpoint(asked.answer);
+  const Answer answer = ask(server, target, "GET", "Accept: text/event-stream\r\n", {}, has_endpoint, until);
+  return answer.status == 200 && has_endpoint(answer.body);
 }
 
 }  // namespace
 
 void check_http_server(const config::Server& given, std::chrono::milliseconds patience, Findings& findings) {
   config::Server server = given;  // plus the requested credentials
-  auto target = target_of(server);
+  auto target = http_client::target_of(server);
   if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
   const auto until = [patience] { return steady_clock::now() + patience; };
-  auto ask = [&](const std::string& body, std::string_view version, std::string_view method) {
-    return ask_once(server, *target, post(server, *target, body, version, method), has_message, until());
+  auto post = [&](const std::string& body, std::string headers) {
+    headers += "Accept: application/json, text/event-stream\r\n";
+    return ask(server, *target, "POST", std::move(headers), body, has_message, until());
+  };
+  auto discover = [&] {
+    return post(
+        mcp::discover_request(1),
+        fmt::format("MCP-Protocol-Version: {}\r\nMcp-Method: server/discover\r\n", mcp::kNewestModern));
   };
   const auto begun = steady_clock::now();
-  Asked modern = ask(mcp::discover_request(1), mcp::kNewestModern, "server/discover");
+  Answer modern = discover();
   if (!modern.step.fault.empty())
     return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
   const upstream::HttpUrl& url = target->url;
@@ -116,13 +108,13 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
                             target->proxy ? " by its proxy" : "",
                             config::format_duration(std::chrono::duration_cast<std::chrono::milliseconds>(
                                 steady_clock::now() - begun))));
-  check_clock(header_of(modern.answer, "date"), "its clock", findings);
+  check_clock(modern.header("Date"), "its clock", findings);
   if (wants_token(server, modern)) {
     auto token = access_token(server, modern, patience);
     if (!token) return findings.fault(token.error().check, token.error().fault, token.error().fix);
     findings.well("auth", "clientCredentials got an access token");
     server.headers.emplace_back("Authorization", *token);
-    modern = ask(mcp::discover_request(1), mcp::kNewestModern, "server/discover");
+    modern = discover();
     if (!modern.step.fault.empty())
       return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
   }
@@ -131,16 +123,15 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
     const Step step = fix_of_status(modern, server);
     return findings.fault(step.check, step.fault, step.fix);
   }
-  const bool is_modern = has_result(modern) && modern.answer.find("supportedVersions") != std::string::npos;
+  const bool is_modern = has_result(modern) && modern.body.find("supportedVersions") != std::string::npos;
   // The second request, `initialize`, does no harm: it has a time limit.
-  Asked legacy;
+  Answer legacy;
   if (!is_modern || server.protocol_era == config::Era::legacy)
-    legacy = ask(mcp::initialize_request(2, mcp::bare_initialize_params()), {}, {});
-  const bool is_legacy = has_result(legacy) && legacy.answer.find("protocolVersion") != std::string::npos;
+    legacy = post(mcp::initialize_request(2, mcp::bare_initialize_params()), {});
+  const bool is_legacy = has_result(legacy) && legacy.body.find("protocolVersion") != std::string::npos;
   // Deletes the session that initialize has opened.
-  if (const std::string session = header_of(legacy.answer, "mcp-session-id"); !session.empty()) {
-    ask_once(server, *target, bare(server, *target, "DELETE", "Mcp-Session-Id: " + session + "\r\n"),
-             has_message, until());
+  if (const std::string session = legacy.header("Mcp-Session-Id"); !session.empty()) {
+    ask(server, *target, "DELETE", "Mcp-Session-Id: " + session + "\r\n", {}, has_message, until());
   }
   const bool is_sse =
       !is_modern && !is_legacy && legacy.status != 200 && speaks_sse(server, *target, until());

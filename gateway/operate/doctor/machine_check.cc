@@ -22,6 +22,7 @@
 
 #include "foundation/base/freed.h"
 #include "foundation/log/printable.h"
+#include "foundation/net/socket_address.h"
 #include "foundation/process/spawn_wire.h"
 
 namespace lineward::doctor {
@@ -134,22 +135,19 @@ void check_socket(const std::string& option, const std::string& address,
         check, fmt::format("a socket cannot be made in {}: {}", printable(folder), strerror(errno)),
         "make that directory, or choose another " + option);
   }
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof name.sun_path) {
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
     return findings.fault(check,
                           fmt::format("{} is longer than the path of a socket may be", printable(address)),
                           "use a shorter path");
   }
-  memcpy(name.sun_path, path.data(), path.size());
   struct stat there {};
   if (lstat(path.c_str(), &there) != 0) return findings.well(check, printable(address) + " is free");
   if (!S_ISSOCK(there.st_mode)) {
     return findings.fault(check, fmt::format("{} is there, and no socket", printable(path)),
                           "remove it, or choose another " + option);
   }
-  const OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool connected = connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0;
+  const OwnedFd socket(net::connect_unix(path));
+  const bool connected = socket.open();
   if (!connected && errno == ECONNREFUSED)
     return findings.well(check, printable(address) + " is free: the process that left it has ended");
   ucred holder{};

@@ -11,13 +11,14 @@
 
 #include "foundation/json/json_document.h"
 #include "foundation/log/printable.h"
-#include "operate/doctor/masked.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
+#include "operate/http_client/masked.h"
 
 namespace lineward::doctor {
 namespace {
 
+using http_client::Masked;
 namespace fs = std::filesystem;
 using nlohmann::json;
 

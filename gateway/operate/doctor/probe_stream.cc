@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "foundation/json/json_document.h"
-#include "operate/doctor/masked.h"
+#include "operate/http_client/masked.h"
 #include "protocol/mcp/probe.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
@@ -20,18 +20,15 @@ constexpr size_t kMaxBody = 1 << 20;
 constexpr size_t kMaxEvents = 4 * mcp::kMaxProbeEvents;
 constexpr int kMaxDepth = 32;
 
-std::string request_of(const config::Server& server, const HttpTarget& target, const std::string& body,
-                       milliseconds longest) {
+std::string headers_of(const config::Server& server, milliseconds longest) {
   std::string out = fmt::format(
-      "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n"
-      "Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n"
-      "MCP-Protocol-Version: {}\r\nMcp-Method: {}\r\n",
-      target.request_target(), target.url.host_header, body.size(), mcp::kNewestModern, mcp::kProbe);
+      "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {}\r\nMcp-Method: {}\r\n",
+      mcp::kNewestModern, mcp::kProbe);
   if (longest.count() > 0)
     out += fmt::format("Prefer: wait={}\r\n", std::chrono::ceil<std::chrono::seconds>(longest).count());
   for (const auto& [name, value] : server.headers)
     out += fmt::format("{}: {}\r\n", name, value);
-  return out + "\r\n" + body;
+  return out;
 }
 
 json front_of(const http::HeaderList& headers) {
@@ -67,70 +64,45 @@ bool flag_in(const json& object, const char* name) {
 }
 
 Step ProbeStream::open(std::string_view members, milliseconds longest, steady_clock::time_point until) {
-  line_.emplace(target_.url, until);
-  Step step = line_->connect(server_, target_.proxy);
+  exchange_.emplace(kMaxBody);
+  Step step = exchange_->connect(
+      target_, target_.request("POST", headers_of(server_, longest), mcp::probe_request(1, members)), until);
   if (!step.fault.empty()) return step;
   sent_at_ = last_byte_at_ = steady_clock::now();
-  parser_.begin();
-  // If not all of it is taken, the answer has the reason.
-  line_->write(request_of(server_, target_, mcp::probe_request(1, members), longest));
+  exchange_->advance();
   return {};
 }
 
 bool ProbeStream::read(steady_clock::time_point until) {
-  while (!over_ && line_) {
-    std::string bytes;
-    const HttpLine::Came came = line_->read(bytes, until);
+  while (!over_ && exchange_) {
+    const uint64_t before = exchange_->received();
+    const bool came = exchange_->advance_until(until);
     const auto now = steady_clock::now();
-    if (!bytes.empty()) {
-      last_byte_at_ = now;
-      parser_.append(bytes);
-      take(now);
-    }
-    if (!over_ && came == HttpLine::Came::end) {
-      parser_.finish();
-      take(now);
-      over_ = true;
-      over_at_ = now;
-    }
-    if (came == HttpLine::Came::nothing || now >= until) break;
+    if (exchange_->received() > before) last_byte_at_ = now;
+    take(now);
+    if (!came || now >= until) break;
   }
   return over_;
 }
 
 void ProbeStream::take(steady_clock::time_point now) {
-  using Next = http::ResponseParser::Next;
-  for (;;) {
-    switch (parser_.next()) {
-      case Next::need_more: return;
-      case Next::head:
-        status_ = parser_.info().status;
-        front_ = front_of(parser_.info().headers);
-        is_stream_ =
-            parser_.info().headers.get(std::string_view("Content-Type")).rfind("text/event-stream", 0) == 0;
-        head_at_ = now;
-        parser_.unlimited_body();
-        break;
-      case Next::body: {
-        const std::string text = parser_.take_body();
-        if (!is_stream_) {
-          body_.append(text, 0, kMaxBody - body_.size());
-          break;
-        }
-        events_of_stream_.append(text);
-        while (events_of_stream_.next() == http::SseParser::Next::event)
-          on_message(events_of_stream_.take_event().data, now);
-        break;
-      }
-      case Next::complete:
-        if (!is_stream_) on_message(body_, now);
-        [[fallthrough]];
-      case Next::failed:
-        over_ = true;
-        over_at_ = now;
-        return;
-    }
+  if (!head_at_ && exchange_->status() != 0) {
+    const http::HeaderList& headers = exchange_->info().headers;
+    status_ = exchange_->status();
+    front_ = front_of(headers);
+    is_stream_ = headers.get(std::string_view("Content-Type")).rfind("text/event-stream", 0) == 0;
+    head_at_ = now;
+    if (is_stream_) exchange_->expect_stream();
   }
+  if (is_stream_) {
+    events_of_stream_.append(exchange_->take_body());
+    while (events_of_stream_.next() == http::SseParser::Next::event)
+      on_message(events_of_stream_.take_event().data, now);
+  }
+  if (!exchange_->over()) return;
+  if (!is_stream_ && exchange_->complete()) on_message(exchange_->take_body(), now);
+  over_ = true;
+  over_at_ = now;
 }
 
 void ProbeStream::on_message(std::string_view text, steady_clock::time_point now) {
@@ -154,7 +126,7 @@ const json& ProbeStream::result() const {
 
 std::string ProbeStream::fault() const {
   if (has_result()) return {};
-  const Masked masked(server_);
+  const http_client::Masked masked(server_);
   if (answer_.is_object() && answer_.contains("error")) {
     const json& error = answer_.at("error");
     return fmt::format("error {}: {}", number_in(error, "code"), masked(text_in(error, "message"), 300));

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "config/config.h"
-#include "operate/doctor/http_line.h"
-#include "protocol/http/response_parser.h"
+#include "operate/http_client/http_exchange.h"
 #include "protocol/http/sse_parser.h"
 
 namespace lineward::doctor {
 
+using http_client::HttpTarget;
+using http_client::Step;
 using std::chrono::steady_clock;
 
 // An event with its time by the gateway's clock, which is another one, and its arrival here.
@@ -38,7 +39,7 @@ class ProbeStream {
   // True: the answer is over, in order or not.
   bool read(steady_clock::time_point until);
   // Closes the connection, whatever was still to come.
-  void leave() { line_.reset(); }
+  void leave() { exchange_.reset(); }
 
   int status() const { return status_; }  // 0: no head came
   // The front's view of the path (proxy/client/http/front_view.h), an object; empty: not reported.
@@ -60,14 +61,12 @@ class ProbeStream {
 
   const config::Server& server_;
   const HttpTarget& target_;
-  std::optional<HttpLine> line_;
-  http::ResponseParser parser_{{}};
+  std::optional<http_client::HttpExchange> exchange_;
   http::SseParser events_of_stream_{{1 << 20, 1 << 20}};
   int status_ = 0;
   nlohmann::json front_ = nlohmann::json::object();
   bool is_stream_ = false;
   bool over_ = false;
-  std::string body_;  // of an answer that is no stream
   nlohmann::json answer_;
   std::vector<ProbeEvent> events_;
   steady_clock::time_point sent_at_, last_byte_at_, over_at_;

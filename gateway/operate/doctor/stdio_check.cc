@@ -13,10 +13,10 @@
 #include "config/server_environment.h"
 #include "foundation/json/json_document.h"
 #include "foundation/log/printable.h"
-#include "operate/doctor/masked.h"
 #include "operate/doctor/node_version.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
+#include "operate/http_client/masked.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/shared/process_end.h"
@@ -24,6 +24,7 @@
 namespace lineward::doctor {
 namespace {
 
+using http_client::Masked;
 using nlohmann::json;
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;

@@ -4,7 +4,7 @@
 
 #include "foundation/log/printable.h"
 #include "operate/doctor/clock_check.h"
-#include "operate/doctor/http_line.h"
+#include "operate/http_client/http_exchange.h"
 
 namespace lineward::doctor {
 namespace {
@@ -23,24 +23,22 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
   config::Server issuer;  // holds what a connection needs of a server
   issuer.url = entry.values.text("jwks.url");
   issuer.ca_file = entry.path_of(entry.values.text("jwks.caFile"));
-  auto target = target_of(issuer);
+  auto target = http_client::target_of(issuer);
   if (!target) return findings.fault("keys", target.error().fault, target.error().fix);
-  const std::string request =
-      fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\nConnection: close\r\n\r\n",
-                  target->request_target(), target->url.host_header);
-  const Asked asked =
-      ask_once(issuer, *target, request, has_set, std::chrono::steady_clock::now() + patience);
-  if (!asked.step.fault.empty()) {
-    const bool tls = asked.step.check == "tls";
+  const http_client::Answer answer =
+      http_client::fetch(*target, target->request("GET", "Accept: application/json\r\nConnection: close\r\n"),
+                         has_set, std::chrono::steady_clock::now() + patience);
+  if (!answer.step.fault.empty()) {
+    const bool tls = answer.step.check == "tls";
     return findings.fault(
-        "keys", "jwks.url: " + asked.step.fault,
-        tls && asked.step.fix.rfind("caFile", 0) == 0 ? "jwks." + asked.step.fix : asked.step.fix);
+        "keys", "jwks.url: " + answer.step.fault,
+        tls && answer.step.fix.rfind("caFile", 0) == 0 ? "jwks." + answer.step.fix : answer.step.fix);
   }
-  check_clock(header_of(asked.answer, "date"), "the clock of the token issuer", findings);
-  if (asked.status != 200 || !has_set(asked.answer) || asked.answer.find("\"kty\"") == std::string::npos) {
+  check_clock(answer.header("Date"), "the clock of the token issuer", findings);
+  if (answer.status != 200 || !has_set(answer.body) || answer.body.find("\"kty\"") == std::string::npos) {
     return findings.fault("keys",
                           fmt::format("jwks.url: {} gives no keys (HTTP {}): every token will be refused",
-                                      printable(target->url.host_header), asked.status),
+                                      printable(target->url.host_header), answer.status),
                           "the issuer names the right address as jwks_uri in its "
                           "/.well-known/openid-configuration or /.well-known/oauth-authorization-server");
   }

@@ -1,5 +1,3 @@
-#include <prometheus/text_serializer.h>
-
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <regex>
@@ -67,17 +65,6 @@ TEST_CASE("a collector that makes Prometheus's names again gets those of /metric
         "lineward.requests");
   CHECK(plugins::otlp_attribute_name("gen_ai_tool_name") == "gen_ai.tool.name");
   CHECK(plugins::otlp_attribute_name("upstream") == "upstream");
-}
-
-TEST_CASE("label values are escaped by the serializer") {
-  prometheus::MetricFamily family;
-  family.name = "m";
-  family.help = "h";
-  family.type = prometheus::MetricType::Gauge;
-  family.metric.emplace_back();
-  family.metric[0].label.push_back({"l", "a\"b\\c\nd"});
-  std::string text = prometheus::TextSerializer().Serialize({family});
-  CHECK(text.find("m{l=\"a\\\"b\\\\c\\nd\"} 0") != std::string::npos);
 }
 
 TEST_CASE("what is shown on a terminal holds nothing that a terminal obeys") {

@@ -4,16 +4,18 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/config.h"
 #include "foundation/log/secret_set.h"
 
-namespace lineward::doctor {
+namespace lineward::http_client {
 
 class Masked {
  public:
   // Masks all values of config::given_to().
   explicit Masked(const config::Server& server);
+  explicit Masked(const std::vector<std::string>& secrets);
   // At most `most` bytes, on one line, printable.
   std::string operator()(std::string_view said, size_t most = 200) const;
 
@@ -21,4 +23,4 @@ class Masked {
   redaction::SecretSet given_;
 };
 
-}  // namespace lineward::doctor
+}  // namespace lineward::http_client

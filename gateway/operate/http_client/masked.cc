@@ -1,9 +1,9 @@
-#include "operate/doctor/masked.h"
+#include "operate/http_client/masked.h"
 
 #include "config/secrets.h"
 #include "foundation/log/printable.h"
 
-namespace lineward::doctor {
+namespace lineward::http_client {
 namespace {
 
 // More than any shown text: later bytes need not be searched.
@@ -12,10 +12,12 @@ constexpr std::string_view kMark = "***";
 
 }  // namespace
 
-Masked::Masked(const config::Server& server) : given_(config::given_to(server), config::kShortestGiven) {}
+Masked::Masked(const config::Server& server) : Masked(config::given_to(server)) {}
+
+Masked::Masked(const std::vector<std::string>& secrets) : given_(secrets, config::kShortestGiven) {}
 
 std::string Masked::operator()(std::string_view said, size_t most) const {
   return printable(given_.hide_cut(said.substr(0, kLooked), kMark, config::kShortestGiven), most);
 }
 
-}  // namespace lineward::doctor
+}  // namespace lineward::http_client
