@@ -27,7 +27,7 @@ constexpr const char* kHealthFooter =
     "  lineward healthcheck --live --ops 127.0.0.1:9000\n"
     "  HEALTHCHECK CMD [\"/lineward\", \"healthcheck\"]";
 
-// Of an address that socket_fault() accepts.
+// The address is one that socket_fault() accepts.
 http_client::HttpTarget target_at(const std::string& address, std::string path) {
   if (address.rfind("unix:", 0) == 0) return http_client::unix_target(address.substr(5), std::move(path));
   http_client::HttpTarget target = http_client::unix_target({}, std::move(path));

@@ -1,5 +1,5 @@
-// One HTTP/1.1 request of a command, on its own connection: to a host or a Unix socket, through a proxy, with
-// TLS. connect() blocks until its time; nothing blocks after it, so that several can be polled together.
+// A command's HTTP/1.1 request on its own connection, to a host or a Unix socket, through a proxy, with TLS.
+// connect() blocks until its time; nothing blocks after it, so that several can be polled together.
 //
 // Destroying it closes the connection.
 #pragma once
@@ -51,7 +51,7 @@ class HttpExchange {
   // `max_body`: bytes of a body that is not a stream.
   explicit HttpExchange(uint64_t max_body = 1 << 20) : parser_({.body_bytes = max_body}) { parser_.begin(); }
 
-  // Connects, and queues the request. A Unix socket whose queue is full is not waited for (EAGAIN).
+  // Connects, and queues the request. If the queue of a Unix socket is full, it does not wait (EAGAIN).
   Step connect(const HttpTarget& target, std::string request, Time until);
   bool is_connected() const { return socket_.open(); }
   // For poll().
