@@ -1,5 +1,5 @@
 // A command's HTTP/1.1 request on its own connection, to a host or a Unix socket, through a proxy, with TLS.
-// connect() blocks until its time; nothing blocks after it, so that several can be polled together.
+// Only connect() blocks, until its time: several can be polled together.
 //
 // Destroying it closes the connection.
 #pragma once
