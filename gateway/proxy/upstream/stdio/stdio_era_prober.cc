@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/config.h"
+#include "foundation/base/backoff.h"
 
 namespace lineward::upstream {
 
@@ -86,10 +87,9 @@ void StdioEraProber::hurry() {
 void StdioEraProber::decide(const EraVerdict& verdict) {
   weak_.reset();
   turn_.leave();
+  const Backoff::Range pauses{server_.restart.backoff, server_.restart.max_backoff};
+  not_before_ = verdict.known ? milliseconds(0) : loop_.now() + Backoff::exact(pauses, failures_);
   failures_ = verdict.known ? 0 : failures_ + 1;
-  const auto wait = server_.restart.backoff * (1ll << std::min(failures_, 20u)) / 2;
-  not_before_ = verdict.known ? milliseconds(0)
-                              : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
   core::Failure failure;
   if (!verdict.known) {
     failure = {verdict.failure.reason,
