@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "foundation/base/backoff.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/log.h"
 
@@ -14,8 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kMaxTries = 6;
-constexpr milliseconds kFirstPause{1000};
-constexpr milliseconds kMaxPause{30000};
+constexpr Backoff::Range kPauses{milliseconds(1000), milliseconds(30000)};
 constexpr milliseconds kLongestWish{300000};  // maximum pause requested by a collector (OTLP, "Failures",
                                               // Retry-After)
 
@@ -69,8 +69,8 @@ void OtlpExporter::finish_now() {
 }
 
 milliseconds OtlpExporter::pause_after(int tries, std::optional<std::chrono::seconds> wish) {
-  if (wish) return std::clamp<milliseconds>(*wish, kFirstPause, kLongestWish);
-  return std::min(kFirstPause * (1 << (tries - 1)), kMaxPause);
+  if (wish) return std::clamp<milliseconds>(*wish, kPauses.first, kLongestWish);
+  return Backoff::exact(kPauses, static_cast<uint32_t>(tries - 1));
 }
 
 void OtlpExporter::answered(const plugin::WebAnswer& answer) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 
+#include "foundation/base/backoff.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/log.h"
 
@@ -21,8 +21,7 @@ constexpr size_t kMaxStderrLine = 4096;
 constexpr uint64_t kStderrBytesPerSecond = 64 << 10;
 // Limit of data waiting in the pipe; no more is sent beyond it.
 constexpr size_t kMaxBacklog = 1 << 20;
-constexpr milliseconds kFirstPause{200};
-constexpr milliseconds kMaxPause{30000};
+constexpr Backoff::Range kPauses{milliseconds(200), milliseconds(30000)};
 // Questions wait in the queue during pauses shorter than this.
 constexpr milliseconds kSoon{1000};
 // A process that was up for this long resets the pause.
@@ -38,11 +37,6 @@ bool is_default_variable(std::string_view entry) {
     if (entry.substr(0, name.size()) == name) return true;
   }
   return false;
-}
-
-milliseconds jittered(milliseconds pause) {
-  static thread_local std::minstd_rand random{std::random_device{}()};
-  return pause * std::uniform_int_distribution<int>(80, 120)(random) / 100;
 }
 
 }  // namespace
@@ -238,8 +232,8 @@ void HookProcess::down(std::string why) {
   if (timer_.running()) return;
   last_words_.stop();
   bool well = loop_.now() - started_at_ >= kWell;
-  pause_ = well || pause_.count() == 0 ? kFirstPause : std::min(pause_ * 2, kMaxPause);
-  milliseconds next = jittered(pause_);
+  pause_ = well ? kPauses.first : Backoff::after(pause_, kPauses);
+  milliseconds next = Backoff::jittered(pause_);
   log::write(log::Level::warn, "plugin.exit",
              {{"plugin", command_.name},
               {"how", why},

@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/base/backoff.h"
+
 namespace lineward::plugins {
 namespace {
 
 using std::chrono::milliseconds;
 
 constexpr milliseconds kOpenLimit{3000};
-constexpr milliseconds kFirstPause{100};
-constexpr milliseconds kMaxPause{5000};
+constexpr Backoff::Range kPauses{milliseconds(100), milliseconds(5000)};
 
 std::string command(const std::vector<std::string_view>& words) {
   std::vector<const char*> texts;
@@ -177,8 +178,7 @@ void RedisLink::lost(const std::string& why) {
   greetings_ = 0;
   before_up_.clear();
   std::deque<Done> pending = std::exchange(pending_, {});
-  uint64_t shift = std::min<uint64_t>(failures_++, 6);
-  again_.start(std::min(kFirstPause * (1 << shift), kMaxPause), [this] { open(); });
+  again_.start(Backoff::exact(kPauses, failures_++), [this] { open(); });
   changed_(why);
   for (Done& done : pending)
     done(nullptr);

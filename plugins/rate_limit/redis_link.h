@@ -74,7 +74,7 @@ class RedisLink final : private net::StreamCallbacks {
   size_t greetings_ = 0;   // pending answers to the link's own first commands
   std::string before_up_;  // commands queued before those answers
   std::deque<Done> pending_;
-  uint64_t failures_ = 0;  // consecutive
+  uint32_t failures_ = 0;  // consecutive
   net::Timer again_;
   net::Timer greeting_limit_;
 };

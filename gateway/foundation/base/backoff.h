@@ -52,9 +52,18 @@ class Backoff {
   // The pause after `times` earlier pauses.
   static milliseconds doubled(const Range& range, uint32_t times) {
     const milliseconds longest = std::max(range.first, range.longest);
-    const milliseconds wait = std::min<milliseconds>(longest, range.first * (1ll << std::min(times, 20u)));
+    return std::min(longest, jittered(exact({range.first, longest}, times)));
+  }
+  // Without jitter: the pause after `times` earlier pauses, and the one that follows `last` (0: the first).
+  static constexpr milliseconds exact(const Range& range, uint32_t times) {
+    return std::min<milliseconds>(range.longest, range.first * (1ll << std::min(times, 20u)));
+  }
+  static constexpr milliseconds after(milliseconds last, const Range& range) {
+    return std::clamp<milliseconds>(last * 2, range.first, range.longest);
+  }
+  static milliseconds jittered(milliseconds pause) {
     thread_local std::minstd_rand random{std::random_device{}()};
-    return std::min<milliseconds>(longest, wait * std::uniform_int_distribution<int>(80, 120)(random) / 100);
+    return pause * std::uniform_int_distribution<int>(80, 120)(random) / 100;
   }
 
  private:

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/base/backoff.h"
 #include "foundation/process/process_tree.h"
 #include "foundation/process/spawn_wire.h"
 #include "foundation/process/supervisor.h"
@@ -26,10 +27,10 @@ namespace lineward::process {
 namespace {
 
 using namespace spawning;
+using std::chrono::milliseconds;
 
 // A scan of /proc may miss a process while others end, so no process must be found for this long.
-constexpr int kSweepPauseMs = 10;
-constexpr int kMaxSweepPauseMs = 500;
+constexpr Backoff::Range kSweepPauses{milliseconds(10), milliseconds(500)};
 constexpr int kRequestsPerTurn = 64;
 
 struct Kept {
@@ -113,9 +114,9 @@ class SpawnerProcess {
 
   int pause() {
     if (!sweeping_ && !(closing_ && supervisors_.empty())) return -1;
-    const int pause = sweep_pause_ms_;
-    sweep_pause_ms_ = std::min(sweep_pause_ms_ * 2, kMaxSweepPauseMs);
-    return pause;
+    const milliseconds pause = sweep_pause_;
+    sweep_pause_ = Backoff::after(pause, kSweepPauses);
+    return static_cast<int>(pause.count());
   }
 
   // ---- the gateway ----
@@ -292,7 +293,7 @@ class SpawnerProcess {
   void start_sweeping() {
     sweeping_ = true;
     clean_since_ms_ = -1;
-    sweep_pause_ms_ = kSweepPauseMs;
+    sweep_pause_ = kSweepPauses.first;
   }
 
   void stray_ended(pid_t pid, int status) {
@@ -320,7 +321,7 @@ class SpawnerProcess {
       clean_since_ms_ = -1;
     } else if (clean_since_ms_ < 0) {
       clean_since_ms_ = now_ms();
-    } else if (now_ms() - clean_since_ms_ >= kSweepPauseMs) {
+    } else if (now_ms() - clean_since_ms_ >= kSweepPauses.first.count()) {
       end_sweeping();
     }
     reap();
@@ -349,7 +350,7 @@ class SpawnerProcess {
   bool done_ = false;
   bool sweeping_ = false;
   int64_t clean_since_ms_ = -1;
-  int sweep_pause_ms_ = kSweepPauseMs;
+  milliseconds sweep_pause_ = kSweepPauses.first;
 };
 
 // Above 2, even when the gateway was started with some of its first three descriptors closed.

@@ -16,14 +16,18 @@
 #include <cstring>
 #include <string_view>
 
+#include "foundation/base/backoff.h"
 #include "foundation/process/process_tree.h"
 
 namespace lineward::process::spawning {
 
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr int64_t kGraceMs = 500;  // time between TERM and KILL for processes that the command left behind
-constexpr int kMaxPauseMs = 200;   // between two rounds of KILL; the end of any child cuts it short
+// Between two rounds of KILL; the end of any child cuts a pause short.
+constexpr Backoff::Range kKillPauses{milliseconds(1), milliseconds(200)};
 
 // ---- in the command's process, before exec ----
 
@@ -234,8 +238,8 @@ class Supervisor {
 
   int pause() {
     if (killing_) {
-      pause_ms_ = std::min(pause_ms_ * 2, kMaxPauseMs);
-      return pause_ms_;
+      pause_ = Backoff::after(pause_, kKillPauses);
+      return static_cast<int>(pause_.count());
     }
     if (!command_gone_) return -1;
     return static_cast<int>(std::clamp<int64_t>(kill_at_ - now_ms(), 0, kGraceMs));
@@ -355,7 +359,7 @@ class Supervisor {
   bool killing_ = false;
   bool done_ = false;
   int64_t kill_at_ = 0;
-  int pause_ms_ = 1;
+  milliseconds pause_ = kKillPauses.first;
 };
 
 }  // namespace

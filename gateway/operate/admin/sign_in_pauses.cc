@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foundation/base/backoff.h"
 #include "foundation/base/peer_address.h"
 
 namespace lineward::admin {
@@ -37,8 +38,7 @@ void SignInPauses::failed_of(std::string address, milliseconds now) {
   // An address without failures for long starts again.
   if (one.failures >= kFree && now - one.until > 10 * kLongest) one.failures = 0;
   if (++one.failures < kFree) return;
-  const uint32_t doubled = std::min<uint32_t>(one.failures - kFree, 10);
-  one.until = now + std::min(kFirst * (1 << doubled), kLongest);
+  one.until = now + Backoff::exact({kFirst, kLongest}, one.failures - kFree);
 }
 
 void SignInPauses::succeeded(std::string_view peer) {

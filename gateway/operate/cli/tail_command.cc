@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "config/duration.h"
+#include "foundation/base/backoff.h"
 #include "operate/cli/control_text.h"
 #include "operate/cli/event_stream.h"
 #include "operate/cli/interrupts.h"
@@ -36,7 +37,8 @@ constexpr const char* kTailFooter =
     "  lineward tail --errors --upstream github\n"
     "  lineward tail --types calls --format json | jq 'select(.event == \"call.end\") | .data.reason'";
 constexpr const char* kTailHelp = "lineward tail --help";
-constexpr milliseconds kSoonest{250}, kLatest{2000};  // between two attempts to find it again
+constexpr Backoff::Range kPauses{milliseconds(250),
+                                 milliseconds(2000)};  // between two attempts to find it again
 constexpr milliseconds kLastWords{1000};
 
 std::string utc_now() {
@@ -114,7 +116,7 @@ class Tail {
           short_time(std::chrono::duration_cast<milliseconds>(steady_clock::now() - *away_).count())));
     }
     away_.reset();
-    pause_ = kSoonest;
+    pause_ = kPauses.first;
     was_there_ = true;
   }
 
@@ -138,7 +140,7 @@ class Tail {
       return;
     }
     const auto until = std::min(give_up, steady_clock::now() + pause_);
-    pause_ = std::min(pause_ * 2, kLatest);
+    pause_ = Backoff::after(pause_, kPauses);
     while (!code_ && steady_clock::now() < until)
       wait_away(until);
     if (code_) return;
@@ -175,7 +177,7 @@ class Tail {
   TailLines lines_;
   bool was_there_ = false;
   std::optional<steady_clock::time_point> away_;
-  milliseconds pause_ = kSoonest;
+  milliseconds pause_ = kPauses.first;
   std::optional<ExitCode> code_;
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "foundation/base/backoff.h"
 #include "foundation/base/random_id.h"
 #include "operate/doctor/probe_report.h"
 #include "operate/doctor/probe_stream.h"
@@ -31,7 +32,7 @@ constexpr milliseconds kHeadBound{6000};
 constexpr milliseconds kAfterHead{700};
 // Lineward's head is out after one second: a leave before it begins well before that.
 constexpr milliseconds kBeforeHead{700};
-constexpr milliseconds kFirstPause{20}, kMostPause{1000};
+constexpr Backoff::Range kPauses{milliseconds(20), milliseconds(1000)};
 constexpr size_t kMostUnknown = 8;
 constexpr milliseconds kLeastWait{8000}, kMostWait{60000};
 constexpr size_t kMaxSeen = 16;  // of what answers name
@@ -173,7 +174,7 @@ bool Front::wait_for_arrival(ProbeStream& stream, const std::string& nonce) {
     if (!answer.fault.empty()) return true;  // leaving shows what it is
     const json& outcome = answer.result.contains("outcome") ? answer.result.at("outcome") : answer.result;
     if (text_in(outcome, "state") == "running") break;
-    if (stream.read(in(kFirstPause)) || stream.head_at()) break;
+    if (stream.read(in(kPauses.first)) || stream.head_at()) break;
   }
   stream.read(in(milliseconds(1)));  // what is there already
   return !stream.head_at();
@@ -181,7 +182,8 @@ bool Front::wait_for_arrival(ProbeStream& stream, const std::string& nonce) {
 
 bool Front::wait_for_head(ProbeStream& stream) {
   const auto until = stream.sent_at() + kHeadBound;
-  while (!stream.head_at() && !stream.read(std::min(until, in(kFirstPause))) && steady_clock::now() < until) {
+  while (!stream.head_at() && !stream.read(std::min(until, in(kPauses.first))) &&
+         steady_clock::now() < until) {
   }
   if (!stream.head_at()) {
     report_head(std::nullopt, findings_);
@@ -209,7 +211,7 @@ LeaveSeen Front::leaving(Left when, ProbeStream& stream, const std::string& nonc
 LeaveSeen Front::outcome(const std::string& nonce, steady_clock::time_point left_at) {
   LeaveSeen seen;
   seen.waited = wait_for_leave();
-  milliseconds pause = kFirstPause;
+  milliseconds pause = kPauses.first;
   while (steady_clock::now() < left_at + seen.waited) {
     const ProbeAnswer answer = ask(fmt::format(R"("outcome":"{}")", nonce));
     if (!answer.fault.empty()) {
@@ -237,7 +239,7 @@ LeaveSeen Front::outcome(const std::string& nonce, steady_clock::time_point left
       return seen;
     }
     pause_for(pause);
-    pause = std::min(2 * pause, kMostPause);
+    pause = Backoff::after(pause, kPauses);
   }
   seen.how = LeaveSeen::How::never;
   return seen;
@@ -272,7 +274,7 @@ void Front::idle() {
   }
   while ((!over[0] || !over[1]) && steady_clock::now() < until) {
     for (int i = 0; i < 2; ++i) {
-      if (!over[i]) over[i] = streams[i]->read(in(kFirstPause));
+      if (!over[i]) over[i] = streams[i]->read(in(kPauses.first));
     }
   }
   for (int i = 0; i < 2; ++i) {

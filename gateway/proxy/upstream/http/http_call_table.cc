@@ -465,9 +465,8 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
                        fmt::format("{} broke off its stream, and it could not be resumed: it {}",
                                    server_.name, end.fault.text)});
   }
-  milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
-  ++call.failures;
-  call.timer.start(wait, [this, &call] {
+  const Backoff::Range pauses{call.retry, 16 * call.retry};
+  call.timer.start(Backoff::exact(pauses, call.failures++), [this, &call] {
     SessionGroup* group = group_of(call);
     const bool its_session = group != nullptr && group->session() && group->is_ready() &&
                              (call.in_session == 0 || group->session_number() == call.in_session);

@@ -1,7 +1,8 @@
 #include "proxy/upstream/http/reopen_pause.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "foundation/base/backoff.h"
 
 namespace lineward::upstream {
 namespace {
@@ -19,9 +20,9 @@ bool ReopenPause::lost(First first) {
   const bool at_once = first == First::at_once;
   losses_ = loop_.now() - opened_at_ > kStable ? 1 : losses_ + 1;
   const uint32_t doublings = losses_ - 1 - (at_once && losses_ > 1 ? 1 : 0);
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(doublings, 20u));
-  if (at_once && losses_ == 1) wait = milliseconds(0);
-  not_before_ = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+  not_before_ = loop_.now();
+  if (!at_once || losses_ > 1)
+    not_before_ += Backoff::exact({server_.restart.backoff, server_.restart.max_backoff}, doublings);
   return losses_ <= kMaxLosses;
 }
 

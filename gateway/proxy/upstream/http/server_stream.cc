@@ -17,8 +17,7 @@ constexpr milliseconds kFirstSharedBackoff{250};
 constexpr milliseconds kMaxSharedBackoff{5000};
 // Listening clients reload their lists when told that they may have changed. If a server's streams keep
 // ending early, these reloads become rarer.
-constexpr milliseconds kFirstGapPause{1000};
-constexpr milliseconds kMaxGapPause{60000};
+constexpr Backoff::Range kGapPauses{milliseconds(1000), milliseconds(60000)};
 
 }  // namespace
 
@@ -132,7 +131,7 @@ void ServerStream::note_gap() {
     return;
   }
   const bool stood = loop_.now() - stands_since_ >= Backoff::kGoodAfter;
-  gap_pause_ = stood ? kFirstGapPause : std::clamp(gap_pause_ * 2, kFirstGapPause, kMaxGapPause);
+  gap_pause_ = stood ? kGapPauses.first : Backoff::after(gap_pause_, kGapPauses);
   missed_ = same_loss_ = true;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/base/backoff.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -10,8 +12,7 @@ using std::chrono::milliseconds;
 
 // Limit for the ping; calls wait for it.
 constexpr milliseconds kPingPatience{5000};
-constexpr milliseconds kFirstPingPause{1000};
-constexpr milliseconds kMaxPingPause{10000};
+constexpr Backoff::Range kPingPauses{milliseconds(1000), milliseconds(10000)};
 
 char lower_letter(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -71,7 +72,7 @@ void SessionCheck::on_answer(const std::optional<mcp::Message>& answer, const Me
 
 void SessionCheck::tell(Verdict verdict) {
   stop();
-  pause_ = std::clamp(pause_ * 2, kFirstPingPause, kMaxPingPause);
+  pause_ = Backoff::after(pause_, kPingPauses);
   next_ = loop_.now() + pause_;
   told_(verdict);
 }

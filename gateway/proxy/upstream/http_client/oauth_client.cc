@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "foundation/base/backoff.h"
 #include "foundation/log/log.h"
 
 namespace lineward::upstream {
@@ -17,8 +18,7 @@ using std::chrono::seconds;
 constexpr milliseconds kShortest{1000};      // a token with a shorter lifetime is used once
 constexpr milliseconds kNoEnd{3600 * 1000};  // renewal time of a token without a lifetime
 constexpr milliseconds kAhead{60 * 1000};
-constexpr milliseconds kFirstPause{1000};
-constexpr milliseconds kMaxPause{30 * 1000};
+constexpr Backoff::Range kPauses{milliseconds(1000), milliseconds(30 * 1000)};
 constexpr int64_t kMaxLife = 365ll * 24 * 3600;
 
 int64_t unix_time() {
@@ -170,8 +170,7 @@ void OauthClient::got(const AccessToken& token) {
 
 void OauthClient::failed(std::string why) {
   fault_ = fmt::format("gives no access token: {}", why);
-  not_before_ =
-      loop_.now() + std::min<milliseconds>(kMaxPause, kFirstPause * (1 << std::min(failures_++, 5u)));
+  not_before_ = loop_.now() + Backoff::exact(kPauses, failures_++);
   log::write(log::Level::warn, "upstream.token", {{"upstream", server_.name}, {"why", why}});
   tell(fault_);
 }

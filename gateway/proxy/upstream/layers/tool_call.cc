@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foundation/base/backoff.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/errors.h"
@@ -19,7 +20,7 @@ using std::chrono::milliseconds;
 
 // A list younger than this is not fetched again only because a call does not match it.
 constexpr milliseconds kFresh{1000};
-constexpr milliseconds kMaxBackoff{10000};
+constexpr milliseconds kLongestPause{10000};
 
 bool is_param_header(const std::string& name) {
   constexpr std::string_view kPrefix = "mcp-param-";
@@ -164,8 +165,7 @@ void ToolCall::tell_attempt(uint32_t attempt) {
 }
 
 void ToolCall::go_later(milliseconds after) {
-  milliseconds wait = std::min<milliseconds>(after * (1ll << std::min(attempts_ - 1, 10u)), kMaxBackoff);
-  timer_.start(wait, [this] {
+  timer_.start(Backoff::exact({after, kLongestPause}, attempts_ - 1), [this] {
     if (!begun_) tell_attempt(attempts_ + 1);
     if (auto failure = begun_ ? go() : begin()) fail(*failure);
   });

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "foundation/base/backoff.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/errors.h"
 #include "proxy/upstream/http_client/http_headers.h"
@@ -21,8 +22,7 @@ using std::chrono::milliseconds;
 // more than half of timeouts.startup on the list.
 constexpr milliseconds kListPatience{10000};
 // After a timeout the list is not fetched again at once.
-constexpr milliseconds kFirstPause{10000};
-constexpr milliseconds kMaxPause{600000};
+constexpr Backoff::Range kPauses{milliseconds(10000), milliseconds(600000)};
 constexpr uint32_t kMaxPages = 100;
 // Refusals specific to one client: another one's list may succeed.
 constexpr std::array<int, 4> kOfOneClient{mcp::kInvalidRequest, mcp::kInvalidParams,
@@ -252,9 +252,7 @@ void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
   auto lengthen = [&](ListPause& pause) {
     // Several lists that end with one process count as one failure.
     if (loop_.now() < pause.not_before) return;
-    pause.not_before =
-        loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(pause.waits, 10u)), kMaxPause);
-    ++pause.waits;
+    pause.not_before = loop_.now() + Backoff::exact(kPauses, pause.waits++);
   };
   lengthen(view.pause);
   const bool has_one_process = is_stdio() && config::is_of_all_callers(server_.isolation);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/base/backoff.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/shared/own_id.h"
@@ -154,10 +155,9 @@ void StdioEraProber::hurry() {
 void StdioEraProber::decide(const EraVerdict& verdict) {
   weak_.reset();
   turn_.leave();
+  const Backoff::Range pauses{server_.restart.backoff, server_.restart.max_backoff};
+  not_before_ = verdict.known ? milliseconds(0) : loop_.now() + Backoff::exact(pauses, failures_);
   failures_ = verdict.known ? 0 : failures_ + 1;
-  const auto wait = server_.restart.backoff * (1ll << std::min(failures_, 20u)) / 2;
-  not_before_ = verdict.known ? milliseconds(0)
-                              : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
   core::Failure failure;
   if (!verdict.known) {
     failure = {verdict.failure.reason,

@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <string>
 
 #include "config/config.h"
+#include "foundation/base/backoff.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
 #include "proxy/upstream/shared/circuit_breaker.h"
@@ -37,12 +37,8 @@ struct InstanceRecord {
 
 // The pause after this number of failures in a row, with jitter.
 inline std::chrono::milliseconds backoff_after(const config::Restart& restart, uint32_t failures) {
-  using std::chrono::milliseconds;
-  if (failures == 0) return milliseconds(0);
-  auto wait = restart.backoff * (1ll << std::min(failures - 1, 20u));
-  wait = std::min<milliseconds>(wait, restart.max_backoff);
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return wait * std::uniform_int_distribution<int>(80, 120)(random) / 100;
+  if (failures == 0) return std::chrono::milliseconds(0);
+  return Backoff::jittered(Backoff::exact({restart.backoff, restart.max_backoff}, failures - 1));
 }
 
 // Proof that a process had given when it ended.

@@ -68,3 +68,16 @@ TEST_CASE("a first pause that is longer than the longest is kept") {
   CHECK(Backoff::doubled({milliseconds(90000), milliseconds(60000)}, 3) <= milliseconds(90000));
   CHECK(Backoff::doubled({milliseconds(90000), milliseconds(60000)}, 3) >= milliseconds(72000));
 }
+
+TEST_CASE("without jitter each pause is exact, by its number or by the one before") {
+  constexpr Backoff::Range range{milliseconds(100), milliseconds(1000)};
+  milliseconds last{0};
+  uint32_t times = 0;
+  for (int64_t wanted : {100, 200, 400, 800, 1000, 1000}) {
+    last = Backoff::after(last, range);
+    CHECK(last == milliseconds(wanted));
+    CHECK(Backoff::exact(range, times++) == milliseconds(wanted));
+  }
+  CHECK(Backoff::exact(range, UINT32_MAX) == range.longest);
+  CHECK(about(Backoff::jittered(milliseconds(1000)), 1000));
+}
