@@ -36,8 +36,8 @@ struct Session final : core::ScopeCallbacks {
         initialize);
     REQUIRE(world.wait_for([&] { return initialize.over(); }));
     const size_t before = world.fake->streams.size();
-    world.its_upstream().forward(scope, Era::legacy,
-                                 parse(R"({"jsonrpc":"2.0","method":"notifications/initialized"})"));
+    world.its_upstream().send(scope, Era::legacy,
+                              parse(R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), {});
     REQUIRE(world.wait_for([&] { return world.fake->streams.size() > before; }));
   }
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override {
