@@ -84,6 +84,19 @@ StdioCall* InstanceCalls::asking_call() const {
               [](auto& one) { return !one.asks; });
 }
 
+StdioCall* InstanceCalls::owner_of_question(mcp::Method method, bool exclusive) const {
+  using mcp::Method;
+  // Without capabilities only the single call in flight can own the request: its client gets an error that
+  // names the missing capability.
+  const bool may_own = method == Method::elicitation_create || method == Method::sampling_create_message ||
+                       (method == Method::roots_list && exclusive);
+  StdioCall* owner = may_own ? asking_call() : nullptr;
+  if (owner == nullptr) return nullptr;
+  // The request may belong to an answered call.
+  const bool certain = exclusive ? asked_by_none_but(*owner) : loop_.now() >= asked_until();
+  return certain ? owner : nullptr;
+}
+
 StdioCall* InstanceCalls::exclusive_call() const {
   return only([](auto& one) { return !one.asks || one.call == nullptr; }, [](auto&) { return false; });
 }

@@ -80,6 +80,9 @@ class InstanceCalls {
   // The call that a server request belongs to: the only call that allows requests. Null if there are several,
   // if it was cancelled, or if another client's request is pending too.
   StdioCall* asking_call() const;
+  // The same for a request of this method, also of answered calls; null: none, or in doubt. `exclusive`: the
+  // callers accept server requests (CallerGroup).
+  StdioCall* owner_of_question(mcp::Method method, bool exclusive) const;
   // The call that has this process for itself, ignoring cancelled ones; null: none, or several.
   StdioCall* exclusive_call() const;
   // That call, if it is parked and no other request is pending.

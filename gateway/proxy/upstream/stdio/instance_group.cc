@@ -37,18 +37,14 @@ uint32_t kept_from(const config::Server& server) {
 using Instances = std::vector<std::unique_ptr<StdioInstance>>;
 
 StdioInstance* newest_ready(const Instances& instances) {
-  for (auto instance = instances.rbegin(); instance != instances.rend(); ++instance) {
-    if ((*instance)->state() == StdioInstance::State::ready) return instance->get();
-  }
-  return nullptr;
+  auto found = std::find_if(instances.rbegin(), instances.rend(), [](auto& one) { return one->is_ready(); });
+  return found == instances.rend() ? nullptr : found->get();
 }
 
 // Processes that take calls now or after their start.
 size_t active_of(const Instances& instances) {
-  size_t sum = 0;
-  for (const auto& instance : instances)
-    sum += instance->expiry().retires ? 0 : 1;
-  return sum;
+  auto active = [](auto& instance) { return !instance->expiry().retires; };
+  return static_cast<size_t>(std::count_if(instances.begin(), instances.end(), active));
 }
 
 // For a client's own session: stores what the next process must be told.
@@ -72,8 +68,6 @@ InstanceGroup::InstanceGroup(net::Loop& loop, process::Spawner& spawner, const c
   facade_.keep_handshake(std::exchange(plan_.initialize_params, {}));
   key_bytes_.set(2 * plan_.key.size());  // the key is stored in the upstream's table too
 }
-
-InstanceGroup::~InstanceGroup() = default;
 
 // ---- calls ----
 
@@ -172,7 +166,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
     if (instance->expiry().retires) continue;
-    if (asks(call) && (instance->calls().asking() > 0 || questions_.keeps_apart(instance->calls()))) {
+    if (asks(call) && (instance->calls().asking() > 0 || keeps_apart(instance->calls()))) {
       full = true;
       continue;
     }
@@ -464,11 +458,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
     return scope_->on_scope_message(std::move(message),
                                     only ? std::optional(only->request.tag) : std::nullopt);
   }
-  if (message.kind() == mcp::MessageKind::request) {
-    if (auto answer = questions_.take(std::move(message), instance.calls()))
-      instance.answer_server(std::move(*answer));
-    return;
-  }
+  if (message.kind() == mcp::MessageKind::request) return take_question(instance, std::move(message));
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
@@ -484,6 +474,32 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
   instance.note_useless();
+}
+
+void InstanceGroup::take_question(StdioInstance& instance, mcp::Message question) {
+  const Method method = mcp::method_of(question.method());
+  const InstanceCalls& calls = instance.calls();
+  // If a server sends requests after its answers, one ping between two calls cannot tell their owners apart.
+  // From here on its processes are kept apart after each call, as after a cancelled one.
+  const bool late = plan_.exclusive && calls.asking() == 0 && loop_.now() < calls.asked_until();
+  if (late && method != Method::roots_list && !std::exchange(asks_late_, true)) {
+    log::write(log::Level::info, "upstream.asks_late",
+               {{"upstream", server_.name}, {"group", log::Excerpt(plan_.key, 64)}});
+  }
+  StdioCall* owner = calls.owner_of_question(method, plan_.exclusive);
+  if (owner != nullptr && owner->request.client_era == mcp::Era::modern)
+    return owner->message(std::move(question));
+  // While a cancelled call may still be running, its late requests have no owner.
+  const bool has_answer = method == Method::roots_list && !(plan_.exclusive && calls.asking() > 0);
+  instance.answer_server(has_answer ? facade_.roots(question)
+                                    : LegacyFacade::nobody_to_ask(question, "process"));
+}
+
+bool InstanceGroup::keeps_apart(const InstanceCalls& calls) {
+  const milliseconds left = calls.asked_until() - loop_.now();
+  if (!asks_late_ || left.count() <= 0) return false;
+  if (!apart_timer_.running()) apart_timer_.start(left, [this] { owner_.schedule_pump(*this); });
+  return true;
 }
 
 // List changes and URI updates go to listens; the rest goes to the session.
@@ -535,11 +551,6 @@ void InstanceGroup::close(std::string_view why) {
     all.push_back(instance.get());
   for (StdioInstance* instance : all)
     instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
-}
-
-void InstanceGroup::list(std::vector<core::UpstreamStatus::Process>& out) const {
-  for (const auto& instance : instances_)
-    instance->list(out);
 }
 
 }  // namespace lineward::upstream

@@ -15,7 +15,7 @@
 
 #include "foundation/net/lifetime.h"
 #include "proxy/upstream/shared/caller_group.h"
-#include "proxy/upstream/stdio/group_questions.h"
+#include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/stdio/stdio_health.h"
 #include "proxy/upstream/stdio/stdio_instance.h"
 
@@ -61,7 +61,6 @@ class InstanceGroup final : public InstanceCallbacks {
  public:
   InstanceGroup(net::Loop& loop, process::Spawner& spawner, const config::Server& server,
                 GroupCallbacks& owner, CallerGroup plan);
-  ~InstanceGroup();
 
   const std::string& key() const { return plan_.key; }
   // The caller that owns these processes; null: several callers, or the gateway's only one.
@@ -92,7 +91,6 @@ class InstanceGroup final : public InstanceCallbacks {
   }
   // How the last process ended that was not stopped.
   const std::string& last_end() const { return last_end_; }
-  void list(std::vector<core::UpstreamStatus::Process>& out) const;
   bool unused() const {
     return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr &&
            loop_.now() >= not_before_;
@@ -129,6 +127,11 @@ class InstanceGroup final : public InstanceCallbacks {
  private:
   bool room_in_flight() const { return in_flight_ < server_.limits.max_in_flight; }
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
+  // A legacy server's request to callers that share a process: its owner's, or answered here.
+  void take_question(StdioInstance& instance, mcp::Message question);
+  // The server is known to send requests after its answers. So for a while after a call no other caller may
+  // use the process: it could get the first caller's request.
+  bool keeps_apart(const InstanceCalls& calls);
   // Messages of a bridged session's server that name no single call.
   void to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only);
   // The group of a single session, whichever side sends `initialize`: it has one process at a time.
@@ -157,7 +160,8 @@ class InstanceGroup final : public InstanceCallbacks {
   std::deque<StdioCall*> queue_;
   LegacyListens listens_;  // of its callers, on a legacy server
   LegacyFacade facade_{server_};
-  GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { owner_.schedule_pump(*this); }};
+  bool asks_late_ = false;  // a process sent a request after it had answered the call
+  net::Timer apart_timer_{loop_};
   bool initialized_sent_ = false;
   bool has_served_ = false;  // a process was ready before
   std::string last_end_;

@@ -131,12 +131,14 @@ size_t InstanceGroups::running() const {
 }
 
 void InstanceGroups::list(std::vector<core::UpstreamStatus::Process>& out) const {
-  for (const auto& [key, group] : groups_)
-    group->list(out);
-  for (const auto* list : {&spares_, &leaving_}) {
-    for (const auto& instance : *list)
+  auto add = [&](const std::vector<std::unique_ptr<StdioInstance>>& instances) {
+    for (const auto& instance : instances)
       instance->list(out);
-  }
+  };
+  for (const auto& [key, group] : groups_)
+    add(group->processes());
+  add(spares_);
+  add(leaving_);
 }
 
 // ---- spares ----

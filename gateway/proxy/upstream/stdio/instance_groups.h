@@ -51,7 +51,7 @@ class InstanceGroups final : public InstanceCallbacks {
   void want(InstanceGroup& group) { wanting_.add(group); }
   // The only group with work; null: there are several, or none.
   InstanceGroup* only_wanting();
-  // The groups with work, in order.
+  // All groups with work, in order; after only_wanting().
   std::vector<InstanceGroup*> line();
 
   // A process is ending.

@@ -240,6 +240,32 @@ TEST_CASE("a question belongs to the one call that may ask; a cancelled one coun
   CHECK(world.calls.asking_call() == &later);
 }
 
+TEST_CASE("a question is the one call's that may ask") {
+  World world;
+  StdioCall& only = world.sent(true);
+  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, false) == &only);
+  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, true) == &only);
+  CHECK(world.calls.owner_of_question(mcp::Method::roots_list, true) == &only);
+  // Nor can the client of a shared process answer it.
+  CHECK(world.calls.owner_of_question(mcp::Method::roots_list, false) == nullptr);
+  CHECK(world.calls.owner_of_question(mcp::Method::tools_list, true) == nullptr);
+}
+
+TEST_CASE("a question within the grace of another caller's call has no owner") {
+  World world;
+  world.answered(world.sent(true));
+  world.sent(true);
+  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, false) == nullptr);
+}
+
+TEST_CASE("without a grace the next call's questions are its own") {
+  World world;
+  world.stdio.server.timeouts.cancel_grace = milliseconds(0);
+  world.answered(world.sent(true));
+  StdioCall& second = world.sent(true);
+  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, false) == &second);
+}
+
 TEST_CASE("the withdrawal of a question belongs to the call of the asked client, whatever else is there") {
   World world;
   StdioCall& one = world.sent(true);

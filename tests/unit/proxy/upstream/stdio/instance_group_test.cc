@@ -40,6 +40,13 @@ CallerGroup of_legacy() {
   return plan;
 }
 
+// The same, with callers that accept server requests.
+CallerGroup of_exclusive() {
+  CallerGroup plan = of_legacy();
+  plan.exclusive = true;
+  return plan;
+}
+
 // The group with its parts, and a spawner that the test controls.
 struct GroupWorld final : GroupCallbacks {
   StdioWorld stdio;
@@ -158,6 +165,24 @@ struct GroupWorld final : GroupCallbacks {
                              R"(,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}})" + "\n";
     REQUIRE(write(processes.at(id).fds.at(1).get(), text.data(), text.size()) ==
             static_cast<ssize_t>(text.size()));
+  }
+  void write_line(uint64_t id, const std::string& text) {
+    REQUIRE(write(processes.at(id).fds.at(1).get(), (text + "\n").data(), text.size() + 1) ==
+            static_cast<ssize_t>(text.size() + 1));
+  }
+  void result(uint64_t id, size_t at, const std::string& result) {
+    write_line(id, R"({"jsonrpc":"2.0","id":)" +
+                       std::string(parse(processes.at(id).heard.at(at)).raw(mcp::Field::id)) +
+                       R"(,"result":)" + result + "}");
+  }
+  // Its first process has done its handshake and been pinged: the next line that it hears is its fourth.
+  void get_ready() {
+    REQUIRE(wait_for([&] { return heard(1) == 1; }));
+    result(1, 0,
+           R"({"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}})");
+    REQUIRE(wait_for([&] { return heard(1) == 3; }));
+    result(1, 2, "{}");
+    REQUIRE(wait_for([&] { return heard(1) == 4; }));
   }
   // Until it is so; the limit is for tests that fail.
   template <class Done>
@@ -319,6 +344,8 @@ TEST_CASE("an expired process that only a listen needs is replaced at most once 
   CHECK(world.stdio.loop.now() - since >= std::chrono::milliseconds(1000));
   CHECK(world.processes.size() == 3);
   CHECK(world.lost == 0);
+  world.answer(3, world.processes[3].heard[0]);
+  REQUIRE(world.wait_for([&] { return listen.asker.over(); }));
 }
 
 TEST_CASE("without room for a process its callers are told so, and the group's end ends them") {
@@ -331,6 +358,46 @@ TEST_CASE("without room for a process its callers are told so, and the group's e
   world.group->close("its upstream ends");
   REQUIRE(a.asker.failed);
   CHECK(a.asker.failed->reason == EndReason::cancelled_drain);
+}
+
+TEST_CASE("where processes are exclusive a server that asks after its answers has them kept apart") {
+  GroupWorld world(of_exclusive());
+  const auto grace = world.stdio.server.timeouts.cancel_grace = std::chrono::milliseconds(500);
+  Called a(world, "a");
+  world.get_ready();
+  const auto since = world.stdio.loop.now();
+  world.result(1, 3, "{}");
+  REQUIRE(world.wait_for([&] { return a.asker.heard.size() == 1; }));
+  world.write_line(1, R"({"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}})");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 5; }));
+  CHECK(parse(world.processes[1].heard[4]).kind() == mcp::MessageKind::error);
+  Called b(world, "b");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 6; }));
+  CHECK(world.says(1, 5, "b"));
+  CHECK(world.stdio.loop.now() - since >= grace);
+  world.result(1, 5, "{}");
+  REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("roots that no call can have asked for are the configuration's") {
+  GroupWorld world(of_exclusive());
+  world.stdio.server.timeouts.cancel_grace = std::chrono::milliseconds(60000);
+  world.stdio.server.roots = {"file:///tmp"};
+  Called a(world, "a");
+  world.get_ready();
+  world.result(1, 3, "{}");
+  REQUIRE(world.wait_for([&] { return a.asker.heard.size() == 1; }));
+  world.write_line(1, R"({"jsonrpc":"2.0","id":"q","method":"roots/list","params":{}})");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 5; }));
+  CHECK(world.processes[1].heard[4].find(R"("uri":"file:///tmp")") != std::string::npos);
+  // Its process is not kept apart for it: the next call waits for a ping alone.
+  Called b(world, "b");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 6; }));
+  world.result(1, 5, "{}");
+  REQUIRE(world.wait_for([&] { return world.heard(1) == 7; }));
+  CHECK(world.says(1, 6, "b"));
+  world.result(1, 6, "{}");
+  REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
 }
 
 TEST_CASE("calls that waited for a process that refused initialize wait for their server's true era") {
