@@ -155,7 +155,7 @@ json openapi_document(const std::string& version) {
            {{"title", "Lineward admin API"},
             {"version", version},
             {"description",
-             "Reads and controls a running Lineward. ServerVersion on its control socket, and on TCP where "
+             "Reads and controls a running Lineward. Served on its control socket, and on TCP where "
              "admin.address is set. POST takes Content-Type: application/json."}}},
           {"servers", {{{"url", "/"}}}},
           {"security", {{{"token", json::array()}}, json::object()}},

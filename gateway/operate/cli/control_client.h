@@ -24,7 +24,7 @@ inline constexpr std::chrono::seconds kAnswerLimit{40};
 // Sends one request; `body` empty: GET, else POST. The error is one plain sentence.
 Result<ControlReply> ask(const std::string& socket, const std::string& path, const std::string& body = {},
                          std::chrono::milliseconds limit = kAnswerLimit);
-// The complete reply of a finished connection, if its body was not taken, for callers that poll several.
+// The complete reply of a finished connection. Its body must not have been taken.
 Result<ControlReply> reply_of(ControlConnection& connection);
 // Makes all strings of an answer safe for a terminal.
 void make_printable(nlohmann::json& value);
