@@ -5,7 +5,7 @@ import { settledText } from './calls.js';
 
 const STEPS = {
   arrived: 'arrived', judging: 'policies decide', judged: 'policies have decided', routed: 'routed to its server',
-  queued: 'waits for a place', no_room: 'waits for a process', starting: 'waits for its server to start',
+  queued: 'waits for a place', at_capacity: 'waits for a process', starting: 'waits for its server to start',
   sent: 'sent to its server', repeated: 'came to nothing, is tried again', progress: 'progress', told: 'told something', acknowledged: 'acknowledged',
   asked: 'the server asks its client', answered: 'the client has answered', held: 'held back: the client reads slowly',
   released: 'goes on', answer: 'its server has answered', cancelling: 'given up, the server is told',
