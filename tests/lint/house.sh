@@ -21,7 +21,7 @@ row "$(sources | xargs grep -hoE '^ *(class|struct) [A-Za-z]+ .*\{|^ *(class|str
 
 # An interface has a pure virtual function. Its implementations are the classes that name it as a base.
 interfaces() {
-  find gateway plugins -name '*.h' | xargs awk '
+  find gateway plugins -name '*.h' -print0 | xargs -0 awk '
     FNR == 1 { name = "" }
     match($0, /^ *(class|struct) [A-Za-z]+/) && $0 !~ /;$/ { name = $2; sub(/:.*/, "", name) }
     /\)( const)?( noexcept)? = 0;/ && name != "" { print name }' | sort -u
@@ -46,6 +46,6 @@ row "$(virtuals Upstream "$upstream")" "virtual functions of Upstream"
 row "$(virtuals Call "$upstream")" "virtual functions of Call"
 row "$(sources | xargs grep -hoE '^ *(struct|class) [A-Za-z]*(Fault|Refusal|Denial|Failure|Error)\b[^;]*\{' | wc -l)" "types of errors"
 row "$(sources | xargs grep -lE '1ll? ?<< ?std::min|1 << std::min|(pause|wait|delay)[a-z_]* \* 2' | wc -l)" "files that double a pause"
-row "$(find gateway -name '*.h' | xargs grep -hE '\b[a-z_]*acknowledged[a-z_]* ?(=|;)' | wc -l)" "fields called acknowledged"
+row "$(find gateway -name '*.h' -print0 | xargs -0 grep -hE '\b[a-z_]*acknowledged[a-z_]* ?(=|;)' | wc -l)" "fields called acknowledged"
 row "$(grep -rlw timeout_park gateway plugins docs tests/e2e tests/lint conf | wc -l)" "files that name the end reason timeout_park"
 row "$(wc -l <ARCHITECTURE.md)" "lines of ARCHITECTURE.md"

@@ -1,6 +1,6 @@
 // Streams of answered calls. Messages that a legacy server sends between the answer and the end of the stream
-// are read for a moment and within a limit. Messages that name no call belong to the session. The call is over
-// and waits for none of it.
+// are read for a moment and within a limit. Messages that name no call belong to the session. The call is
+// over and waits for none of it.
 //
 // Owned by the HttpCallTable.
 #pragma once

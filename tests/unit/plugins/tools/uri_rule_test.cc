@@ -111,12 +111,12 @@ TEST_CASE("users and the spelling of a port make no other resource") {
     std::vector<std::string> ports;
   };
   const std::vector<WrittenAs> places{{"https", "internal.example", {"", ":", ":443", ":0443", ":00443"}},
-                                  {"note", "x", {"", ":", ":80", ":080", ":0080", ":%380"}},
-                                  {"http", "127.0.0.1", {"", ":80"}},
-                                  {"http", "h", {":8080", ":08080"}},
-                                  {"ftp", "f", {"", ":21"}},
-                                  {"http", "[::1]", {"", ":080"}},
-                                  {"note", "[0:0:0:0:0:0:0:2]", {"", ":"}}};
+                                      {"note", "x", {"", ":", ":80", ":080", ":0080", ":%380"}},
+                                      {"http", "127.0.0.1", {"", ":80"}},
+                                      {"http", "h", {":8080", ":08080"}},
+                                      {"ftp", "f", {"", ":21"}},
+                                      {"http", "[::1]", {"", ":080"}},
+                                      {"note", "[0:0:0:0:0:0:0:2]", {"", ":"}}};
   for (const char* user : {"", "@", ":@", "u@", "u:@", "u:p@", "u:p:q@", "@@", "%40@", "u%2Fv@"}) {
     for (const WrittenAs& place : places) {
       for (const std::string& port : place.ports) {
