@@ -73,7 +73,7 @@ void FannedListen::begin() {
   aggregate_.loop().defer(lifetime_, [this] {
     if (!live()) return;
     owner_->on_call_phase(core::CallPhase::written);
-    if (live() && !legs_open_)
+    if (live() && state_ == State::learning)
       ack_limit_.start(aggregate_.timeouts().acknowledge * kFactsTenths / 10, [this] { open_legs(); });
   });
 }
@@ -90,7 +90,7 @@ void FannedListen::learn_uris() {
                               const std::string uri = json::string_at(text, element);
                               only_lists_tell = keeps_scheme(uri) && !aggregate_.shown().uris.to_server(uri);
                             });
-  const bool ask = only_lists_tell && !legs_open_ && with_resources().size() > 1 &&
+  const bool ask = only_lists_tell && state_ == State::learning && with_resources().size() > 1 &&
                    !aggregate_.discovery().is_fresh(Topic::resources, request_);
   if (!ask) return open_legs();
   waiter_ = aggregate_.discovery().learn(Topic::resources, request_, lifetime_.guard([this] {
@@ -136,28 +136,27 @@ void FannedListen::route_uris() {
 }
 
 void FannedListen::open_legs() {
-  if (legs_open_) return;
+  if (state_ != State::learning) return;
   if (waiter_ != 0) aggregate_.discovery().forget(std::exchange(waiter_, 0));
   route_uris();
-  legs_open_ = true;
+  state_ = State::opening_legs;
   const milliseconds due = begun_at_ + aggregate_.timeouts().acknowledge * kAllTenths / 10;
   ack_limit_.start(std::max(due - aggregate_.loop().now(), milliseconds(0)), [this] { acknowledge(); });
-  opening_ = true;
   for (const auto& member : std::vector<std::shared_ptr<Member>>(aggregate_.members()))
     add_leg(member);
-  opening_ = false;
+  state_ = State::waiting;
   check_acknowledged();
 }
 
 void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
-  if (!legs_open_ || legs_.count(member->name) > 0 || !member->is_known()) return;
+  if (state_ == State::learning || legs_.count(member->name) > 0 || !member->is_known()) return;
   auto leg = std::make_unique<SubscriptionLeg>(*this, member);
-  leg->tools = tools_ && member->may_announce(request_, "tools");
-  leg->prompts = prompts_ && member->may_announce(request_, "prompts");
-  leg->resources = resources_ && member->may_announce(request_, "resources");
-  if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->uris = uris->second;
-  if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
-  if (!wishes(*leg)) return;
+  leg->asked.tools = tools_ && member->may_announce(request_, "tools");
+  leg->asked.prompts = prompts_ && member->may_announce(request_, "prompts");
+  leg->asked.resources = resources_ && member->may_announce(request_, "resources");
+  if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->asked.uris = uris->second;
+  if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->asked.tasks = tasks->second;
+  if (leg->asked.empty()) return;
   SubscriptionLeg& opened = *leg;
   legs_[member->name] = std::move(leg);
   open(opened);
@@ -168,14 +167,14 @@ std::string FannedListen::filter_of(const SubscriptionLeg& leg) const {
   auto add = [&](std::string_view key, std::string_view raw) {
     out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", key, raw);
   };
-  if (leg.tools) add("toolsListChanged", "true");
-  if (leg.prompts) add("promptsListChanged", "true");
-  if (leg.resources) add("resourcesListChanged", "true");
+  if (leg.asked.tools) add("toolsListChanged", "true");
+  if (leg.asked.prompts) add("promptsListChanged", "true");
+  if (leg.asked.resources) add("resourcesListChanged", "true");
   std::vector<std::string> uris;
-  for (const auto& [own, shown] : leg.uris)
+  for (const auto& [own, shown] : leg.asked.uris)
     uris.push_back(json::quote(own));
   if (!uris.empty()) add("resourceSubscriptions", quoted_list(uris));
-  if (!leg.tasks.empty()) add("taskIds", quoted_list(leg.tasks));
+  if (!leg.asked.tasks.empty()) add("taskIds", quoted_list(leg.asked.tasks));
   return "{" + out + "}";
 }
 
@@ -185,14 +184,15 @@ bool FannedListen::is_granted(const SubscriptionLeg& leg, const std::string& tas
 }
 
 void FannedListen::narrow(SubscriptionLeg& leg) const {
-  if (!acknowledged_ || request_.takes_late_grants) return;
-  std::erase_if(leg.uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
-  std::erase_if(leg.tasks, [&](const std::string& raw) { return !is_granted(leg, json::string_value(raw)); });
+  if (state_ != State::acknowledged || request_.takes_late_grants) return;
+  std::erase_if(leg.asked.uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
+  std::erase_if(leg.asked.tasks,
+                [&](const std::string& raw) { return !is_granted(leg, json::string_value(raw)); });
 }
 
 void FannedListen::open(SubscriptionLeg& leg) {
   narrow(leg);
-  if (!wishes(leg)) return refused(leg, "nothing is left to ask it for", true);
+  if (leg.asked.empty()) return refused(leg, "nothing is left to ask it for", true);
   core::UpstreamRequest request;
   json::Splice splice = request_.message.splice();
   splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
@@ -227,7 +227,7 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   switch (message.kind()) {
     case mcp::MessageKind::request: return;
     case mcp::MessageKind::error:
-      if (leg.acknowledged) return lost(leg, message.text(Field::error_message));
+      if (leg.standing.is_up()) return lost(leg, message.text(Field::error_message));
       return refused(leg, message.text(Field::error_message),
                      mcp::error_code(message) == mcp::kMethodNotFound);
     case mcp::MessageKind::result: return lost(leg, "was ended by the server");
@@ -235,15 +235,17 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   }
   if (method == Method::cancelled) return lost(leg, "was ended by the server");
   if (method == Method::subscriptions_acknowledged) return acknowledged(leg, message);
-  if (!leg.acknowledged) return;
-  leg.backoff.brought();
+  if (!leg.standing.is_up()) return;
+  leg.standing.brought();
   switch (method) {
-    case Method::tools_list_changed: return change(leg.tools, false, false);
-    case Method::prompts_list_changed: return change(false, leg.prompts, false);
-    case Method::resources_list_changed: return change(false, false, leg.resources);
+    case Method::tools_list_changed: return change(leg.asked.tools, false, false);
+    case Method::prompts_list_changed: return change(false, leg.asked.prompts, false);
+    case Method::resources_list_changed: return change(false, false, leg.asked.resources);
     case Method::resources_updated: {
-      auto asked = leg.uris.find(message.text(Field::params_uri));
-      if (asked == leg.uris.end() || granted_.count(asked->second) == 0 || !acknowledged_) return;
+      auto asked = leg.asked.uris.find(message.text(Field::params_uri));
+      if (asked == leg.asked.uris.end() || granted_.count(asked->second) == 0 ||
+          state_ != State::acknowledged)
+        return;
       if (asked->first == asked->second) return owner_->on_call_message(std::move(message));
       json::Splice splice = message.splice();
       splice.replace(message.at(Field::params_uri), json::quote(asked->second));
@@ -251,7 +253,7 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
     }
     default: break;
   }
-  if (!acknowledged_ || message.method().rfind("notifications/tasks", 0) != 0) return;
+  if (state_ != State::acknowledged || message.method().rfind("notifications/tasks", 0) != 0) return;
   const bool passes = message.has(Field::params_task_id)
                           ? is_granted(leg, message.text(Field::params_task_id))
                           : granted_tasks_.count(leg.member->name) > 0;
@@ -259,39 +261,38 @@ void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
 }
 
 void FannedListen::acknowledged(SubscriptionLeg& leg, const mcp::Message& message) {
-  leg.backoff.stood(aggregate_.loop().now());
-  leg.granted.clear();
+  const bool first = state_ != State::acknowledged;
+  std::set<std::string> granted;
   leg.denied.reset();
   std::string_view grants = message.raw(Field::params_notifications);
   if (auto uris = json::member(grants, "resourceSubscriptions")) {
     for (auto& uri : mcp::string_array(*uris)) {
-      auto asked = leg.uris.find(uri);
-      if (asked == leg.uris.end()) continue;
-      if (!acknowledged_ || request_.takes_late_grants) granted_.insert(asked->second);
-      leg.granted.insert(uri);
+      auto asked = leg.asked.uris.find(uri);
+      if (asked == leg.asked.uris.end()) continue;
+      if (first || request_.takes_late_grants) granted_.insert(asked->second);
+      granted.insert(uri);
     }
   }
-  if (auto tasks = json::member(grants, "taskIds"); tasks && !acknowledged_) {
+  if (auto tasks = json::member(grants, "taskIds"); tasks && first) {
     const std::vector<std::string> ids = mcp::string_array(*tasks);
     const std::set<std::string> its(ids.begin(), ids.end());
-    for (const std::string& raw : leg.tasks) {
+    for (const std::string& raw : leg.asked.tasks) {
       if (std::string id = json::string_value(raw); its.count(id) > 0)
         granted_tasks_[leg.member->name].insert(std::move(id));
     }
   }
-  leg.acknowledged = true;
+  leg.standing.up(aggregate_.loop().now(), std::move(granted));
   leg.is_down = false;
   leg.settled = true;
-  if (!acknowledged_) return check_acknowledged();
+  if (first) return check_acknowledged();
   // It was acknowledged again, or after the client's acknowledgement: changes may have been missed.
-  change(leg.tools, leg.prompts, leg.resources);
-  for (const std::string& uri : leg.granted)
-    updated(leg.uris[uri]);
+  change(leg.asked.tools, leg.asked.prompts, leg.asked.resources);
+  for (const std::string& uri : leg.standing.granted())
+    updated(leg.asked.uris[uri]);
 }
 
 void FannedListen::again_now(SubscriptionLeg& leg) {
   leg.again.stop();
-  leg.acknowledged = false;
   if (leg.call && leg.call->live()) leg.call->cancel("it is opened anew");
   open(leg);
 }
@@ -303,7 +304,7 @@ void FannedListen::refused(SubscriptionLeg& leg, const std::string& why, bool fo
              {{"upstream", leg.member->name}, {"why", log::Excerpt(why, 200)}});
   if (!for_good) return try_again(leg, no_sooner);
   leg.over = leg.settled = true;
-  leg.acknowledged = false;
+  leg.standing.withdraw();
   aggregate_.loop().retire(std::move(leg.call));
   check_acknowledged_later();
 }
@@ -316,16 +317,16 @@ void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure)
   core::Failure told = failure;
   told.refused_parts.clear();
   for (const std::string& part : failure.refused_parts) {
-    if (auto asked = leg.uris.find(part); asked != leg.uris.end())
+    if (auto asked = leg.asked.uris.find(part); asked != leg.asked.uris.end())
       told.refused_parts.push_back(asked->second);
   }
   bool names_what_is_hidden = failure.reason == mcp::EndReason::invalid_request;
-  if (names_what_is_hidden && !acknowledged_) return fail(told);
+  if (names_what_is_hidden && state_ != State::acknowledged) return fail(told);
   const bool is_smaller = take_out(leg, failure.refused_parts);
-  if (is_smaller && wishes(leg)) {
+  if (is_smaller && !leg.asked.empty()) {
     log::write(log::Level::info, "aggregate.listen_narrowed",
                {{"upstream", leg.member->name}, {"why", log::Excerpt(failure.text, 200)}});
-    leg.acknowledged = false;
+    leg.standing.withdraw();
     aggregate_.loop().retire(std::move(leg.call));
     return leg.again.start(milliseconds(0), [this, &leg] { open(leg); });
   }
@@ -336,9 +337,10 @@ void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure)
 
 bool FannedListen::take_out(SubscriptionLeg& leg, const std::vector<std::string>& parts) const {
   const std::set<std::string> all(parts.begin(), parts.end());
-  const size_t uris = std::erase_if(leg.uris, [&](const auto& uri) { return all.count(uri.first) > 0; });
+  const size_t uris =
+      std::erase_if(leg.asked.uris, [&](const auto& uri) { return all.count(uri.first) > 0; });
   const size_t tasks = std::erase_if(
-      leg.tasks, [&](const std::string& raw) { return all.count(json::string_value(raw)) > 0; });
+      leg.asked.tasks, [&](const std::string& raw) { return all.count(json::string_value(raw)) > 0; });
   return uris + tasks > 0;
 }
 
@@ -359,12 +361,12 @@ void FannedListen::lost(SubscriptionLeg& leg, const std::string& why) {
 // wrong.
 void FannedListen::try_again(SubscriptionLeg& leg, milliseconds no_sooner) {
   leg.settled = true;
-  leg.acknowledged = false;
+  leg.standing.down(aggregate_.loop().now());
   if (leg.call && leg.call->live()) leg.call->cancel("it was given up");
   aggregate_.loop().retire(std::move(leg.call));
   const config::Restart& restart = leg.member->server.restart;
   const milliseconds pause =
-      leg.backoff.pause(aggregate_.loop().now(), {restart.backoff, restart.max_backoff});
+      leg.standing.pause(aggregate_.loop().now(), {restart.backoff, restart.max_backoff});
   leg.again.start(std::min(std::max(pause, no_sooner), restart.max_backoff), [this, &leg] { open(leg); });
   check_acknowledged_later();
 }
@@ -373,14 +375,14 @@ void FannedListen::try_again(SubscriptionLeg& leg, milliseconds no_sooner) {
 
 // Deferred: the end of a leg may have been reported within start().
 void FannedListen::check_acknowledged_later() {
-  if (acknowledged_) return;
+  if (state_ == State::acknowledged) return;
   aggregate_.loop().defer(lifetime_, [this] {
     if (live()) check_acknowledged();
   });
 }
 
 void FannedListen::check_acknowledged() {
-  if (acknowledged_ || !legs_open_ || opening_) return;
+  if (state_ != State::waiting) return;
   bool open = std::any_of(legs_.begin(), legs_.end(), [](const auto& leg) { return !leg.second->settled; });
   if (open) return;
   bool none = !legs_.empty() && std::all_of(legs_.begin(), legs_.end(),
@@ -389,12 +391,12 @@ void FannedListen::check_acknowledged() {
 }
 
 // When servers come and go the aggregate itself notifies the change, even if no server does.
-bool FannedListen::may_come(bool SubscriptionLeg::*list) const {
+bool FannedListen::may_come(bool Part::*list) const {
   const auto& members = aggregate_.members();
   if (std::any_of(members.begin(), members.end(), [](const auto& one) { return !one->facts; })) return true;
   bool is_asked = false;
   for (const auto& [name, leg] : legs_) {
-    if (!((*leg).*list)) continue;
+    if (!(leg->asked.*list)) continue;
     if (!leg->over) return true;
     is_asked = true;
   }
@@ -402,12 +404,12 @@ bool FannedListen::may_come(bool SubscriptionLeg::*list) const {
 }
 
 void FannedListen::acknowledge() {
-  if (acknowledged_ || !live()) return;
-  acknowledged_ = true;
+  if (state_ == State::acknowledged || !live()) return;
+  state_ = State::acknowledged;
   ack_limit_.stop();
-  tools_ = tools_ && may_come(&SubscriptionLeg::tools);
-  prompts_ = prompts_ && may_come(&SubscriptionLeg::prompts);
-  resources_ = resources_ && may_come(&SubscriptionLeg::resources);
+  tools_ = tools_ && may_come(&Part::tools);
+  prompts_ = prompts_ && may_come(&Part::prompts);
+  resources_ = resources_ && may_come(&Part::resources);
   std::string granted;
   auto add = [&](std::string_view key, std::string_view raw) {
     granted += fmt::format("{}\"{}\":{}", granted.empty() ? "" : ",", key, raw);
@@ -439,7 +441,7 @@ void FannedListen::updated(const std::string& shown_uri) {
 }
 
 void FannedListen::change(bool tools, bool prompts, bool resources) {
-  if (!acknowledged_) return;
+  if (state_ != State::acknowledged) return;
   changed_tools_ = changed_tools_ || (tools && tools_);
   changed_prompts_ = changed_prompts_ || (prompts && prompts_);
   changed_resources_ = changed_resources_ || (resources && resources_);
@@ -500,7 +502,7 @@ void FannedListen::cancel(core::CancelCause why) {
   for (auto& [name, leg] : legs_) {
     leg->again.stop();
     if (!leg->call || !leg->call->live()) continue;
-    if (leg->phase == core::CallPhase::written || leg->is_up())
+    if (leg->phase == core::CallPhase::written || leg->standing.is_up())
       report.told = metrics::CancelTold::servers_behind;
     leg->call->cancel(why);
   }

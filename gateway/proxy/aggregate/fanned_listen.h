@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "foundation/base/backoff.h"
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/core/owned_call.h"
+#include "proxy/upstream/shared/standing_listen.h"
 
 namespace lineward::aggregate {
 
@@ -39,13 +39,20 @@ class FannedListen final : public core::OwnedCall {
   void left(const std::string& member);
 
  private:
+  // The part of the filter that concerns one server.
+  struct Part {
+    std::map<std::string, std::string> uris;  // the server's URI → the client's
+    bool tools = false, prompts = false, resources = false;
+    std::vector<std::string> tasks;  // raw ids
+    bool empty() const { return !tools && !prompts && !resources && uris.empty() && tasks.empty(); }
+  };
   struct SubscriptionLeg final : core::CallCallbacks {
     SubscriptionLeg(FannedListen& its_listen, std::shared_ptr<Member> its_member)
         : listen(its_listen), member(std::move(its_member)), again(its_listen.aggregate_.loop()) {}
     // After its acknowledgement any other phase means that a lower layer is reopening it.
     void on_call_phase(core::CallPhase now) override {
       phase = now;
-      if (acknowledged && phase != core::CallPhase::written) listen.down(*this);
+      if (standing.is_up() && phase != core::CallPhase::written) listen.down(*this);
     }
     void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
@@ -54,23 +61,17 @@ class FannedListen final : public core::OwnedCall {
       listen.lost(*this, failure.text);
     }
 
-    bool is_up() const { return acknowledged && !is_down; }
-
     FannedListen& listen;
     std::shared_ptr<Member> member;
     std::shared_ptr<void> lease;
     core::CallPhase phase = core::CallPhase::queued;
     std::unique_ptr<core::Call> call;
-    std::map<std::string, std::string> uris;  // the server's URI → the client's
-    bool tools = false, prompts = false, resources = false;
-    std::vector<std::string> tasks;  // raw ids
-    std::set<std::string> granted;   // the server's URIs
-    bool settled = false;            // acknowledged, refused, or given up for now
-    bool acknowledged = false;
-    bool is_down = false;  // acknowledged before, but currently lost
+    upstream::StandingListen<Part, std::set<std::string>> standing;  // granted: the server's URIs
+    Part& asked = standing.asked();
+    bool settled = false;  // acknowledged, refused, or given up for now
+    bool is_down = false;  // lost, and not acknowledged since
     bool over = false;     // refused for good, or the filter is empty
     std::optional<core::Failure> denied;
-    Backoff backoff;
     net::Timer again;
   };
   void learn_uris();
@@ -79,9 +80,6 @@ class FannedListen final : public core::OwnedCall {
   void open_legs();
   void add_leg(const std::shared_ptr<Member>& member);
   void open(SubscriptionLeg& leg);
-  bool wishes(const SubscriptionLeg& leg) const {
-    return leg.tools || leg.prompts || leg.resources || !leg.uris.empty() || !leg.tasks.empty();
-  }
   // Removes from the filter what the client was not granted: no server is asked for it any more.
   void narrow(SubscriptionLeg& leg) const;
   bool is_granted(const SubscriptionLeg& leg, const std::string& task) const;
@@ -97,6 +95,7 @@ class FannedListen final : public core::OwnedCall {
   void down(SubscriptionLeg& leg) {
     if (!live()) return;
     leg.is_down = true;
+    leg.standing.down(aggregate_.loop().now());
     aggregate_.doubt(*leg.member);
   }
   void again_now(SubscriptionLeg& leg);
@@ -107,7 +106,7 @@ class FannedListen final : public core::OwnedCall {
   void fail(const core::Failure& failure);
   void acknowledge();
   // Is there a server that may notify changes of this list, now or later?
-  bool may_come(bool SubscriptionLeg::*list) const;
+  bool may_come(bool Part::*list) const;
   void check_acknowledged();
   void check_acknowledged_later();
   // Notified once at the end of the turn, for all servers together.
@@ -130,8 +129,9 @@ class FannedListen final : public core::OwnedCall {
   std::set<std::string> granted_;                                   // the client's URIs
   std::map<std::string, std::set<std::string>> granted_tasks_;      // by server, the server's ids
   MemoryCharge held_{Held::listens};                                // these, and the legs' copies
-  bool legs_open_ = false, opening_ = false;
-  bool acknowledged_ = false;
+  // acknowledged: the client has its acknowledgement.
+  enum class State : uint8_t { learning, opening_legs, waiting, acknowledged };
+  State state_ = State::learning;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;
   uint64_t waiter_ = 0;
   std::chrono::milliseconds begun_at_{0};

@@ -30,6 +30,10 @@ struct Server;
 
 namespace lineward::core {
 
+// For a listen that its client knows to be open: it may be opened again. `flooded`: by its server, so that
+// what it brought is no proof that it works.
+enum class ListenLoss : uint8_t { none, broken, flooded };
+
 // Why a call ended without an answer.
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
@@ -48,7 +52,8 @@ struct Failure {
   // With by_policy, for a listen: the refused URIs and task ids, if only these were refused.
   std::vector<std::string> refused_parts = {};
   bool tries_used_up = false;  // for a listen: a lower layer has opened it again as often as it may
-  bool of_other_era = false;   // not sent: the server does not have the era set in `only_era`
+  ListenLoss listen_loss = ListenLoss::none;
+  bool of_other_era = false;  // not sent: the server does not have the era set in `only_era`
 };
 // For a configured server that an operator has taken out of service.
 Failure not_in_service(const std::string& server);
@@ -190,6 +195,7 @@ struct UpstreamRequest {
   // For a listen: the caller filters by its client's subscriptions itself. So a URI that the server grants
   // after it acknowledged the listen counts too; it becomes known by its first update.
   bool takes_late_grants = false;
+  bool reopens = false;  // a listen: its client knows it to be open, and it was lost
   LogWish log_wish = {};
   uint64_t bytes_in = 0;  // size as the client sent it; 0: not sent by a client
 

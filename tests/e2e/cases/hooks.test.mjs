@@ -85,7 +85,7 @@ describe('hooks', { skip: DIRECT }, () => {
   test('rubbish between answers is passed over, one answer counts', async (t) => {
     const gateway = await start(t, {});
     assert.equal(await outcome(tool(gateway, 'rubbish')), 'ok');
-    await eventually(() => /plugin\.rubbish/.test(gateway.stderr()), 'a line in the log');
+    await eventually(() => /plugin\.invalid_output/.test(gateway.stderr()), 'a line in the log');
   });
 
   test('a hook that hangs is started again, those behind it wait in bounds', async (t) => {

@@ -173,7 +173,7 @@ describe('lineward ps, cancel, status', { skip }, () => {
     const one = await startListener(binary(), ['run', '--listen', ':0', '--ops', '127.0.0.1:0', '--', ...plainFixture()], { env, strict: false });
     t.after(() => one.stop());
     assert.match(one.stderr(), /MCP {6}http:\/\/127\.0\.0\.1:\d+\/mcp {3}/);
-    assert.match(one.stderr(), /on every interface of this machine \(0\.0\.0\.0:\d+\)\n/);
+    assert.match(one.stderr(), /on every interface of this machine \((\[::\]|0\.0\.0\.0):\d+\)\n/);
     const taken = await lineward(['run', '--listen', '127.0.0.1:0', '--admin', 'off', '--ops', opsOf(one), '--', ...plainFixture()], env);
     assert.equal(taken.code, 75, taken.err);
     assert.match(taken.err, /choose another address \(--ops 127\.0\.0\.1:9465, or --ops off\)/);

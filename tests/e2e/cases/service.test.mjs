@@ -113,7 +113,7 @@ describe('under a service manager', { skip }, () => {
     const one = managed(t, [], ['--listen', '127.0.0.1:0', '--ops', 'off', '--admin', 'off', '--', command, ...args], {
       NOTIFY_SOCKET: '/nowhere/at/all',
     });
-    await eventually(() => /event=service\.unheard.*no process listens there/.test(one.stderr()), 'the warning');
+    await eventually(() => /event=notify\.failed.*no process listens there/.test(one.stderr()), 'the warning');
     one.kill('SIGTERM');
     assert.equal(await one.next(/^exit/), 'exit 0');
   });

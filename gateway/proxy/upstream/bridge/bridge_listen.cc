@@ -55,6 +55,7 @@ BridgeListen::BridgeListen(net::Loop& loop, core::Upstream& inner, const config:
       scope_(std::move(scope)),
       make_(std::move(make)),
       deliver_(std::move(deliver)),
+      standing_(kTries),
       again_(loop) {}
 
 BridgeListen::~BridgeListen() {
@@ -198,7 +199,8 @@ void BridgeListen::refresh() {
   if (stopped_ || next_ || again_.running()) return;  // refresh() runs again after it
   if (wish_.empty()) {
     drop(current_, "no client listens any more");
-    missed_ = false;
+    standing_.withdraw();
+    standing_.miss_nothing();
     return settle();
   }
   if (current_ && current_->wish == wish_) return settle();
@@ -244,8 +246,8 @@ void BridgeListen::asked() {
 // ---- from the server ----
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
-  if (!acknowledged) listen.moved(*this, phase);
-  if (phase != core::CallPhase::written || acknowledged) return;
+  if (!granted) listen.moved(*this, phase);
+  if (phase != core::CallPhase::written || granted) return;
   const milliseconds limit = listen.server_.timeouts.acknowledge;
   ack_limit.start(limit, [this, limit] {
     metrics::limit_reached(metrics::Limit::acknowledge);
@@ -272,31 +274,33 @@ void BridgeListen::heard(Listen& listen, mcp::Message message) {
   if (message.kind() == mcp::MessageKind::error) {
     const bool for_good = mcp::error_code(message) == mcp::kMethodNotFound;
     return lost(listen, message.text(Field::error_message),
-                listen.acknowledged ? Loss::broken
-                : for_good          ? Loss::for_good
-                                    : Loss::refused);
+                listen.granted ? Loss::broken
+                : for_good     ? Loss::for_good
+                               : Loss::refused);
   }
   if (message.kind() == mcp::MessageKind::result || method == Method::cancelled) {
     return lost(listen, "was ended by the server", Loss::broken);
   }
   if (method == Method::subscriptions_acknowledged) return acknowledged(listen, message);
-  if (!listen.acknowledged) return;
-  listen.brought = true;
+  if (!listen.granted) return;
   notify(listen, std::move(message));
 }
 
 void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   listen.ack_limit.stop();
-  listen.granted.clear();
+  const bool again = listen.granted.has_value();
+  listen.granted.emplace();
   auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
   if (uris) {
     for (auto& uri : mcp::string_array(*uris)) {
-      if (SharedText wished = listen.wish.uris.find(uri)) listen.granted.insert(std::move(wished));
+      if (SharedText wished = listen.wish.uris.find(uri)) listen.granted->insert(std::move(wished));
     }
   }
-  listen.since = loop_.now();
   // The server's process was replaced and the listen reopened there: this is its second acknowledgement.
-  if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
+  if (again) {
+    standing_.up(loop_.now());
+    return tell_changes(listen.wish);
+  }
   if (&listen != next_.get()) return;
   kept_ = listen.as;
   refuse_ungranted(listen);
@@ -307,11 +311,12 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   }
   drop(current_, "other wishes took its place");
   current_ = std::move(next_);
-  const Wish before = std::exchange(established_, current_->wish);
+  const Wish before = std::move(established_);
+  standing_.up(loop_.now(), current_->wish);
   for (const auto& uri : current_->wish.uris) {
     if (!wish_.uris.contains(uri->text())) established_.uris.erase(uri->text());
   }
-  if (std::exchange(missed_, false)) tell_changes({current_->wish.lists, before.uris});
+  if (standing_.take_changes()) tell_changes({current_->wish.lists, before.uris});
   refresh();
 }
 
@@ -330,13 +335,21 @@ void BridgeListen::notify(Listen& listen, mcp::Message message) {
       const std::string uri = message.text(Field::params_uri);
       SharedText wished = wish_.uris.find(uri);
       if (!wished) return;
-      if (!listen.granted.contains(uri)) listen.granted.insert(std::move(wished));  // a late grant
+      if (!listen.granted->contains(uri)) listen.granted->insert(std::move(wished));  // a late grant
       break;
     }
     default: return;  // not in the filter
   }
+  standing_.brought();
   auto plain = mcp::Message::parse(mcp::listen_notification_for_legacy(message));
   if (plain) deliver_(std::move(*plain));
+}
+
+void BridgeListen::went(Listen& listen, std::string_view why) {
+  const bool was_current = &listen == current_.get();
+  if (was_current) standing_.down(loop_.now());
+  if (was_current || !current_) standing_.miss();
+  drop(was_current ? current_ : next_, why);
 }
 
 void BridgeListen::tell_changes(const Wish& wish) {
@@ -355,6 +368,7 @@ void BridgeListen::tell_changes(const Wish& wish) {
 }
 
 BridgeListen::Loss BridgeListen::loss_of(const core::Failure& failure) {
+  if (failure.tries_used_up) return Loss::used_up;
   return mcp::is_lack_of_room(failure.reason) ? Loss::at_capacity : Loss::broken;
 }
 
@@ -374,9 +388,7 @@ void BridgeListen::refused(Listen& listen, const core::Failure& failure) {
   log::write(log::Level::info, "session.listen_narrowed",
              {{"upstream", server_.name}, {"why", log::Excerpt(failure.text, 200)}});
   end(over, std::string(kNoListen) + failure.text);
-  const bool was_current = &listen == current_.get();
-  missed_ = missed_ || was_current || !current_;
-  drop(was_current ? current_ : next_, "a part of it was refused");
+  went(listen, "a part of it was refused");
   changed();
 }
 
@@ -403,7 +415,7 @@ void BridgeListen::refuse_ungranted(const Listen& listen) {
   for (const Waiter& waiter : waiters_) {
     const std::string& uri = waiter.uri->text();
     const bool is_asked = waiter.wanted && wish_.uris.contains(uri) && listen.wish.uris.contains(uri);
-    if (is_asked && !listen.granted.contains(uri)) over.insert(waiter.uri);
+    if (is_asked && !listen.granted->contains(uri)) over.insert(waiter.uri);
   }
   if (!over.empty()) end(over, "the server does not grant a subscription to this URI");
 }
@@ -412,15 +424,11 @@ void BridgeListen::refuse_ungranted(const Listen& listen) {
 // wrong.
 void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milliseconds no_sooner) {
   if (stopped_) return;
-  bool was_current = &listen == current_.get();
-  if (!was_current && &listen != next_.get()) return;
+  if (&listen != current_.get() && &listen != next_.get()) return;
   log::write(log::Level::info, "session.listen_lost",
              {{"upstream", server_.name}, {"why", log::Excerpt(why, 200)}});
-  missed_ = missed_ || was_current || !current_;
-  const bool stood = loop_.now() - listen.since >= Backoff::kGoodAfter;
-  if (listen.acknowledged && (listen.brought || stood)) failures_ = 0;
   const AsPtr as = listen.as;
-  drop(was_current ? current_ : next_, "it was given up");
+  went(listen, "it was given up");
   if (loss == Loss::for_good) {
     fail_waiters(why);
     wish_ = current_ ? established_ : Wish{};
@@ -436,16 +444,17 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss, milli
   if (tells_at_once && (wish_.empty() || (current_ && current_->wish == wish_))) return changed();
   // A known time of the next try, as of a rate limit, is treated like a lack of room.
   const bool is_told_when = loss == Loss::refused && no_sooner >= milliseconds(0);
-  if (loss != Loss::at_capacity && !is_told_when && ++failures_ > kTries) {
+  if (loss == Loss::used_up) standing_.use_up();
+  if (loss != Loss::at_capacity && !is_told_when && !standing_.may_try_again()) {
     fail_waiters(why);
     if (!is_anothers) return give_up();
-    failures_ = 0;
+    standing_.forgive();
     return changed();
   }
   if (next_) return;  // another one is being opened
   const config::Restart& restart = server_.restart;
   const milliseconds wait =
-      Backoff::doubled({restart.backoff, restart.max_backoff}, std::max(failures_, 1u) - 1);
+      Backoff::doubled({restart.backoff, restart.max_backoff}, std::max(standing_.failures(), 1u) - 1);
   after_refusal_ = tells_at_once;
   again_.start(std::min<milliseconds>(std::max(wait, no_sooner), restart.max_backoff), [this] {
     after_refusal_ = false;
@@ -463,7 +472,6 @@ void BridgeListen::lost(Listen& listen, const core::Failure& failure) {
 
 // An acknowledged listen stays.
 void BridgeListen::give_up() {
-  failures_ = kTries;
   if (next_) return;
   given_up_ = true;
   log::write(log::Level::warn, "session.listen_given_up", {{"upstream", server_.name}});

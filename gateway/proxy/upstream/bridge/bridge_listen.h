@@ -1,9 +1,10 @@
 // The single `subscriptions/listen` of a legacy session on a modern server, or on a legacy one with a process
 // shared by several sessions. Its filter is built from the session's resources/subscribe requests and the
 // list changes that the server declares (behaviour.md 6 and 10). A new filter opens a new listen before the
-// old one is cancelled; the old one stays if the new one adds nothing. A lost or refused listen is reopened
-// with growing pauses and a budget. When the budget is used up, each request of the session causes one try
-// until a listen is acknowledged. The client has no listen that could end.
+// old one is cancelled; the old one stays if the new one adds nothing. A listen that ended, or that cannot be
+// opened, is requested again with growing pauses and a budget, of which a lower layer may have used up all
+// (layers/listen_hub.h). When it is used up, each request of the session causes one try until a listen is
+// acknowledged. The client has no listen that could end.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,7 @@
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
+#include "proxy/upstream/shared/standing_listen.h"
 
 namespace lineward::upstream {
 
@@ -90,17 +92,18 @@ class BridgeListen {
     BridgeListen& listen;
     Wish wish;
     AsPtr as;
-    CountedSet granted;  // URIs
-    bool acknowledged = false;
-    std::chrono::milliseconds since{0};  // of the acknowledgement
-    bool brought = false;                // a notification came since then
+    std::optional<CountedSet> granted;  // URIs; null: it is not acknowledged
     std::unique_ptr<core::Call> call;
     MemoryCharge request_bytes{Held::listens};  // no exchange counts them
     net::Timer ack_limit;
   };
-  // refused: additions to the acknowledged filter get the refusal as their answer. for_good: the server does
-  // not support listens. at_capacity: not a failure of the server, so without a budget.
-  enum class Loss : uint8_t { broken, refused, for_good, at_capacity };
+  enum class Loss : uint8_t {
+    broken,
+    refused,      // additions to the acknowledged filter get the refusal as their answer
+    for_good,     // the server does not support listens
+    at_capacity,  // not a failure of the server, so without a budget
+    used_up       // the budget, by a lower layer
+  };
   static Loss loss_of(const core::Failure& failure);
   struct Waiter {
     SharedText uri;
@@ -138,6 +141,8 @@ class BridgeListen {
   void tell(Waiter waiter, std::optional<core::Failure> refusal);
   void settle();
   void tell_changes(const Wish& wish);
+  // It is lost or refused; `listen` is gone.
+  void went(Listen& listen, std::string_view why);
   void drop(std::unique_ptr<Listen>& listen, std::string_view why);
 
   net::Loop& loop_;
@@ -148,18 +153,17 @@ class BridgeListen {
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   AccountPtr account_;
-  Wish wish_;
-  Wish established_;  // the last acknowledged filter
+  // The wishes of the session; granted: the last acknowledged filter. Up while current_ stands.
+  StandingListen<Wish> standing_;
+  Wish& wish_ = standing_.asked();
+  Wish& established_ = standing_.granted();
   std::unique_ptr<Listen> current_;
   std::unique_ptr<Listen> next_;  // until it is acknowledged
   std::vector<Waiter> waiters_;
   net::Timer again_;
-  uint32_t failures_ = 0;
   bool after_refusal_ =
       false;               // `again_` runs because of a refusal or a lack of room, and delays no new filter
   bool given_up_ = false;  // the budget is used up, and no request came since
-  bool missed_ = false;    // no listen existed for a while: changes that may have been missed are notified
-                           // with the next acknowledgement
   bool scheduled_ = false;
   bool stopped_ = false;
   net::Lifetime lifetime_;

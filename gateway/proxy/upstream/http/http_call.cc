@@ -72,6 +72,13 @@ void HttpCall::fail(const core::Failure& failure) {
   pass_failure(failure);
 }
 
+void HttpCall::lose(const core::Failure& failure) {
+  timer.stop();
+  stream_place.reset();
+  if (live() && health_probe) host_.health().failed(failure, true);
+  pass_failure(failure);
+}
+
 void HttpCall::end_parked(const core::Failure& failure) {
   if (!live()) return;
   timer.stop();

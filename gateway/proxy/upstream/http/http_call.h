@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "foundation/base/backoff.h"
 #include "foundation/base/intrusive_list.h"
 #include "foundation/base/pooled.h"
 #include "proxy/upstream/http/http_messages.h"
@@ -83,11 +82,10 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   std::optional<StreamPlace> stream_place;  // for a listen at a modern server, from its first sending
   bool parked = false;                      // does not count as in flight
   bool health_probe = false;                // shows whether the server is back (http_health.h)
-  uint32_t failures = 0;                    // in a row: of resuming, or of reopening a listen
-  Backoff backoff;                          // before reopening a listen
+  uint32_t failures = 0;                    // in a row: of resuming
   std::string last_event_id;                // of a legacy stream
   std::chrono::milliseconds retry{1000};
-  net::Timer timer;                         // before resuming, or reopening a listen
+  net::Timer timer;                         // before resuming
   IntrusiveList<HttpCall>* list = nullptr;  // foundation/base/intrusive_list.h
   HttpCall* previous = nullptr;
   HttpCall* next = nullptr;
@@ -96,6 +94,8 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   // The final message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
+  // A listen that stood is lost: that is no sign of the server's health.
+  void lose(const core::Failure& failure);
   // The call is parked, and another caller needs its session: the server and the owner are notified.
   void end_parked(const core::Failure& failure);
 

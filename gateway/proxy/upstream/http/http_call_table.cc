@@ -26,9 +26,8 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Failed attempts in a row: to resume a stream, and to reopen a listen.
+// Failed attempts in a row to resume a stream.
 constexpr uint32_t kResumes = 3;
-constexpr uint32_t kListens = 6;
 constexpr int kRefused = 400;
 constexpr size_t kMaxShownMethod = 100;
 
@@ -51,6 +50,10 @@ void give_some_id(mcp::Message& message) {
 // These statuses are definite, whatever MCP message is in the body.
 bool speaks_for_itself(int status) {
   return status == 401 || status == 403 || status == 429;
+}
+
+bool is_open_for_client(const HttpCall& call) {
+  return call.is_listen() && (call.acknowledged || call.request.reopens);
 }
 
 // Lineward's own messages in a session carry headers that the server has not refused. A request that only
@@ -143,10 +146,11 @@ bool HttpCallTable::has_room(const HttpCall& call) const {
   return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
 }
 
-// In a legacy session a listen needs no connection. A listen that its client knows to be open keeps its
-// place.
+// In a legacy session a listen needs no connection. A listen that its client knows to be open gets its place
+// back.
 std::optional<core::Failure> HttpCallTable::refuses(const SessionGroup& group, const HttpCall& call) const {
-  const bool takes_one = call.is_listen() && group.era == mcp::Era::modern && !call.stream_place;
+  const bool takes_one =
+      call.is_listen() && group.era == mcp::Era::modern && !call.request.reopens && !call.stream_place;
   if (!takes_one || parts_.pool.streams().has_room()) return std::nullopt;
   metrics::limit_reached(metrics::Limit::server_connections);
   return core::Failure{
@@ -294,14 +298,9 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
     left(call);
     return call.answer(std::move(message));
   }
-  if (method == Method::subscriptions_acknowledged) {
-    call.acknowledged = true;
-    call.failures = 0;
-    call.backoff.stood(loop_.now());
-  }
+  if (method == Method::subscriptions_acknowledged) call.acknowledged = true;
   bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
   if (of_listen && !call.is_listen()) return drop("unknown_subscription");
-  if (method != Method::subscriptions_acknowledged) call.backoff.brought();
   call.message(std::move(message));
 }
 
@@ -350,12 +349,9 @@ void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
   call.fail(failure);
 }
 
-// Open listens wait for a place.
 void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure) {
-  for (HttpCall* call : group.queue().take_all()) {
-    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
-    again ? listen_again(*call, failure) : call->fail(failure);
-  }
+  for (HttpCall* call : group.queue().take_all())
+    call->fail(failure);
 }
 
 // The group, or its session, is over.
@@ -391,7 +387,6 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
   HttpSession* session = accepted && legacy && !call.is_listen() ? group->session() : nullptr;
   if (session != nullptr && session->is_ready() && session->stream().is_offered()) return;
-  if (end.flooded) call.backoff.spoiled();
   bool resuming = legacy && call.failures > 0 && !end.flooded;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
@@ -402,7 +397,7 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
     if (!end.dropped.empty())
       failure.text += fmt::format("; the last of what was no message in it: {}", end.dropped);
   }
-  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  if (is_open_for_client(call)) return listen_lost(call, std::move(failure), end.flooded);
   if (end.kind == MessagesEnd::Kind::failed) tell_given_up(call);
   fail(call, failure);
 }
@@ -445,7 +440,7 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   }
   if (changed && group != nullptr && group->plain) groups_.forget_id_given();
   core::Failure failure = parts_.failures.of(end);
-  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  if (is_open_for_client(call)) return listen_lost(call, std::move(failure), false);
   fail(call, failure);
 }
 
@@ -483,18 +478,12 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   });
 }
 
-// behaviour.md 6: a listen that the server lost is reopened while the client keeps it, a limited number of
-// times. Lack of room is not the server's failure, and does not count.
-void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
-  bool at_capacity = mcp::is_lack_of_room(failure.reason);
-  if (!at_capacity) ++call.failures;
-  if (call.failures > kListens || stopping_) return fail(call, failure);
+// The layer above opens it again (layers/listen_hub.h).
+void HttpCallTable::listen_lost(HttpCall& call, core::Failure failure, bool flooded) {
+  if (stopping_) return fail(call, failure);
   left(call);
-  call.phase(core::CallPhase::starting);
-  const Backoff::Range pauses{server_.restart.backoff, server_.restart.max_backoff};
-  call.timer.start(call.backoff.pause(loop_.now(), pauses), [this, &call] {
-    if (auto refusal = owner_.enqueue(call)) listen_again(call, *refusal);
-  });
+  failure.listen_loss = flooded ? core::ListenLoss::flooded : core::ListenLoss::broken;
+  call.lose(failure);
 }
 
 void HttpCallTable::retried(HttpCall& call) {

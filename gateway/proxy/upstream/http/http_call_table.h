@@ -1,6 +1,6 @@
 // The calls in progress at an HTTP server. Sends them, passes on the server's messages, and ends them by an
-// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams and reopens lost
-// listens, within their limits (behaviour.md 6 and 11).
+// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams within their limits
+// (behaviour.md 11).
 //
 // Owned by an HttpUpstream, beside its groups; it outlives all live calls. Calls are plain pointers: each
 // leaves the table when it is over. Any callback of a call may end other calls and start new ones.
@@ -26,8 +26,6 @@ namespace lineward::upstream {
 
 class HttpCallTableCallbacks {
  public:
-  // Adds the call to its group's queue, or returns why it is refused.
-  virtual std::optional<core::Failure> enqueue(HttpCall& call) = 0;
   // A modern server does not serve a bridged session in the legacy era: the session's calls continue as
   // modern calls, and its group is closed.
   virtual void serve_as_modern(SessionGroup& group) = 0;
@@ -65,7 +63,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   // Sends pending cancel notifications now: their session may be about to end.
   void tell_cancels() { cancels_.tell_now(); }
   LostCalls& lost_calls() { return lost_calls_; }
-  // Reopens nothing from here on, and closes streams without a waiting caller.
+  // From here on a lost listen is over for good. Closes streams without a waiting caller.
   void stop();
 
   // HttpCallHost
@@ -99,7 +97,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
-  void listen_again(HttpCall& call, const core::Failure& failure);
+  void listen_lost(HttpCall& call, core::Failure failure, bool flooded);
   void drop(std::string_view kind, std::string_view id = {});
 
   const HttpParts parts_;

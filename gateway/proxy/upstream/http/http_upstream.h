@@ -81,13 +81,14 @@ class HttpUpstream final : public core::Upstream,
   // ServerEraCallbacks
   void on_era_known(TransportCall& call) override;
   // HttpCallTableCallbacks
-  std::optional<core::Failure> enqueue(HttpCall& call) override;
   void serve_as_modern(SessionGroup& group) override;
 
   std::optional<bool> keeps_sessions() const { return sse_->speaks_sse() ? true : groups_->keeps_sessions(); }
   void send_modern(const mcp::Message& message, const core::HeaderFields& headers);
   // A legacy client's notification, if the server keeps no sessions.
   void send_without_session(const mcp::Message& message, const core::HeaderFields& headers);
+  // Adds the call to its group's queue, or returns why it is refused.
+  std::optional<core::Failure> enqueue(HttpCall& call);
   // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
   // era, including bridged ones: each is tried so until one was refused.
   mcp::Era era_for(const core::UpstreamRequest& request);

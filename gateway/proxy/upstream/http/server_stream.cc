@@ -72,7 +72,7 @@ void ServerStream::close() {
 void ServerStream::close_messages() {
   gap_timer_.stop();
   good_timer_.stop();
-  stands_ = false;
+  stream_.withdraw();
   place_.give();
   if (messages_) messages_->close();
   loop_.retire(std::move(messages_));
@@ -91,7 +91,6 @@ void ServerStream::let_go() {
   close();
   // Another replica may receive the next events: the event id is not valid any more.
   last_event_id_.clear();
-  backoff_.reset();
   settle();
 }
 
@@ -105,7 +104,7 @@ void ServerStream::shared_ended(const MessagesEnd& end) {
   if (!wanted_ || owner_.check_lost(end)) return;
   const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
   if (!was_stream && end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // offers none
-  reopen(backoff_.pause(loop_.now(), pauses(was_stream ? retry_ : kFirstSharedBackoff)));
+  reopen(stream_.pause(loop_.now(), pauses(was_stream ? retry_ : kFirstSharedBackoff)));
 }
 
 // ---- messages ----
@@ -114,46 +113,35 @@ void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo
   owner_.credentials().take_cookies(info);
   if (!from.is_stream()) return;
   was_open_ = true;
-  stands_ = true;
-  stands_since_ = loop_.now();
-  backoff_.stood(stands_since_);
-  if (missed_more_) good_timer_.start(Backoff::kGoodAfter, [this] { note_good(); });
+  stream_.up(loop_.now());
+  good_timer_.start(Backoff::kGoodAfter, [this] {
+    stream_.lasted();
+    tell_gap();
+  });
   settle();
   tell_gap();
 }
 
 // With an event id the stream is resumed; a shared stream's notifications are delivered by other replicas.
 void ServerStream::note_gap() {
-  if (!std::exchange(stands_, false) || shared_ || !last_event_id_.empty()) return;
-  // Streams that end as soon as they are open count as one loss.
-  if (same_loss_ && !backoff_.is_good(loop_.now())) {
-    missed_more_ = true;
-    return;
-  }
-  const bool stood = loop_.now() - stands_since_ >= Backoff::kGoodAfter;
-  gap_pause_ = stood ? kGapPauses.first : Backoff::after(gap_pause_, kGapPauses);
-  missed_ = same_loss_ = true;
-}
-
-void ServerStream::note_good() {
-  good_timer_.stop();
-  if (!std::exchange(missed_more_, false)) return;
-  missed_ = true;
-  tell_gap();
+  const bool resumes = shared_ || !last_event_id_.empty();
+  const bool lasted = stream_.has_lasted(loop_.now());
+  if (stream_.down(loop_.now(), resumes ? StandingListen<>::Gap::resumes : StandingListen<>::Gap::changes))
+    gap_pause_ = lasted ? kGapPauses.first : Backoff::after(gap_pause_, kGapPauses);
 }
 
 void ServerStream::tell_gap() {
-  if (!missed_ || !stands_ || gap_timer_.running()) return;
+  if (!stream_.owes_changes() || gap_timer_.running()) return;
   const milliseconds now = loop_.now();
   if (now < next_gap_) return gap_timer_.start(next_gap_ - now, [this] { tell_gap(); });
-  missed_ = false;
+  stream_.take_changes();
   next_gap_ = now + gap_pause_;
   owner_.on_stream_news(StreamNews::missed);
 }
 
 void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
-  backoff_.brought();
-  note_good();
+  stream_.brought();
+  tell_gap();
   if (!messages_) return;  // that ended the session
   owner_.hear(std::move(message), nullptr);
 }
@@ -167,7 +155,7 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
   loop_.retire(std::move(messages_));
   place_.give();
-  if (end.flooded) backoff_.spoiled();
+  if (end.flooded) stream_.spoiled();
   note_gap();
   good_timer_.stop();
   settle();
@@ -180,7 +168,7 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!was_stream && was_open_ && owner_.check_lost(end)) return;
   // 405: it offers none. Any other refusal before the first stream means the same.
   if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
-  reopen(backoff_.pause(loop_.now(), pauses(retry_)));
+  reopen(stream_.pause(loop_.now(), pauses(retry_)));
 }
 
 }  // namespace lineward::upstream

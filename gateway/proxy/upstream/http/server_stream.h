@@ -14,10 +14,10 @@
 #include <string>
 
 #include "config/config.h"
-#include "foundation/base/backoff.h"
 #include "proxy/upstream/http/http_messages.h"
 #include "proxy/upstream/http_client/http_headers.h"
 #include "proxy/upstream/http_client/stream_limiter.h"
+#include "proxy/upstream/shared/standing_listen.h"
 
 namespace lineward::upstream {
 
@@ -91,7 +91,6 @@ class ServerStream final : public MessagesCallbacks {
   void shared_ended(const MessagesEnd& end);
   void note_gap();
   void tell_gap();
-  void note_good();
   Backoff::Range pauses(std::chrono::milliseconds first) const;
 
   net::Loop& loop_;
@@ -106,14 +105,9 @@ class ServerStream final : public MessagesCallbacks {
   bool wanted_ = false;  // for a shared session
   std::string last_event_id_;
   std::chrono::milliseconds retry_{1000};
-  Backoff backoff_;
-  net::Timer timer_;  // until it is not awaited any more, or is reopened
-  bool stands_ = false;
-  std::chrono::milliseconds stands_since_{0};
-  bool missed_ = false;       // not reported yet
-  bool same_loss_ = false;    // a stream was lost, and none since was good
-  bool missed_more_ = false;  // another stream was lost since: reported when one is good
-  net::Timer good_timer_;
+  StandingListen<> stream_;
+  net::Timer timer_;       // until it is not awaited any more, or is reopened
+  net::Timer good_timer_;  // until it has stood long enough
   std::chrono::milliseconds gap_pause_{0};
   std::chrono::milliseconds next_gap_{0};  // not reported before
   net::Timer gap_timer_;

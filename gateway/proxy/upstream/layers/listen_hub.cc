@@ -18,7 +18,7 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 // The number of consecutive early ends after which clients are notified of the end.
-constexpr uint32_t kMaxFailures = 8;
+constexpr uint32_t kTries = 8;
 
 }  // namespace
 
@@ -27,13 +27,11 @@ constexpr uint32_t kMaxFailures = 8;
 SharedListen::SharedListen(ListenHub& hub, std::string key, const core::UpstreamRequest& like)
     : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
       hub_(hub),
-      asked_(like.message.raw(Field::params_notifications), like.account()),
-      again_(hub.loop()),
-      good_(hub.loop()) {}
+      listen_(kTries, like.message.raw(Field::params_notifications), like.account()),
+      timer_(hub.loop()) {}
 
 void SharedListen::close(core::CancelCause why) {
-  again_.stop();
-  good_.stop();
+  timer_.stop();
   SharedCall::close(why);
 }
 
@@ -61,65 +59,65 @@ void SharedListen::on_call_message(mcp::Message&& message) {
   if (method == Method::cancelled) return open_again("cancelled", false);
   if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
   if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
-  backoff_.brought();
-  if (stands_) is_good();
+  if (listen_.is_up() && listen_.granted()->passes(message)) {
+    listen_.brought();
+    tell_changes();
+  }
   tell(message);
-}
-
-// A notification, or enough time since the acknowledgement, counts as recovery: the next loss is a new one.
-void SharedListen::is_good() {
-  good_.stop();
-  failures_ = 0;
-  same_loss_ = false;
-  if (std::exchange(untold_, false)) tell_acknowledged(*acknowledgement_);
 }
 
 // The listen is lost, here or in a lower layer.
 void SharedListen::fell() {
-  if (std::exchange(stands_, false)) backoff_.fell(loop_.now());
-  good_.stop();
+  if (!listen_.is_up()) return;
+  listen_.down(loop_.now());
+  timer_.stop();
+}
+
+void SharedListen::tell_changes() {
+  if (listen_.take_changes()) tell_acknowledged(*acknowledgement_);
 }
 
 // Cuts the acknowledgement to the requested filter.
 void SharedListen::stood(mcp::Message acknowledgement) {
-  if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
+  if (auto cut = listen_.asked().cut(acknowledgement.raw(Field::params_notifications))) {
     json::Splice splice = acknowledgement.splice();
     splice.replace(acknowledgement.at(Field::params_notifications), std::move(*cut));
     if (auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
       acknowledgement = std::move(*less);
   }
-  const bool again = acknowledgement_.has_value();
+  const bool first = !acknowledgement_;
   acknowledgement_ = std::move(acknowledgement);
   acknowledgement_bytes_.charge(like().account());
   acknowledgement_bytes_.set(acknowledgement_->bytes().size());
-  granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications),
-                                                       like().account());
-  stands_ = true;
-  backoff_.stood(loop_.now());
-  good_.start(Backoff::kGoodAfter, [this] { is_good(); });
-  // A second acknowledgement makes clients reread what may have changed. Repeated losses without recovery
-  // count as one.
-  if (again && std::exchange(same_loss_, true)) {
-    untold_ = true;
-    return acknowledge_later_ones(*acknowledgement_);
-  }
-  tell_acknowledged(*acknowledgement_);
+  listen_.down(loop_.now());  // a second acknowledgement without a word of the loss
+  listen_.up(loop_.now(), std::make_shared<const mcp::ListenFilter>(
+                              acknowledgement_->raw(Field::params_notifications), like().account()));
+  timer_.start(Backoff::kGoodAfter, [this] {
+    listen_.lasted();
+    tell_changes();
+  });
+  // A second acknowledgement makes clients reread what may have changed.
+  const bool tells_all = listen_.take_changes() || first;
+  tells_all ? tell_acknowledged(*acknowledgement_) : acknowledge_later_ones(*acknowledgement_);
 }
 
-// Lower layers fail only when their own tries are used up; a lack of room is not final. With workers there is
-// a hub at the server's worker too: its budget counts, and is not begun anew here.
+// A lost stream and a lack of room are not final, nor is any failure while it is being opened again. With
+// workers there is a hub at the server's worker too: its budget counts, and is not begun anew here.
 void SharedListen::on_call_failed(const core::Failure& failure) {
   const bool for_good = failure.by_policy || failure.session_over || failure.tries_used_up ||
                         hub_.stopping() || failure.reason == mcp::EndReason::cancelled_drain;
   const bool at_capacity = mcp::is_lack_of_room(failure.reason);
-  if (acknowledgement_ && !for_good && (at_capacity || !stands_))
+  const bool is_lost = failure.listen_loss != core::ListenLoss::none || !listen_.is_up();
+  if (failure.listen_loss == core::ListenLoss::flooded) listen_.spoiled();
+  if (acknowledgement_ && !for_good && (at_capacity || is_lost))
     return open_again(mcp::name(failure.reason), at_capacity);
-  give_up(failure);
+  core::Failure last = failure;
+  last.listen_loss = core::ListenLoss::none;
+  give_up(last);
 }
 
 void SharedListen::give_up(const core::Failure& failure) {
-  again_.stop();
-  good_.stop();
+  timer_.stop();
   tell_end(failure);
   over();
 }
@@ -127,29 +125,30 @@ void SharedListen::give_up(const core::Failure& failure) {
 // The server ended the listen while leases exist: it is reopened, with pauses that double. A refused listen
 // may be granted later: only the budget ends the tries.
 void SharedListen::open_again(std::string_view why, bool at_capacity) {
-  if (!at_capacity) ++failures_;
+  fell();
+  const bool tries = listen_.may_try_again(!at_capacity) && !hub_.stopping();
   log::write(log::Level::info, "listen.ended",
              {{"upstream", hub_.name()},
               {"by", why},
               {"clients", uint64_t{living()}},
-              {"times", uint64_t{failures_}}});
-  if (failures_ > kMaxFailures || hub_.stopping()) {
+              {"times", uint64_t{listen_.failures()}}});
+  if (!tries) {
     core::Failure failure;
     failure.reason = mcp::EndReason::upstream_protocol;
     failure.tries_used_up = true;
-    failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
+    failure.text =
+        fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), listen_.failures());
     return give_up(failure);
   }
-  fell();
   // The call is on the stack.
   loop_.retire(std::move(call_));
   const config::Restart& restart = hub_.server().restart;
-  again_.start(backoff_.pause(loop_.now(), {restart.backoff, restart.max_backoff}), [this] { again(); });
+  timer_.start(listen_.pause(loop_.now(), {restart.backoff, restart.max_backoff}), [this] { again(); });
   on_call_phase(CallPhase::starting);  // for callers that join meanwhile
 }
 
 void SharedListen::again() {
-  if (auto failure = open()) on_call_failed(*failure);
+  if (auto failure = open(acknowledgement_.has_value())) on_call_failed(*failure);
 }
 
 // ---- the hub ----

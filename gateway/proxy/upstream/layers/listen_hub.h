@@ -3,8 +3,8 @@
 // last lease cancels it. When the server ends a listen in order, it is reopened while any lease exists. Other
 // requests pass straight through.
 //
-// A listen lost with its connection or process is reopened by a lower layer. Here this shows as a second
-// acknowledgement, from which exchanges generate the changes that may have been missed.
+// A listen lost with its process is reopened by the transport. A second acknowledgement makes exchanges
+// generate the changes that may have been missed.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@
 #include <string_view>
 
 #include "config/config.h"
-#include "foundation/base/backoff.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/passing_upstream.h"
 #include "proxy/upstream/layers/shared_call.h"
+#include "proxy/upstream/shared/standing_listen.h"
 
 namespace lineward::upstream {
 
@@ -40,27 +40,22 @@ class SharedListen final : public SharedCall {
  private:
   void over() override;
   // Callers that join while it is down wait for the next one.
-  const mcp::Message* acknowledgement() const override { return stands_ ? &*acknowledgement_ : nullptr; }
-  std::shared_ptr<const mcp::ListenFilter> granted() const override { return granted_; }
+  const mcp::Message* acknowledgement() const override {
+    return listen_.is_up() ? &*acknowledgement_ : nullptr;
+  }
+  std::shared_ptr<const mcp::ListenFilter> granted() const override { return listen_.granted(); }
   void stood(mcp::Message acknowledgement);
   void fell();
-  void is_good();
+  void tell_changes();
   void open_again(std::string_view why, bool at_capacity);
   void give_up(const core::Failure& failure);
   void again();
 
   ListenHub& hub_;
-  const mcp::ListenFilter asked_;
+  StandingListen<mcp::ListenFilter, std::shared_ptr<const mcp::ListenFilter>> listen_;
   std::optional<mcp::Message> acknowledgement_;  // the last one, cut to the requested filter
   MemoryCharge acknowledgement_bytes_{Held::listens};
-  std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
-  bool stands_ = false;                               // acknowledged, and not lost since
-  uint32_t failures_ = 0;  // in a row: it ended soon after its acknowledgement, or could not be reopened
-  Backoff backoff_;
-  bool same_loss_ = false;  // it was lost, its clients were notified, and it has not recovered since
-  bool untold_ = false;     // acknowledged again during the same loss: reported once it has recovered
-  net::Timer again_;
-  net::Timer good_;
+  net::Timer timer_;  // until it is opened again, or has stood long enough
 };
 
 class ListenHub final : public core::PassingUpstream {

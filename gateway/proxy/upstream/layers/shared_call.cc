@@ -51,8 +51,10 @@ SharedCall::~SharedCall() {
   if (call_ && call_->live()) call_->cancel("the gateway is stopping");
 }
 
-std::optional<core::Failure> SharedCall::open() {
-  auto call = inner_.start(core::UpstreamRequest(like_), *this);
+std::optional<core::Failure> SharedCall::open(bool again) {
+  core::UpstreamRequest request(like_);
+  request.reopens = again;
+  auto call = inner_.start(std::move(request), *this);
   if (!call) return std::move(call.error());
   call_ = std::move(*call);
   return std::nullopt;
@@ -85,7 +87,7 @@ void SharedCall::each(F&& visit) {
 // Reports the current state to callers that joined later; not while they are being started.
 void SharedCall::catch_up() {
   each([&](SharedCallHandle& lease) {
-    if (lease.acknowledged_) return;
+    if (lease.granted_) return;
     if (phase_ && lease.told_ != phase_) tell_phase(lease);
     const mcp::Message* acknowledged = acknowledgement();
     if (acknowledged != nullptr && lease.live()) acknowledge(lease, *acknowledged);
@@ -101,9 +103,9 @@ void SharedCall::tell_phase(SharedCallHandle& lease) {
 
 // A repeated acknowledgement is cut to the filter of the first.
 void SharedCall::acknowledge(SharedCallHandle& lease, const mcp::Message& acknowledgement) {
-  if (!std::exchange(lease.acknowledged_, true)) lease.granted_ = granted();
-  auto cut = lease.granted_ ? lease.granted_->cut(acknowledgement.raw(mcp::Field::params_notifications))
-                            : std::nullopt;
+  if (!lease.granted_) lease.granted_ = granted();
+  auto cut = *lease.granted_ ? (*lease.granted_)->cut(acknowledgement.raw(mcp::Field::params_notifications))
+                             : std::nullopt;
   if (!cut) return lease.owner_->on_call_message(mcp::Message(acknowledgement));
   json::Splice splice = acknowledgement.splice();
   splice.replace(acknowledgement.at(mcp::Field::params_notifications), std::move(*cut));
@@ -164,7 +166,7 @@ void SharedCall::tell_acknowledged(const mcp::Message& acknowledgement) {
 
 void SharedCall::acknowledge_later_ones(const mcp::Message& acknowledgement) {
   each([&](SharedCallHandle& lease) {
-    if (!lease.acknowledged_) acknowledge(lease, acknowledgement);
+    if (!lease.granted_) acknowledge(lease, acknowledgement);
   });
 }
 
@@ -173,9 +175,9 @@ void SharedCall::tell(const mcp::Message& notification) {
   const mcp::ListenFilter* judged = nullptr;
   bool passes = true;
   each([&](SharedCallHandle& lease) {
-    if (!lease.acknowledged_) return;
-    if (lease.granted_.get() != judged) {
-      judged = lease.granted_.get();
+    if (!lease.granted_) return;
+    if (lease.granted_->get() != judged) {
+      judged = lease.granted_->get();
       passes = judged == nullptr || judged->passes(notification);
     }
     if (passes) lease.owner_->on_call_message(mcp::Message(notification));
@@ -185,7 +187,7 @@ void SharedCall::tell(const mcp::Message& notification) {
 void SharedCall::on_call_phase(core::CallPhase phase) {
   phase_ = phase;
   each([&](SharedCallHandle& lease) {
-    if (!lease.acknowledged_ || phase != core::CallPhase::written) tell_phase(lease);
+    if (!lease.granted_ || phase != core::CallPhase::written) tell_phase(lease);
   });
 }
 

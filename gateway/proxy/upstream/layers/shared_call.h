@@ -39,9 +39,8 @@ class SharedCallHandle : public core::OwnedCall {
   std::optional<core::CallPhase> told_;
   bool is_first_ = false;                      // its request is the one sent
   core::Whose told_whose_ = core::Whose::own;  // last reported to its owner
-  bool acknowledged_ = false;
-  // The filter in its acknowledgement; null: all notifications pass.
-  std::shared_ptr<const mcp::ListenFilter> granted_;
+  // The filter in its acknowledgement. Empty: it has none yet; null: all notifications pass.
+  std::optional<std::shared_ptr<const mcp::ListenFilter>> granted_;
 };
 
 // A call on the server, and the callers that wait for it. It lives while any caller waits; each caller's own
@@ -54,8 +53,8 @@ class SharedCall : public core::CallCallbacks {
   SharedCall(const SharedCall&) = delete;
   SharedCall& operator=(const SharedCall&) = delete;
 
-  // Empty, or the reason why the call cannot begin.
-  std::optional<core::Failure> open();
+  // Empty, or the reason why the call cannot begin. `again`: a listen that was lost.
+  std::optional<core::Failure> open(bool again = false);
   void join(SharedCallHandle& lease);
   // Detaches all callers without a callback.
   virtual void close(core::CancelCause why);

@@ -234,7 +234,7 @@ bool LegacyListens::is_open(const SharedText& uri) const {
 
 void LegacyListens::look_again() {
   for (auto& [call, listen] : listens_) {
-    if (listen.acknowledged) continue;
+    if (listen.granted) continue;
     listen.open.clear();
     for (const SharedText& uri : listen.wanted) {
       if (is_open(uri)) listen.open.insert(uri);
@@ -246,7 +246,7 @@ void LegacyListens::look_again() {
 void LegacyListens::decided(const SharedText& uri) {
   bool ready = false;
   for (auto& [call, listen] : listens_) {
-    if (listen.acknowledged || !listen.open.erase(uri->text())) continue;
+    if (listen.granted || !listen.open.erase(uri->text())) continue;
     ready = ready || listen.open.empty();
   }
   if (ready) acknowledge_ready();
@@ -257,14 +257,13 @@ void LegacyListens::acknowledge_ready() {
   if (servers_.empty()) return;
   std::vector<ToldTo> ready;
   for (auto& [call, listen] : listens_) {
-    if (!listen.acknowledged && listen.open.empty())
-      ready.push_back({listen.number, call, acknowledge(listen)});
+    if (!listen.granted && listen.open.empty()) ready.push_back({listen.number, call, acknowledge(listen)});
   }
   deliver_all(std::move(ready));
 }
 
 std::string LegacyListens::acknowledge(Listen& listen) const {
-  listen.acknowledged = true;
+  listen.granted.emplace();
   std::string honoured;
   auto add = [&](const std::string& member) { honoured += (honoured.empty() ? "" : ",") + member; };
   if (listen.tools) add(R"("toolsListChanged":true)");
@@ -273,7 +272,7 @@ std::string LegacyListens::acknowledge(Listen& listen) const {
   std::string uris;
   for (const auto& uri : listen.wanted) {
     if (!is_granted(uri)) continue;
-    listen.granted.insert(uri);
+    listen.granted->insert(uri);
     uris += (uris.empty() ? "" : ",") + json::quote(uri->text());
   }
   if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
@@ -312,14 +311,15 @@ bool LegacyListens::notify(const ListenServer& from, const mcp::Message& notific
   std::vector<std::pair<uint64_t, ListenCall*>> to;
   for (const auto& [call, listen] : listens_) {
     bool wants = false;
+    if (!listen.granted) continue;
     switch (method) {
       case Method::tools_list_changed: wants = listen.tools; break;
       case Method::prompts_list_changed: wants = listen.prompts; break;
       case Method::resources_list_changed: wants = listen.resources; break;
-      case Method::resources_updated: wants = listen.granted.contains(uri); break;
+      case Method::resources_updated: wants = listen.granted->contains(uri); break;
       default: return false;
     }
-    if (wants && listen.acknowledged) to.emplace_back(listen.number, call);
+    if (wants) to.emplace_back(listen.number, call);
   }
   if (to.empty()) return false;
   const Server* server = find(&from);
@@ -334,14 +334,14 @@ bool LegacyListens::notify(const ListenServer& from, const mcp::Message& notific
 void LegacyListens::tell_changes() {
   std::vector<ToldTo> changes;
   for (const auto& [call, listen] : listens_) {
-    if (!listen.acknowledged) continue;
+    if (!listen.granted) continue;
     auto change = [&, number = listen.number, to = call](std::string_view method, std::string members = {}) {
       changes.push_back({number, to, listen_notification(method, members)});
     };
     if (listen.tools) change("notifications/tools/list_changed");
     if (listen.prompts) change("notifications/prompts/list_changed");
     if (listen.resources) change("notifications/resources/list_changed");
-    for (const auto& uri : listen.granted) {
+    for (const auto& uri : *listen.granted) {
       change("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri->text())));
     }
   }

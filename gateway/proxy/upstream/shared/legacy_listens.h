@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,10 +95,9 @@ class LegacyListens {
   struct Listen {
     uint64_t number = 0;  // deliveries are in this order
     bool tools = false, prompts = false, resources = false;
-    CountedSet wanted;   // URIs
-    CountedSet open;     // of these, those that an answer may still grant
-    CountedSet granted;  // of these, the acknowledged ones
-    bool acknowledged = false;
+    CountedSet wanted;                  // URIs
+    CountedSet open;                    // of these, those that an answer may still grant
+    std::optional<CountedSet> granted;  // of these, the acknowledged ones; null: it is not acknowledged
     bool needs_server = false;
   };
   enum class State : uint8_t { asked, granted, refused, leaving };

@@ -160,7 +160,7 @@ TEST_CASE("with cancel: never the server is not told, and its late answer is swa
   CHECK_FALSE(one.over());
 }
 
-TEST_CASE("a listen that was lost is opened again, and its client hears of it; one that never stood fails") {
+TEST_CASE("a listen that stood and is lost may be opened again; one that never stood is over") {
   HttpWorld world(Era::modern);
   Asker listens;
   world.start(world.listen(), listens);
@@ -168,37 +168,36 @@ TEST_CASE("a listen that was lost is opened again, and its client hears of it; o
   SECTION("it stood") {
     world.fake->event(world.asked(0), acknowledged(world.asked(0)));
     REQUIRE(world.wait_for([&] { return listens.heard.size() == 1; }));
-    world.fake->close(world.asked(0));
-    REQUIRE(world.heard_of(2));
-    CHECK(world.asked(1).id() != world.asked(0).id());
-    CHECK(listens.phases.back() == CallPhase::written);
-    world.fake->event(world.asked(1), acknowledged(world.asked(1)));
-    REQUIRE(world.wait_for([&] { return listens.heard.size() == 2; }));
-    CHECK_FALSE(listens.over());
-    // The server ends it in order: no cancel is owed, and it is not opened again.
-    world.fake->event(world.asked(1),
-                      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-                          world.asked(1).id() + "}}");
-    REQUIRE(world.wait_for([&] { return listens.heard.size() == 3; }));
-    CHECK(world.fake->asked.size() == 2);
-  }
-  SECTION("it stood, and cannot be opened any more") {
-    world.fake->event(world.asked(0), acknowledged(world.asked(0)));
-    REQUIRE(world.wait_for([&] { return listens.heard.size() == 1; }));
-    world.fake->close(world.asked(0));
-    for (size_t again = 1; again <= 6; ++again) {
-      CAPTURE(again);
-      REQUIRE(world.heard_of(again + 1));
-      CHECK_FALSE(listens.failed);
-      world.fake->respond(world.asked(again), 500);
+    SECTION("and breaks: it is opened again above, however often that fails, and calls do not suffer") {
+      world.server.circuit_breaker.consecutive_failures = 1;
+      world.fake->close(world.asked(0));
+      REQUIRE(world.wait_for([&] { return listens.failed.has_value(); }));
+      CHECK(listens.failed->listen_loss == core::ListenLoss::broken);
+      Asker again, call;
+      core::UpstreamRequest request = world.listen();
+      request.reopens = true;
+      world.start(std::move(request), again);
+      REQUIRE(world.heard_of(2));
+      CHECK(world.asked(1).id() != world.asked(0).id());
+      world.fake->respond(world.asked(1), 500);
+      REQUIRE(world.wait_for([&] { return again.failed.has_value(); }));
+      CHECK(again.failed->listen_loss == core::ListenLoss::broken);
+      world.start(world.request(Era::modern, "one"), call);
+      CHECK(world.heard_of(3));
     }
-    REQUIRE(world.wait_for([&] { return listens.failed.has_value(); }));
-    CHECK(world.fake->asked.size() == 7);
+    // No cancel is owed.
+    SECTION("and its server ends it in order") {
+      world.fake->event(world.asked(0),
+                        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+                            world.asked(0).id() + "}}");
+      REQUIRE(world.wait_for([&] { return listens.heard.size() == 2; }));
+      CHECK_FALSE(listens.failed);
+    }
   }
   SECTION("it never stood") {
     world.fake->close(world.asked(0));
     REQUIRE(world.wait_for([&] { return listens.failed.has_value(); }));
-    CHECK(world.fake->asked.size() == 1);
+    CHECK(listens.failed->listen_loss == core::ListenLoss::none);
   }
 }
 

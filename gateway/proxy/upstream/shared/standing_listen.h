@@ -1,0 +1,131 @@
+// A listen, or the GET stream of a session, that is to stand for as long as it is wanted: its filter and the
+// part that the server granted, whether it stands, the budget and the pauses of its tries, and whether
+// changes may have been missed (behaviour.md 6). A value: it has no clock, no timer and no I/O. Its owner
+// opens it and reports what happens, with the time of its loop.
+//
+// One rule for all: a try is good once it stood for Backoff::kGoodAfter, or brought a message that was asked
+// for. A good try begins the budget and the pauses anew. All tries that were not good belong to the loss
+// before them, whose changes are told once; if some of these tries stood for a moment, once more when one is
+// good.
+//
+// Only the layer next to the transport opens a lost listen again (layers/listen_hub.h). Layers above it are
+// told by a phase that it is down, and by an acknowledgement that it is up.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "foundation/base/backoff.h"
+
+namespace lineward::upstream {
+
+struct NoFilter {};
+
+template <class Asked = NoFilter, class Granted = Asked>
+class StandingListen {
+ public:
+  using milliseconds = std::chrono::milliseconds;
+  static constexpr uint32_t kNoLimit = UINT32_MAX;
+
+  // `tries`: how many in a row may fail. `asked`: makes the filter.
+  template <class... Args>
+  explicit StandingListen(uint32_t tries = kNoLimit, Args&&... asked)
+      : asked_(std::forward<Args>(asked)...), tries_(tries) {}
+
+  Asked& asked() { return asked_; }
+  const Asked& asked() const { return asked_; }
+  // By its last acknowledgement.
+  Granted& granted() { return granted_; }
+  const Granted& granted() const { return granted_; }
+
+  // It is acknowledged, or its stream is open.
+  void up(milliseconds now) {
+    if (up_) settle(now);
+    up_ = true;
+    since_ = now;
+    backoff_.stood(now);
+  }
+  void up(milliseconds now, Granted granted) {
+    granted_ = std::move(granted);
+    up(now);
+  }
+  bool is_up() const { return up_; }
+  // `resumes`: the next one begins where this one broke off, so nothing is missed.
+  enum class Gap : uint8_t { changes, resumes };
+  // It is lost, or has ended. True: a new loss begins.
+  bool down(milliseconds now, Gap gap = Gap::changes) {
+    if (!up_) return false;
+    settle(now);
+    backoff_.fell(now);
+    up_ = false;
+    if (gap == Gap::resumes) return false;
+    const bool is_new = !std::exchange(same_loss_, true);
+    (is_new ? missed_ : missed_more_) = true;
+    return is_new;
+  }
+  // It is not wanted for now: that is no loss.
+  void withdraw() {
+    up_ = false;
+    backoff_.reset();
+  }
+  // A message that was asked for arrived.
+  void brought() {
+    backoff_.brought();
+    if (up_) good();
+  }
+  // It has stood for Backoff::kGoodAfter: the owner's timer.
+  void lasted() { good(); }
+  bool has_lasted(milliseconds now) const { return up_ && now - since_ >= Backoff::kGoodAfter; }
+  // What it brought is no proof that it works: the server flooded it.
+  void spoiled() { backoff_.spoiled(); }
+
+  // Counts a try that failed; `counts` is false for a lack of room, which is not the server's failure. False:
+  // the budget is used up.
+  bool may_try_again(bool counts = true) {
+    if (counts && failures_ <= tries_) ++failures_;
+    return failures_ <= tries_;
+  }
+  // In a row.
+  uint32_t failures() const { return failures_; }
+  // The pause before the next try.
+  milliseconds pause(milliseconds now, const Backoff::Range& range) { return backoff_.pause(now, range); }
+  // The budget begins anew without a good try: another caller's credentials are tried.
+  void forgive() { failures_ = 0; }
+  // A lower layer has used up its own, which is that of this listen too.
+  void use_up() { failures_ = tries_ + 1; }
+
+  // Changes may have been missed, whatever the loss.
+  void miss() {
+    missed_ = true;
+    missed_more_ = false;
+  }
+  void miss_nothing() { missed_ = missed_more_ = false; }
+  // It stands, and changes may have been missed that were not told.
+  bool owes_changes() const { return up_ && missed_; }
+  // True once for them: the caller tells them.
+  bool take_changes() { return up_ && std::exchange(missed_, false); }
+
+ private:
+  void settle(milliseconds now) {
+    if (backoff_.is_good(now)) good();
+  }
+  void good() {
+    failures_ = 0;
+    same_loss_ = false;
+    if (std::exchange(missed_more_, false)) missed_ = true;
+  }
+
+  [[no_unique_address]] Asked asked_;
+  [[no_unique_address]] Granted granted_{};
+  Backoff backoff_;
+  uint32_t tries_;
+  uint32_t failures_ = 0;
+  bool up_ = false;
+  milliseconds since_{0};     // it is up
+  bool same_loss_ = false;    // lost, and no try since was good
+  bool missed_ = false;       // not told yet
+  bool missed_more_ = false;  // within the same loss: told when a try is good
+};
+
+}  // namespace lineward::upstream
