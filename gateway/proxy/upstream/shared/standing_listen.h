@@ -1,15 +1,14 @@
-// A listen, or the GET stream of a session, that is to stand for as long as it is wanted: its filter and the
-// part that the server granted, whether it stands, the budget and the pauses of its tries, and whether
-// changes may have been missed (behaviour.md 6). A value: it has no clock, no timer and no I/O. Its owner
-// opens it and reports what happens, with the time of its loop.
+// The state of a listen, or of a session's GET stream, that stays open as long as it is wanted: its filter
+// and the part that the server granted, whether it stands, the budget and the pauses of its tries, and
+// whether changes may have been missed (behaviour.md 6). It has no clock, no timer and no I/O: its owner
+// opens it and reports each event with the time of its loop.
 //
-// One rule for all: a try is good once it stood for Backoff::kGoodAfter, or brought a message that was asked
-// for. A good try begins the budget and the pauses anew. All tries that were not good belong to the loss
-// before them, whose changes are told once; if some of these tries stood for a moment, once more when one is
-// good.
+// A try is good once it stood for Backoff::kGoodAfter, or brought a requested message. A good try begins the
+// budget and the pauses anew. All other tries belong to the loss before them. The changes of a loss are
+// reported once, and once more after a good try if some of the tries stood for a moment.
 //
-// Only the layer next to the transport opens a lost listen again (layers/listen_hub.h). Layers above it are
-// told by a phase that it is down, and by an acknowledgement that it is up.
+// Only the layer next to the transport opens a lost listen again (layers/listen_hub.h). The layers above it
+// get a phase when it is down, and an acknowledgement when it is up.
 #pragma once
 
 #include <chrono>
@@ -77,7 +76,7 @@ class StandingListen {
   // It has stood for Backoff::kGoodAfter: the owner's timer.
   void lasted() { good(); }
   bool has_lasted(milliseconds now) const { return up_ && now - since_ >= Backoff::kGoodAfter; }
-  // What it brought is no proof that it works: the server flooded it.
+  // The server flooded it: its messages do not prove that it works.
   void spoiled() { backoff_.spoiled(); }
 
   // Counts a try that failed; `counts` is false for a lack of room, which is not the server's failure. False:
