@@ -1,7 +1,7 @@
-// The state of a listen, or of a session's GET stream, that stays open as long as it is wanted: its filter
-// and the part that the server granted, whether it stands, the budget and the pauses of its tries, and
-// whether changes may have been missed (behaviour.md 6). It has no clock, no timer and no I/O: its owner
-// opens it and reports each event with the time of its loop.
+// The state of a listen, or of a session's GET stream, that stays open as long as it is wanted. It has the
+// filter and the part that the server granted, the budget and the pauses of its tries, and whether changes
+// may have been missed (behaviour.md 6). It has no clock, no timer and no I/O: its owner opens it and reports
+// each event with the time of its loop.
 //
 // A try is good once it stood for Backoff::kGoodAfter, or brought a requested message. A good try begins the
 // budget and the pauses anew. All other tries belong to the loss before them. The changes of a loss are
