@@ -2,7 +2,7 @@
 
 CHUNKED = "Mojolicious 9.53 reads no event stream in a body with Transfer-Encoding: chunked; answers without progress and log are JSON"
 
-UNREQUESTED = "rmcp's server sends log lines to a call without logLevel, which 2026-07-28 forbids; Lineward drops them (behaviour.md 6)"
+UNREQUESTED = "rmcp's server sends log lines to a call without logLevel, which 2026-07-28 forbids; Lineward drops them (behaviour.md 5)"
 
 KNOWN = {
     ("perl", "*", "*", "progress"): CHUNKED,
