@@ -223,22 +223,22 @@ scripts() { (cd "$tree/tests/wire" && find [0-9]* -name '*.wire' | sed 's|\.wire
 likely_first() {  # MUTANT, or -
   local near promise=
   case ${1%/*} in
-    admin | cli | config* | metrics) near='70|30|75' ;;
-    aggregate) near='65|68' ;;
-    base) near='70|50|55' ;;
-    bridge) near='40|50|45' ;;
-    client/http | http | net) near='10|20|70|60' ;;
-    client/endpoint) near='10|20|50|70' ;;
-    client/session) near='50|20' ;;
-    client/stdio) near='35' ;;
-    client/replica) near='55' ;;
-    cluster | runtime) near='68|65|80' ;;
-    core | exchange | json | mcp) near='45|20|40|50|70' ;;
-    http_client) near='60|75' ;;
-    layers) near='50|60|65' ;;
-    plugin*) near='75' ;;
-    process | upstream/stdio) near='30|45|70' ;;
-    upstream/http) near='60|50|45' ;;
+    operate/* | config* | proxy/metrics) near='70|30|75' ;;
+    proxy/aggregate) near='65|68' ;;
+    foundation/base) near='70|50|55' ;;
+    proxy/upstream/bridge) near='40|50|45' ;;
+    proxy/client/http | protocol/http | foundation/net) near='10|20|70|60' ;;
+    proxy/client/endpoint) near='10|20|50|70' ;;
+    proxy/client/session) near='50|20' ;;
+    proxy/client/stdio) near='35' ;;
+    proxy/client/replica) near='55' ;;
+    proxy/cluster | runtime) near='68|65|80' ;;
+    proxy/core | proxy/exchange | foundation/json | protocol/mcp) near='45|20|40|50|70' ;;
+    proxy/upstream/http_client) near='60|75' ;;
+    proxy/upstream/layers) near='50|60|65' ;;
+    plugin* | proxy/plugin*) near='75' ;;
+    foundation/process | proxy/upstream/stdio) near='30|45|70' ;;
+    proxy/upstream/http) near='60|50|45' ;;
     *) near='40|30|60' ;;
   esac
   [ "$1" = - ] || promise=$(head -1 "tests/mutants/$1.patch")

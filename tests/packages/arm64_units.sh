@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 modules=("$@")
 if [ $# = 0 ]; then
   for module in $(cd tests/unit && find . -name '*_test.cc' -printf '%h\n' | sort -u | sed 's|^\./||'); do
-    [[ $module =~ ^(process|upstream/stdio)$ ]] || modules+=("$module")
+    [[ $module =~ ^(foundation/process|proxy/upstream/stdio)$ ]] || modules+=("$module")
   done
 fi
 dir=$PWD/build/static/arm64-units
