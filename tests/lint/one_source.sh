@@ -19,5 +19,5 @@ while read -r folder; do
     echo "one_source.sh: $folder does not compile as one source; names in anonymous namespaces are a module's own" >&2
     failed=1
   }
-done < <(if [ $# -gt 0 ]; then printf '%s\n' "$@"; else git ls-files 'gateway/*.cc' 'plugins/*.cc' | xargs -n1 dirname | sort -u | grep -vE '^(gateway|gateway/(net|process)|plugins/(auth|tools))$'; fi)
+done < <(if [ $# -gt 0 ]; then printf '%s\n' "$@"; else git ls-files 'gateway/*.cc' 'plugins/*.cc' | xargs -n1 dirname | sort -u | grep -vE '^(gateway|gateway/foundation/(net|process)|plugins/(auth|tools))$'; fi)
 exit $failed
