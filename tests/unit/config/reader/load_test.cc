@@ -1,5 +1,7 @@
 #include "config/reader/load.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <fstream>
