@@ -10,7 +10,7 @@ for kind in "$@"; do
     build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libcli11-dev libtomlplusplus-dev libssl-dev zlib1g-dev
                       libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev) ;;
     static) packages+=(git dpkg-dev) ;;
-    deb) packages+=(dpkg-dev) ;;
+    deb) packages+=(dpkg-dev file) ;;
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;
     dist) packages+=(umoci nodejs) ;;
     dist-test) packages+=(umoci buildah lintian debootstrap dpkg-dev) ;;
