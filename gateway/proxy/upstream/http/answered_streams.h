@@ -42,7 +42,7 @@ class AnsweredStreams {
   void heard(const Stream& stream, mcp::Message&& message);
   void over(Stream& stream);
 
-  const HttpParts parts_;
+  const HttpParts& parts_;
   std::vector<std::unique_ptr<Stream>> streams_;
 };
 

@@ -11,6 +11,7 @@
 #include "proxy/metrics/limits.h"
 #include "proxy/upstream/http/first_revision.h"
 #include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http/request_ids.h"
 #include "proxy/upstream/http/session_groups.h"
@@ -113,17 +114,15 @@ bool is_one_of(const Calls& calls, const HttpCall& call) {
 
 }  // namespace
 
-HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableCallbacks& owner)
+HttpCallTable::HttpCallTable(const HttpParts& parts)
     : parts_(parts),
       loop_(parts.loop),
       server_(parts.server),
       groups_(parts.groups),
-      owner_(owner),
       stats_(metrics::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      cancels_(parts.loop, parts.server, *this),
-      answered_(parts),
-      lost_calls_(parts, *this) {}
+      cancels_(parts),
+      answered_(parts) {}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
@@ -255,7 +254,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     return drop("unknown_id", message.raw(Field::id));
   }
   give_some_id(message);
-  if (group != nullptr && lost_calls_.takes(call, *group, message, status)) {
+  if (group != nullptr && is_doubtful(call, *group, message, status)) {
     from.finish_quietly();
     return loop_.retire(std::move(call.messages));
   }
@@ -361,7 +360,6 @@ void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure)
   }
 }
 
-// Removes a call from the table; its place is free.
 void HttpCallTable::left(HttpCall& call) {
   auto entry = calls_.find(call.id);
   if (entry == calls_.end() || entry->second != &call) return;
@@ -431,7 +429,7 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
     left(call);
     return parts_.sse.try_again(call, *group, parts_.failures.of(end));
   }
-  if (group != nullptr && lost_calls_.takes(call, *group, end)) return;
+  if (group != nullptr && is_doubtful(call, *group, end)) return;
   // A server that rejects the form of a request may have been replaced: probe its era again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
@@ -563,18 +561,6 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   gone.at_most = std::max(call.written_at + server_.timeouts.max_duration - loop_.now(), milliseconds(0));
   gone.refusals = call.open_questions.refuse();
   cancels_.take(std::move(gone));
-}
-
-bool HttpCallTable::post(const LeftCall& call, std::string message, std::function<void()> sent) {
-  SessionGroup* group = groups_.find(call.group);
-  if (group == nullptr || !group->is_ready()) return false;
-  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent));
-  return true;
-}
-
-void HttpCallTable::cancel_task(const std::string& key, std::string_view params) {
-  SessionGroup* group = groups_.find(key);
-  if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
 }
 
 void HttpCallTable::broken(const HttpSession& session, const mcp::MessageFault& fault) {

@@ -1,6 +1,6 @@
 // The calls in progress at an HTTP server. Sends them, passes on the server's messages, and ends them by an
-// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams within their limits
-// (behaviour.md 11).
+// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams within their limits,
+// and repeats calls whose session the server has lost (behaviour.md 11).
 //
 // Owned by an HttpUpstream, beside its groups; it outlives all live calls. Calls are plain pointers: each
 // leaves the table when it is over. Any callback of a call may end other calls and start new ones.
@@ -18,25 +18,14 @@
 #include "proxy/upstream/http/http_call.h"
 #include "proxy/upstream/http/http_cancels.h"
 #include "proxy/upstream/http/http_parts.h"
-#include "proxy/upstream/http/lost_calls.h"
 #include "proxy/upstream/http/session_group.h"
 #include "proxy/upstream/http_client/http_headers.h"
 
 namespace lineward::upstream {
 
-class HttpCallTableCallbacks {
+class HttpCallTable final : public HttpCallHost {
  public:
-  // A modern server does not serve a bridged session in the legacy era: the session's calls continue as
-  // modern calls, and its group is closed.
-  virtual void serve_as_modern(SessionGroup& group) = 0;
-
- protected:
-  ~HttpCallTableCallbacks() = default;
-};
-
-class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public LostCallsCallbacks {
- public:
-  HttpCallTable(const HttpParts& parts, HttpCallTableCallbacks& owner);
+  explicit HttpCallTable(const HttpParts& parts);
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
@@ -45,7 +34,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   // Nullopt, or why one more listen is refused: it would use up the connections for calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
-  void serve_as_modern(SessionGroup& group) { owner_.serve_as_modern(group); }
   // How many more calls may be sent.
   size_t places() const {
     const size_t most = server_.limits.max_in_flight;
@@ -62,7 +50,10 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   void fail_sent(SessionGroup& group, const core::Failure& failure);
   // Sends pending cancel notifications now: their session may be about to end.
   void tell_cancels() { cancels_.tell_now(); }
-  LostCalls& lost_calls() { return lost_calls_; }
+  // The group's session is lost and has left it: its calls are repeated in a new session, or end.
+  void session_lost(SessionGroup& group);
+  // The session still exists: calls that waited to know it get the server's reply.
+  void session_kept(SessionGroup& group);
   // From here on a lost listen is over for good. Closes streams without a waiting caller.
   void stop();
 
@@ -82,29 +73,34 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   void call_ended(HttpCall& call, const MessagesEnd& end) override;
 
  private:
-  // CancelsCallbacks
-  bool post(const LeftCall& call, std::string message, std::function<void()> sent) override;
-  void cancel_task(const std::string& group, std::string_view params) override;
-
   SessionGroup* group_of(const HttpCall& call) const;
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
-  // LostCallsCallbacks
-  void finish(HttpCall& call, mcp::Message&& answer) override;
-  void fail(HttpCall& call, const core::Failure& failure) override;
-  void left(HttpCall& call) override;
-
+  void finish(HttpCall& call, mcp::Message&& answer);
+  void fail(HttpCall& call, const core::Failure& failure);
+  // Removes a call from the table; its place is free.
+  void left(HttpCall& call);
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_lost(HttpCall& call, core::Failure failure, bool flooded);
   void drop(std::string_view kind, std::string_view id = {});
 
-  const HttpParts parts_;
+  // Lost sessions (lost_calls.cc). A call that the server did not accept waits for the result of a ping; it
+  // stays in the table meanwhile. True: the session may be lost, and the call is handled.
+  bool is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
+  // The same for a call that was answered with an error.
+  bool is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status);
+  void no_such_session(HttpCall& call, SessionGroup& group);
+  // Repeats the call in a new session.
+  void repeat(HttpCall& call, SessionGroup& group);
+  // The call ends with the server's reply.
+  void end_doubt(HttpCall& call, HttpCall::Doubt doubt);
+
+  const HttpParts& parts_;
   net::Loop& loop_;
   const config::Server& server_;
   SessionGroups& groups_;
-  HttpCallTableCallbacks& owner_;
   metrics::UpstreamStats& stats_;
   const SharedHeaders post_headers_;
   ModernLines modern_lines_;
@@ -114,7 +110,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
   AnsweredStreams answered_;
-  LostCalls lost_calls_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
 };

@@ -1,11 +1,11 @@
-#include "proxy/upstream/http/lost_calls.h"
+// HttpCallTable: calls when the server may have lost their session (behaviour.md 11).
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "protocol/mcp/errors.h"
-#include "proxy/metrics/stats.h"
+#include "proxy/upstream/http/http_call_table.h"
 #include "proxy/upstream/http/http_failures.h"
 #include "proxy/upstream/http/session_groups.h"
 
@@ -28,26 +28,26 @@ bool may_be_accepted(const HttpCall& call, int status, std::string_view words) {
   return status >= 500 && call.request.method == Method::tools_call && !SessionCheck::names_session(words);
 }
 
-}  // namespace
-
-bool LostCalls::may_renew(const HttpCall& call, const SessionGroup& group) const {
+bool may_renew(const HttpCall& call, const SessionGroup& group) {
   return call.in_session != 0 && group.replays() && !call.repeated && group.era == mcp::Era::legacy;
 }
 
-bool LostCalls::takes(HttpCall& call, SessionGroup& group, const MessagesEnd& end) {
+}  // namespace
+
+bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end) {
   if (call.in_session == 0 || end.no_such_method) return false;
   HttpSession* session = is_its_session(call, group) ? group.session() : nullptr;
   if (end.status == 404) {
-    const bool its_callers = session == nullptr || session->credentials().are_of(forwarded_headers(
-                                                       parts_.server, call.request.headers));
+    const bool its_callers =
+        session == nullptr || session->credentials().are_of(forwarded_headers(server_, call.request.headers));
     if (its_callers) {
-      refused(call, group);
+      no_such_session(call, group);
       return true;
     }
     // Other credentials may be refused although the session exists for its own client.
     if (!may_renew(call, group)) {
       session->check().doubt();
-      owner_.left(call);
+      left(call);
       call.fail(group.session_over());
       return true;
     }
@@ -56,7 +56,7 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const MessagesEnd& en
   const bool accepted = may_be_accepted(call, end.status, end.fault.text);
   if (session == nullptr) {  // it was replaced meanwhile
     if (accepted) return false;
-    again(call, group);
+    repeat(call, group);
     return true;
   }
   if (session->over_sse() || !session->is_ready() || !session->check().doubt()) return false;
@@ -64,7 +64,7 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const MessagesEnd& en
   return true;
 }
 
-bool LostCalls::takes(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status) {
+bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status) {
   if (answer.kind() != mcp::MessageKind::error || !may_renew(call, group)) return false;
   const std::string words = answer.text(mcp::Field::error_message);
   const bool is_sign = SessionCheck::is_sign(status) && mcp::error_code(answer) != mcp::kMethodNotFound;
@@ -72,7 +72,7 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const mcp::Message& a
   const bool accepted = may_be_accepted(call, status, words);
   if (!is_its_session(call, group)) {
     if (accepted) return false;
-    again(call, group);
+    repeat(call, group);
     return true;
   }
   HttpSession& session = *group.session();
@@ -83,73 +83,67 @@ bool LostCalls::takes(HttpCall& call, SessionGroup& group, const mcp::Message& a
 
 // The server does not know the session of the call. With a 404 it accepted nothing: if a new session can be
 // opened, the call is repeated in it.
-void LostCalls::refused(HttpCall& call, SessionGroup& group) {
+void HttpCallTable::no_such_session(HttpCall& call, SessionGroup& group) {
   const bool its_own = is_its_session(call, group);
   core::Failure over = group.session_over();
   if (call.request.method == mcp::Method::initialize && !group.replays())
-    over.text = fmt::format("{} answered initialize with 404", parts_.server.name);
+    over.text = fmt::format("{} answered initialize with 404", server_.name);
   const bool renews = group.replays() && !call.repeated;
-  renews ? again(call, group) : owner_.left(call);
+  renews ? repeat(call, group) : left(call);
   if (its_own) group.session()->lost();
   if (!renews) call.fail(over);
 }
 
-void LostCalls::again(HttpCall& call, SessionGroup& group) {
+void HttpCallTable::repeat(HttpCall& call, SessionGroup& group) {
   call.repeated = true;
   call.doubt.reset();
   call.timer.stop();
-  owner_.left(call);
-  ++metrics::upstream_stats(parts_.server.name).retries[static_cast<size_t>(metrics::RetryOn::session_lost)];
+  left(call);
+  ++stats_.retries[static_cast<size_t>(metrics::RetryOn::session_lost)];
   group.queue().put_back(call);
-  parts_.groups.want(group);
+  groups_.want(group);
 }
 
-// The call ends with the server's reply.
-void LostCalls::said(HttpCall& call, HttpCall::Doubt doubt) {
-  doubt.answer ? owner_.finish(call, std::move(*doubt.answer)) : owner_.fail(call, doubt.failure);
-}
-
-void LostCalls::end(HttpCall& call, const core::Failure& failure) {
-  if (call.messages) call.messages->close();
-  owner_.fail(call, failure);
+void HttpCallTable::end_doubt(HttpCall& call, HttpCall::Doubt doubt) {
+  doubt.answer ? finish(call, std::move(*doubt.answer)) : fail(call, doubt.failure);
 }
 
 // Each call that ends may start others.
-void LostCalls::lost(SessionGroup& group) {
+void HttpCallTable::session_lost(SessionGroup& group) {
   const std::string key = group.key;
   const core::Failure gone{
       EndReason::upstream_protocol,
-      fmt::format("{} lost the session that this call was made in before it answered", parts_.server.name)};
+      fmt::format("{} lost the session that this call was made in before it answered", server_.name)};
   const core::Failure broken{
       EndReason::upstream_unreachable,
       fmt::format("{} broke off its stream, and the session that it was to be resumed in is over",
-                  parts_.server.name)};
+                  server_.name)};
   for (HttpCall* call : group.under_way()) {
-    if (parts_.groups.find(key) != &group) return;
+    if (groups_.find(key) != &group) return;
     if (call->list == nullptr || call->in_session != group.session_number()) continue;
     if (auto doubt = std::exchange(call->doubt, std::nullopt)) {
       if (!doubt->accepted) {
-        again(*call, group);
+        repeat(*call, group);
       } else {
-        said(*call, std::move(*doubt));
+        end_doubt(*call, std::move(*doubt));
       }
     } else if (!call->messages) {
-      end(*call, broken);
+      fail(*call, broken);
     } else if (call->messages->status() != 0) {
-      end(*call, gone);
+      fail(*call, gone);
     } else {
-      call->timer.start(kLastWord, [this, call, gone] { end(*call, gone); });
+      call->timer.start(kLastWord, [this, call, gone] { fail(*call, gone); });
     }
   }
 }
 
-void LostCalls::kept(SessionGroup& group) {
+void HttpCallTable::session_kept(SessionGroup& group) {
   const std::string key = group.key;
   for (HttpCall* call : group.under_way()) {
-    if (parts_.groups.find(key) != &group) return;
+    if (groups_.find(key) != &group) return;
     if (call->list == nullptr) continue;
     auto doubt = std::exchange(call->doubt, std::nullopt);
-    if (doubt) said(*call, std::move(*doubt));
+    if (doubt) end_doubt(*call, std::move(*doubt));
   }
 }
 

@@ -15,9 +15,12 @@ namespace lineward::upstream {
 
 class PortableSessions final : public core::PortableScopes {
  public:
-  PortableSessions(net::Loop& loop, const config::Server& server, SessionGroups& groups,
-                   SessionPlanner& planner, RequestIds& ids)
-      : loop_(loop), server_(server), groups_(groups), planner_(planner), ids_(ids) {}
+  explicit PortableSessions(const HttpParts& parts)
+      : loop_(parts.loop),
+        server_(parts.server),
+        groups_(parts.groups),
+        planner_(parts.planner),
+        ids_(parts.ids) {}
 
   std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
   bool adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,

@@ -30,15 +30,14 @@ bool is_served(const SessionGroup& group) {
 
 }  // namespace
 
-SessionGroups::SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                             net::Deferred& pump, SessionGroupsCallbacks& owner)
-    : loop_(pool.loop()),
-      pool_(pool),
-      sub_requests_(sub_requests),
-      server_(server),
-      pump_(pump),
+SessionGroups::SessionGroups(const HttpParts& parts, SessionGroupsCallbacks& owner)
+    : loop_(parts.loop),
+      pool_(parts.pool),
+      sub_requests_(parts.sub_requests),
+      server_(parts.server),
+      pump_(parts.pump),
       owner_(owner),
-      reaper_(pool.loop()) {
+      reaper_(parts.loop) {
   reaper_.start(kReapInterval, [this] { reap(); });
 }
 

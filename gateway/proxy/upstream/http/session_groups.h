@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "foundation/net/loop.h"
+#include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/session_group.h"
 #include "proxy/upstream/shared/ready_queue.h"
 
@@ -30,9 +31,7 @@ class SessionGroupsCallbacks {
 
 class SessionGroups {
  public:
-  // `pump` is scheduled when a group has work.
-  SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                net::Deferred& pump, SessionGroupsCallbacks& owner);
+  SessionGroups(const HttpParts& parts, SessionGroupsCallbacks& owner);
   SessionGroups(const SessionGroups&) = delete;
   SessionGroups& operator=(const SessionGroups&) = delete;
 

@@ -149,7 +149,7 @@ void SessionKeeper::on_session_ready(HttpSession& session) {
   if (group == nullptr) return;
   // A session without an id gives legacy clients less than translation does.
   const bool is_less = group->bridged && parts_.era.is_modern() && !session.has_id();
-  if (is_less) return calls_.serve_as_modern(*group);
+  if (is_less) return parts_.serve_as_modern(*group);
   groups_.note_answer_of(session);
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
@@ -169,7 +169,7 @@ void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure&
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
   const bool is_refused = failure.reason == EndReason::upstream_protocol && group->session_number() == 1;
-  if (is_refused && group->bridged && parts_.era.is_modern()) return calls_.serve_as_modern(*group);
+  if (is_refused && group->bridged && parts_.era.is_modern()) return parts_.serve_as_modern(*group);
   groups_.close_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   // A modern server that refuses a handshake confirms the verdict. Forgetting it would leave waiting calls
@@ -221,7 +221,7 @@ void SessionKeeper::on_session_lost(HttpSession& session) {
   group->listens.lost(&session);
   groups_.close_session(*group);
   const bool gives_up = !group->reopening().lost(ReopenPause::First::at_once);
-  calls_.lost_calls().lost(*group);
+  calls_.session_lost(*group);
   parts_.pump.schedule();
   if (groups_.find(key) != group) return;
   if (again_useless) calls_.fail_queue(*group, group->session_over());
@@ -238,7 +238,7 @@ void SessionKeeper::on_session_checked(HttpSession& session, SessionCheck::Verdi
   const bool is_lost = verdict == SessionCheck::Verdict::lost ||
                        (verdict == SessionCheck::Verdict::refuses && group->replays());
   if (is_lost) return session.lost();
-  calls_.lost_calls().kept(*group);
+  calls_.session_kept(*group);
 }
 
 // Only with its stream, if it has one: the server's notifications before that are lost.

@@ -14,8 +14,8 @@ namespace lineward::upstream {
 
 class SessionKeeper final : public SessionCallbacks {
  public:
-  SessionKeeper(const HttpParts& parts, HttpCallTable& calls)
-      : parts_(parts), server_(parts.server), groups_(parts.groups), calls_(calls) {}
+  explicit SessionKeeper(const HttpParts& parts)
+      : parts_(parts), server_(parts.server), groups_(parts.groups), calls_(parts.calls) {}
   SessionKeeper(const SessionKeeper&) = delete;
   SessionKeeper& operator=(const SessionKeeper&) = delete;
 
@@ -57,7 +57,7 @@ class SessionKeeper final : public SessionCallbacks {
   void to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
   void notification(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
 
-  const HttpParts parts_;
+  const HttpParts& parts_;
   const config::Server& server_;
   SessionGroups& groups_;
   HttpCallTable& calls_;

@@ -12,8 +12,11 @@ namespace lineward::upstream {
 
 class SseFallback {
  public:
-  SseFallback(const config::Server& server, SessionGroups& groups, const ServerEra& era)
-      : server_(server), groups_(groups), era_(era), speaks_sse_(server.type == config::ServerType::sse) {}
+  explicit SseFallback(const HttpParts& parts)
+      : server_(parts.server),
+        groups_(parts.groups),
+        era_(parts.era),
+        speaks_sse_(parts.server.type == config::ServerType::sse) {}
   SseFallback(const SseFallback&) = delete;
   SseFallback& operator=(const SseFallback&) = delete;
 
