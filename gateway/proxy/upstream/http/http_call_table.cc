@@ -15,7 +15,6 @@
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http/request_ids.h"
 #include "proxy/upstream/http/session_groups.h"
-#include "proxy/upstream/http/sse_fallback.h"
 #include "proxy/upstream/shared/own_id.h"
 #include "proxy/upstream/shared/server_era.h"
 
@@ -112,6 +111,23 @@ bool is_one_of(const Calls& calls, const HttpCall& call) {
   return entry != calls.end() && entry->second == &call;
 }
 
+// A call without an answer yet may still be refused, and be repeated. This is how long it is awaited.
+constexpr std::chrono::milliseconds kLastWord{2000};
+
+bool is_its_session(const HttpCall& call, const SessionGroup& group) {
+  return group.session() != nullptr && group.session_number() == call.in_session;
+}
+
+// A server that fails with 5xx may have started the call. Lists and documents can be requested again; a tool
+// may have run.
+bool may_be_accepted(const HttpCall& call, int status, std::string_view words) {
+  return status >= 500 && call.request.method == Method::tools_call && !HttpSession::names_session(words);
+}
+
+bool may_renew(const HttpCall& call, const SessionGroup& group) {
+  return call.in_session != 0 && group.replays() && !call.repeated && group.era == mcp::Era::legacy;
+}
+
 }  // namespace
 
 HttpCallTable::HttpCallTable(const HttpParts& parts)
@@ -183,7 +199,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   const bool is_handshake = call.request.method == Method::initialize;
   if (is_handshake && session.state() == HttpSession::State::fresh)
     session.opening(lasting_headers(forwarded));
-  if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
+  if (call.request.method == Method::logging_set_level) session.level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.has_id() || !group.http_status_visible()) group.remember(call);
   HttpRequest request =
@@ -236,13 +252,13 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
   MessagesEnd so_far;
   so_far.status = status;
-  if (parts_.sse.finds_revision(call, group, &message, so_far)) {
+  if (groups_.finds_revision(call, group, &message, so_far)) {
     from.finish_quietly();
     loop_.retire(std::move(call.messages));
     left(call);
-    return parts_.sse.try_revision(call, *group);
+    return groups_.try_revision(call, *group);
   }
-  if (parts_.sse.may_try(call, group, status)) {
+  if (groups_.may_try_sse(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // sent if HTTP+SSE fails as well
     return;
@@ -311,7 +327,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   if (group != nullptr) group->refuse_open(call);
   if (call.in_session != 0 && group != nullptr && group->session() &&
       call.in_session == group->session_number() && call.request.method != Method::initialize)
-    group->session()->check().answered();
+    group->session()->note_answered();
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
@@ -421,13 +437,13 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
 
 void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
-  if (parts_.sse.finds_revision(call, group, nullptr, end)) {
+  if (groups_.finds_revision(call, group, nullptr, end)) {
     left(call);
-    return parts_.sse.try_revision(call, *group);
+    return groups_.try_revision(call, *group);
   }
-  if (parts_.sse.may_try(call, group, end.status)) {
+  if (groups_.may_try_sse(call, group, end.status)) {
     left(call);
-    return parts_.sse.try_again(call, *group, parts_.failures.of(end));
+    return groups_.try_sse(call, *group, parts_.failures.of(end));
   }
   if (group != nullptr && is_doubtful(call, *group, end)) return;
   // A server that rejects the form of a request may have been replaced: probe its era again next time.
@@ -487,7 +503,7 @@ void HttpCallTable::listen_lost(HttpCall& call, core::Failure failure, bool floo
 void HttpCallTable::retried(HttpCall& call) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session() && group->translates(call))
-    group->session()->waits().want_level(call.request);
+    group->session()->want_level(call.request);
 }
 
 void HttpCallTable::session_facts(const HttpCall& call, core::CallFacts& facts) {
@@ -515,6 +531,122 @@ void HttpCallTable::unpark(HttpCall& call) {
 void HttpCallTable::reply(HttpCall& call, std::string message) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session()) group->session()->post(std::move(message));
+}
+
+// ---- calls whose session may be lost (behaviour.md 11) ----
+
+bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end) {
+  if (call.in_session == 0 || end.no_such_method) return false;
+  HttpSession* session = is_its_session(call, group) ? group.session() : nullptr;
+  if (end.status == 404) {
+    const bool its_callers =
+        session == nullptr || session->credentials().are_of(forwarded_headers(server_, call.request.headers));
+    if (its_callers) {
+      no_such_session(call, group);
+      return true;
+    }
+    // Other credentials may be refused although the session exists for its own client.
+    if (!may_renew(call, group)) {
+      session->doubt();
+      left(call);
+      call.fail(group.session_over());
+      return true;
+    }
+  }
+  if (!HttpSession::is_sign_of_loss(end.status) || !may_renew(call, group)) return false;
+  const bool accepted = may_be_accepted(call, end.status, end.fault.text);
+  if (session == nullptr) {  // it was replaced meanwhile
+    if (accepted) return false;
+    repeat(call, group);
+    return true;
+  }
+  if (session->over_sse() || !session->is_ready() || !session->doubt()) return false;
+  call.doubt = HttpCall::Doubt{parts_.failures.of(end), std::nullopt, accepted};
+  return true;
+}
+
+bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status) {
+  if (answer.kind() != mcp::MessageKind::error || !may_renew(call, group)) return false;
+  const std::string words = answer.text(mcp::Field::error_message);
+  const bool is_sign =
+      HttpSession::is_sign_of_loss(status) && mcp::error_code(answer) != mcp::kMethodNotFound;
+  if (!is_sign && !HttpSession::names_session(words)) return false;
+  const bool accepted = may_be_accepted(call, status, words);
+  if (!is_its_session(call, group)) {
+    if (accepted) return false;
+    repeat(call, group);
+    return true;
+  }
+  HttpSession& session = *group.session();
+  if (session.over_sse() || !session.is_ready() || !session.doubt()) return false;
+  call.doubt = HttpCall::Doubt{{}, answer, accepted};
+  return true;
+}
+
+// The server does not know the session of the call. With a 404 it accepted nothing: if a new session can be
+// opened, the call is repeated in it.
+void HttpCallTable::no_such_session(HttpCall& call, SessionGroup& group) {
+  const bool its_own = is_its_session(call, group);
+  core::Failure over = group.session_over();
+  if (call.request.method == mcp::Method::initialize && !group.replays())
+    over.text = fmt::format("{} answered initialize with 404", server_.name);
+  const bool renews = group.replays() && !call.repeated;
+  renews ? repeat(call, group) : left(call);
+  if (its_own) group.session()->lost();
+  if (!renews) call.fail(over);
+}
+
+void HttpCallTable::repeat(HttpCall& call, SessionGroup& group) {
+  call.repeated = true;
+  call.doubt.reset();
+  call.timer.stop();
+  left(call);
+  ++stats_.retries[static_cast<size_t>(metrics::RetryOn::session_lost)];
+  group.queue().put_back(call);
+  groups_.want(group);
+}
+
+void HttpCallTable::end_doubt(HttpCall& call, HttpCall::Doubt doubt) {
+  doubt.answer ? finish(call, std::move(*doubt.answer)) : fail(call, doubt.failure);
+}
+
+// Each call that ends may start others.
+void HttpCallTable::session_lost(SessionGroup& group) {
+  const std::string key = group.key;
+  const core::Failure gone{
+      EndReason::upstream_protocol,
+      fmt::format("{} lost the session that this call was made in before it answered", server_.name)};
+  const core::Failure broken{
+      EndReason::upstream_unreachable,
+      fmt::format("{} broke off its stream, and the session that it was to be resumed in is over",
+                  server_.name)};
+  for (HttpCall* call : group.under_way()) {
+    if (groups_.find(key) != &group) return;
+    if (call->list == nullptr || call->in_session != group.session_number()) continue;
+    if (auto doubt = std::exchange(call->doubt, std::nullopt)) {
+      if (!doubt->accepted) {
+        repeat(*call, group);
+      } else {
+        end_doubt(*call, std::move(*doubt));
+      }
+    } else if (!call->messages) {
+      fail(*call, broken);
+    } else if (call->messages->status() != 0) {
+      fail(*call, gone);
+    } else {
+      call->timer.start(kLastWord, [this, call, gone] { fail(*call, gone); });
+    }
+  }
+}
+
+void HttpCallTable::session_kept(SessionGroup& group) {
+  const std::string key = group.key;
+  for (HttpCall* call : group.under_way()) {
+    if (groups_.find(key) != &group) return;
+    if (call->list == nullptr) continue;
+    auto doubt = std::exchange(call->doubt, std::nullopt);
+    if (doubt) end_doubt(*call, std::move(*doubt));
+  }
 }
 
 // ---- cancelling ----

@@ -86,7 +86,7 @@ class HttpCallTable final : public HttpCallHost {
   void listen_lost(HttpCall& call, core::Failure failure, bool flooded);
   void drop(std::string_view kind, std::string_view id = {});
 
-  // Lost sessions (lost_calls.cc). A call that the server did not accept waits for the result of a ping; it
+  // Lost sessions. A call that the server did not accept waits for the result of a ping; it
   // stays in the table meanwhile. True: the session may be lost, and the call is handled.
   bool is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
   // The same for a call that was answered with an error.

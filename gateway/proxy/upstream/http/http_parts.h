@@ -19,7 +19,6 @@ class ServerEra;
 class SessionGroup;
 class SessionGroups;
 class SessionPlanner;
-class SseFallback;
 
 // All belong to the HttpUpstream and outlive each other. Their constructors only store references: a part may
 // be constructed before another one that it uses.
@@ -35,7 +34,6 @@ struct HttpParts {
   SessionGroups& groups;
   QuestionSlots& slots;
   ServerEra& era;
-  SseFallback& sse;
   HttpCallTable& calls;
   net::Deferred& pump;  // scheduled when a call may find a place that it did not find before
   // A modern server does not serve a bridged session in the legacy era: the session's calls continue as

@@ -31,7 +31,6 @@ core::Failure stopping() {
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
     : Upstream(server.name), loop_(loop), server_(server), stop_limit_(loop) {
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
-  groups_.use(sessions_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
 }
 
@@ -154,7 +153,7 @@ void HttpUpstream::serve_as_modern(SessionGroup& group) {
       open.is_modern = true;
   }
   log::write(log::Level::debug, "session.bridged", {{"upstream", server_.name}});
-  close_group(group, "its server refused the old revisions");
+  groups_.close(group, "its server refused the old revisions");
   for (HttpCall* call : waiting) {
     if (auto refused = enqueue(*call)) call->fail(*refused);
   }
@@ -194,7 +193,7 @@ void HttpUpstream::pump_in_turns(const ReadyQueue<SessionGroup>& wanting) {
 bool HttpUpstream::pump(SessionGroup& group, size_t most) {
   bool full = false, wants_more = false;
   if (group.queue().empty() && !group.session() && !stopping_) {
-    sessions_.open(group);
+    groups_.open(group);
     return false;
   }
   while (!group.queue().empty()) {
@@ -207,8 +206,8 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       // A listen in an existing session does not test its server.
       if (group.is_ready() && call.is_listen() && std::exchange(call.health_probe, false))
         health_.probe_withdrawn();
-      if (group.is_ready() && sessions_.answers(group, call)) continue;
-      if (!sessions_.takes(group, call)) break;
+      if (group.is_ready() && groups_.answers(group, call)) continue;
+      if (!groups_.takes(group, call)) break;
     }
     if (auto failure = calls_.refuses(group, call)) {
       group.queue().take_first();
@@ -232,25 +231,6 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
 
 // ---- groups, and notifications of their clients ----
 
-void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
-  calls_.tell_cancels();  // while the session exists
-  group.set_scope(nullptr);
-  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
-  std::unique_ptr<SessionGroup> kept = groups_.take(group);
-  if (!kept) return;
-  calls_.fail_queue(*kept, failure);
-  kept->listens.lost(kept->session());  // the subscriptions end with the session
-  // Listens that need no session are served by the next one.
-  if (kept->listens_here && (stopping_ || kept->listens.need_server())) kept->listens.fail_all(failure);
-  calls_.fail_sent(*kept, failure);
-  // The session ends now and is freed at the end of the turn.
-  if (kept->session()) {
-    kept->session()->end();
-    groups_.close_session(*kept);
-  }
-  groups_.let_go(std::move(kept));
-}
-
 // A bridged session gets its group with its first request, which carries the client's capabilities. A modern
 // server's session has no group, since the server keeps no state for it.
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) {
@@ -263,7 +243,8 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& ow
 // Not portable: a session of several clients, which this process initialises, and HTTP+SSE, which ends with
 // its stream.
 core::UpstreamParts HttpUpstream::parts(const core::Scope&) {
-  const bool is_portable = config::is_of_one_session(server_.isolation) && !sse_.speaks_sse() && !stopping_;
+  const bool is_portable =
+      config::is_of_one_session(server_.isolation) && !groups_.speaks_sse() && !stopping_;
   return {this, this, is_portable ? &portable_ : nullptr};
 }
 
@@ -272,13 +253,13 @@ void HttpUpstream::close_scope(const core::Scope& scope) {
   SessionGroup* group = groups_.of_client(scope);
   if (group == nullptr) return;
   if (group->session()) group->session()->stream().unshare();  // it ends on all replicas
-  close_group(*group, "its session ended");
+  groups_.close(*group, "its session ended");
 }
 
 void HttpUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                         const core::HeaderFields& headers) {
   if (client_era == mcp::Era::modern) return send_modern(message, headers);
-  if (scope.session.empty() && scope.bridged_session.empty() && keeps_sessions() == false)
+  if (scope.session.empty() && scope.bridged_session.empty() && groups_.keeps_sessions() == false)
     return send_without_session(message, headers);
   if (server_.isolation == config::Isolation::call || stopping_) return;
   SessionGroup* group =
@@ -319,7 +300,7 @@ void HttpUpstream::notice(core::UpstreamNotice what) {
 // Dropped if sessions are shared (isolation): a notification concerns one client only.
 void HttpUpstream::send_without_session(const mcp::Message& message, const core::HeaderFields& headers) {
   const bool own = config::is_of_one_session(server_.isolation);
-  if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
+  if (stopping_ || !broken_.empty() || !own || groups_.keeps_sessions() != false) return;
   SubRequestPlan plan;
   plan.request.body = message.bytes();
   plan.request.headers = base_headers(server_, HttpVerb::post);
@@ -330,7 +311,7 @@ void HttpUpstream::send_without_session(const mcp::Message& message, const core:
 
 // A GET or DELETE of a client to a server that keeps no sessions.
 std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
-  if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;
+  if (stopping_ || !broken_.empty() || groups_.keeps_sessions() != false) return nullptr;
   HttpRequest out{
       request.method, base_headers(server_, request.method == "GET" ? HttpVerb::get : HttpVerb::remove), {}};
   add_all(out.headers, forwarded_headers(server_, request.headers));
@@ -397,7 +378,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   for (TransportCall* call : waiting)
     call->fail(stopping());
   for (const auto& key : groups_.keys()) {
-    if (SessionGroup* group = groups_.find(key)) close_group(*group, "the gateway is stopping");
+    if (SessionGroup* group = groups_.find(key)) groups_.close(*group, "the gateway is stopping");
   }
   // Last messages and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { sub_requests_.drop_all(); });

@@ -17,6 +17,7 @@
 #include "proxy/core/document_source.h"
 #include "proxy/core/upstream.h"
 #include "proxy/metrics/stats.h"
+#include "proxy/upstream/http/http_call_table.h"
 #include "proxy/upstream/http/http_era_prober.h"
 #include "proxy/upstream/http/http_failures.h"
 #include "proxy/upstream/http/http_health.h"
@@ -24,8 +25,7 @@
 #include "proxy/upstream/http/portable_sessions.h"
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http/request_ids.h"
-#include "proxy/upstream/http/session_keeper.h"
-#include "proxy/upstream/http/sse_fallback.h"
+#include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/http_client/http_documents.h"
 #include "proxy/upstream/http_client/oauth_client.h"
 #include "proxy/upstream/shared/call_limiter.h"
@@ -37,7 +37,6 @@ class HttpUpstream final : public core::Upstream,
                            public core::PermitSource,
                            public core::HopSource,
                            public core::DocumentSource,
-                           public SessionGroupsCallbacks,
                            public ServerEraCallbacks {
  public:
   // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
@@ -65,7 +64,7 @@ class HttpUpstream final : public core::Upstream,
   void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
             const core::HeaderFields& headers) override;
   core::ServerFacts facts() const override {
-    return {era_.known_era(), keeps_sessions(), era_.verdict().tells};
+    return {era_.known_era(), groups_.keeps_sessions(), era_.verdict().tells};
   }
   core::UpstreamStatus status() const override;
   core::UpstreamParts parts(const core::Scope& scope) override;
@@ -74,8 +73,6 @@ class HttpUpstream final : public core::Upstream,
   void stop(std::function<void()> done) override;
 
  private:
-  // SessionGroupsCallbacks
-  void close_group(SessionGroup& group, std::string_view why) override;
   // ServerEraCallbacks
   void on_era_known(TransportCall& call) override;
 
@@ -83,7 +80,6 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<HttpPool> make_pool();
   // HttpParts::serve_as_modern
   void serve_as_modern(SessionGroup& group);
-  std::optional<bool> keeps_sessions() const { return sse_.speaks_sse() ? true : groups_.keeps_sessions(); }
   void send_modern(const mcp::Message& message, const core::HeaderFields& headers);
   // A legacy client's notification, if the server keeps no sessions.
   void send_without_session(const mcp::Message& message, const core::HeaderFields& headers);
@@ -107,14 +103,17 @@ class HttpUpstream final : public core::Upstream,
   std::string broken_;                  // why no call is possible at all
   std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the pool
   std::unique_ptr<HttpPool> pool_ = make_pool();
-  const HttpParts parts_{
-      loop_,   server_, *pool_,   sub_requests_, failures_,
-      health_, ids_,    planner_, groups_,       slots_,
-      era_,    sse_,    calls_,   pump_later_,   [this](SessionGroup& group) { serve_as_modern(group); }};
+  const HttpParts parts_{loop_,       server_,
+                         *pool_,      sub_requests_,
+                         failures_,   health_,
+                         ids_,        planner_,
+                         groups_,     slots_,
+                         era_,        calls_,
+                         pump_later_, [this](SessionGroup& group) { serve_as_modern(group); }};
   HttpFailures failures_{server_};
   HttpSubRequests sub_requests_{*pool_, server_.limits.max_message_bytes};
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
-  SessionGroups groups_{parts_, *this};
+  SessionGroups groups_{parts_};
   QuestionSlots slots_{parts_};
   PortableSessions portable_{parts_};
   HttpPlainHops plain_hops_;
@@ -122,9 +121,7 @@ class HttpUpstream final : public core::Upstream,
   HttpHealth health_{loop_, server_};
   HttpEraProber prober_{parts_, broken_};
   ServerEra era_{loop_, server_, prober_, *this};
-  SseFallback sse_{parts_};
   HttpCallTable calls_{parts_};
-  SessionKeeper sessions_{parts_};
   CallLimiter places_{server_};
   SessionPlanner planner_{server_};
   // Sessions in front of several servers, by core::Scope::bridged_session.

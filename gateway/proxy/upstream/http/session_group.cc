@@ -117,8 +117,7 @@ bool SessionGroup::takes_question() const {
 }
 
 void SessionGroup::acquire_turn() {
-  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse())
-    session_->waits().acquire_turn();
+  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse()) session_->acquire_turn();
 }
 
 // A request beside another client's call has no owner: it must not reach the wrong client.
