@@ -9,12 +9,12 @@
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
-#include "proxy/upstream/http/first_revision.h"
-#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/handshake_revision.h"
 #include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/question_slots.h"
-#include "proxy/upstream/http/request_ids.h"
 #include "proxy/upstream/http/session_groups.h"
+#include "proxy/upstream/http_client/http_pool.h"
+#include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/shared/own_id.h"
 #include "proxy/upstream/shared/server_era.h"
 
@@ -30,6 +30,12 @@ using std::chrono::milliseconds;
 constexpr uint32_t kResumes = 3;
 constexpr int kRefused = 400;
 constexpr size_t kMaxShownMethod = 100;
+// Bounds of the stream of an answered call: time after the answer, bytes of messages, number of messages.
+constexpr milliseconds kAfterAnswer{1000};
+constexpr size_t kBytesAfterAnswer = 1024 * 1024;
+constexpr size_t kMessagesAfterAnswer = 256;
+// Such streams of one server; messages on streams beyond these are dropped.
+constexpr size_t kAnsweredStreams = 64;
 
 // An error in answer to a POST without an id, as sent by servers that could not parse it: it can only mean
 // this call.
@@ -130,6 +136,60 @@ bool may_renew(const HttpCall& call, const SessionGroup& group) {
 
 }  // namespace
 
+// A stream without a waiting caller: its messages belong to the session.
+class HttpCallTable::AnsweredStream final : public MessagesCallbacks {
+ public:
+  AnsweredStream(HttpCallTable& calls, std::unique_ptr<HttpMessages> messages, const SessionGroup& its_group)
+      : group(its_group.key),
+        session(its_group.session_number()),
+        calls_(calls),
+        messages_(std::move(messages)),
+        limit_(calls.loop_) {
+    messages_->set_owner(*this);
+    messages_->resume();
+    limit_.start(kAfterAnswer, [this] { end(); });
+  }
+
+  void end() {
+    limit_.stop();
+    if (messages_) messages_->close();
+    calls_.loop_.retire(std::move(messages_));
+    calls_.over(*this);
+  }
+
+  const std::string group;
+  const uint64_t session;
+
+ private:
+  void on_message(HttpMessages&, mcp::Message&& message) override {
+    if (has_room_for(message.bytes().size())) calls_.after_answer(*this, std::move(message));
+  }
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override {
+    has_room_for(fault.bytes.size());
+  }
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override {
+    has_room_for(fault.bytes.size());
+  }
+  void on_other_event(HttpMessages&, const http::SseEvent& event) override {
+    has_room_for(event.data.size());
+  }
+  void on_messages_end(HttpMessages&, const MessagesEnd&) override { end(); }
+
+  bool has_room_for(size_t bytes) {
+    bytes_ += bytes;
+    if (++count_ <= kMessagesAfterAnswer && bytes_ <= kBytesAfterAnswer) return true;
+    calls_.drop("after_answer");
+    end();
+    return false;
+  }
+
+  HttpCallTable& calls_;
+  std::unique_ptr<HttpMessages> messages_;
+  size_t bytes_ = 0;
+  size_t count_ = 0;
+  net::Timer limit_;
+};
+
 HttpCallTable::HttpCallTable(const HttpParts& parts)
     : parts_(parts),
       loop_(parts.loop),
@@ -137,8 +197,11 @@ HttpCallTable::HttpCallTable(const HttpParts& parts)
       groups_(parts.groups),
       stats_(metrics::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      cancels_(parts),
-      answered_(parts) {}
+      cancels_(parts) {}
+
+HttpCallTable::~HttpCallTable() {
+  end_answered();
+}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
@@ -147,7 +210,7 @@ SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
 void HttpCallTable::stop() {
   stopping_ = true;
   cancels_.close_kept();
-  answered_.stop();
+  end_answered();
 }
 
 void HttpCallTable::drop(std::string_view kind, std::string_view id) {
@@ -250,9 +313,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   const bool no_such_method =
       message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
-  MessagesEnd so_far;
-  so_far.status = status;
-  if (groups_.finds_revision(call, group, &message, so_far)) {
+  if (groups_.finds_revision(call, group, &message, {.status = status})) {
     from.finish_quietly();
     loop_.retire(std::move(call.messages));
     left(call);
@@ -276,7 +337,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   }
   const bool may_say_more = legacy && !group->plain && from.is_stream() && !stopping_;
   if (may_say_more) {
-    answered_.take(std::move(call.messages), *group);
+    read_on(std::move(call.messages), *group);
   } else {
     from.finish_quietly();
     loop_.retire(std::move(call.messages));
@@ -387,6 +448,41 @@ void HttpCallTable::left(HttpCall& call) {
     groups_.note_served(*group);
   }
   parts_.pump.schedule();
+}
+
+// ---- streams of answered calls ----
+
+void HttpCallTable::read_on(std::unique_ptr<HttpMessages> messages, const SessionGroup& group) {
+  if (answered_.size() >= kAnsweredStreams) {
+    messages->finish_quietly();
+    return loop_.retire(std::move(messages));
+  }
+  answered_.push_back(std::make_unique<AnsweredStream>(*this, std::move(messages), group));
+}
+
+// As if it had come on the GET stream. A question that its call can no longer carry must not be taken for
+// another caller's.
+void HttpCallTable::after_answer(const AnsweredStream& stream, mcp::Message&& message) {
+  SessionGroup* group = groups_.find(stream.group);
+  if (group == nullptr || !group->is_ready() || group->session_number() != stream.session)
+    return drop("after_answer");
+  HttpSession& session = *group->session();
+  const bool asks = message.kind() == mcp::MessageKind::request && message.method() != "ping";
+  if (asks && group->scope() == nullptr) return session.post(LegacyFacade::nobody_to_ask(message, "session"));
+  session.hear(std::move(message), nullptr);
+}
+
+void HttpCallTable::over(AnsweredStream& stream) {
+  auto found =
+      std::find_if(answered_.begin(), answered_.end(), [&](const auto& one) { return one.get() == &stream; });
+  if (found == answered_.end()) return;
+  loop_.retire(std::move(*found));  // it may be on the stack
+  answered_.erase(found);
+}
+
+void HttpCallTable::end_answered() {
+  while (!answered_.empty())
+    answered_.back()->end();
 }
 
 // ---- responses without an answer ----
@@ -513,7 +609,6 @@ void HttpCallTable::session_facts(const HttpCall& call, core::CallFacts& facts) 
   facts.has_session = group->session()->has_id();
 }
 
-// A parked call does not count as in flight.
 void HttpCallTable::park(HttpCall& call) {
   if (call.is_listen() || std::exchange(call.parked, true)) return;
   if (!is_one_of(calls_, call)) return;
@@ -533,7 +628,7 @@ void HttpCallTable::reply(HttpCall& call, std::string message) {
   if (group != nullptr && group->session()) group->session()->post(std::move(message));
 }
 
-// ---- calls whose session may be lost (behaviour.md 11) ----
+// ---- calls of a session that may be lost (behaviour.md 11) ----
 
 bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end) {
   if (call.in_session == 0 || end.no_such_method) return false;
@@ -554,15 +649,8 @@ bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const Messa
     }
   }
   if (!HttpSession::is_sign_of_loss(end.status) || !may_renew(call, group)) return false;
-  const bool accepted = may_be_accepted(call, end.status, end.fault.text);
-  if (session == nullptr) {  // it was replaced meanwhile
-    if (accepted) return false;
-    repeat(call, group);
-    return true;
-  }
-  if (session->over_sse() || !session->is_ready() || !session->doubt()) return false;
-  call.doubt = HttpCall::Doubt{parts_.failures.of(end), std::nullopt, accepted};
-  return true;
+  return put_in_doubt(call, group,
+                      {parts_.failures.of(end), {}, may_be_accepted(call, end.status, end.fault.text)});
 }
 
 bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status) {
@@ -571,15 +659,17 @@ bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const mcp::
   const bool is_sign =
       HttpSession::is_sign_of_loss(status) && mcp::error_code(answer) != mcp::kMethodNotFound;
   if (!is_sign && !HttpSession::names_session(words)) return false;
-  const bool accepted = may_be_accepted(call, status, words);
-  if (!is_its_session(call, group)) {
-    if (accepted) return false;
-    repeat(call, group);
-    return true;
+  return put_in_doubt(call, group, {{}, answer, may_be_accepted(call, status, words)});
+}
+
+bool HttpCallTable::put_in_doubt(HttpCall& call, SessionGroup& group, HttpCall::Doubt doubt) {
+  if (!is_its_session(call, group)) {  // it was replaced meanwhile
+    if (!doubt.accepted) repeat(call, group);
+    return !doubt.accepted;
   }
   HttpSession& session = *group.session();
   if (session.over_sse() || !session.is_ready() || !session.doubt()) return false;
-  call.doubt = HttpCall::Doubt{{}, answer, accepted};
+  call.doubt = std::move(doubt);
   return true;
 }
 

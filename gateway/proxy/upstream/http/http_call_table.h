@@ -1,6 +1,6 @@
 // The calls in progress at an HTTP server. Sends them, passes on the server's messages, and ends them by an
 // answer, a failure, or a cancel, which is sent to the server. Resumes broken streams within their limits,
-// and repeats calls whose session the server has lost (behaviour.md 11).
+// and repeats calls of a lost session (behaviour.md 11).
 //
 // Owned by an HttpUpstream, beside its groups; it outlives all live calls. Calls are plain pointers: each
 // leaves the table when it is over. Any callback of a call may end other calls and start new ones.
@@ -8,13 +8,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "foundation/base/slab_allocator.h"
 #include "proxy/metrics/stats.h"
-#include "proxy/upstream/http/answered_streams.h"
 #include "proxy/upstream/http/http_call.h"
 #include "proxy/upstream/http/http_cancels.h"
 #include "proxy/upstream/http/http_parts.h"
@@ -23,9 +24,10 @@
 
 namespace lineward::upstream {
 
-class HttpCallTable final : public HttpCallHost {
+class HttpCallTable {
  public:
   explicit HttpCallTable(const HttpParts& parts);
+  ~HttpCallTable();
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
@@ -57,20 +59,22 @@ class HttpCallTable final : public HttpCallHost {
   // From here on a lost listen is over for good. Closes streams without a waiting caller.
   void stop();
 
-  // HttpCallHost
-  net::Loop& loop() override { return loop_; }
-  const config::Server& server() const override { return server_; }
-  HttpHealth& health() override { return parts_.health; }
-  void withdraw(HttpCall& call, std::string_view why) override;
-  void reply(HttpCall& call, std::string message) override;
-  void park(HttpCall& call) override;
-  void unpark(HttpCall& call) override;
-  void retried(HttpCall& call) override;
-  void session_facts(const HttpCall& call, core::CallFacts& facts) override;
-  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
-  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
-  void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;
-  void call_ended(HttpCall& call, const MessagesEnd& end) override;
+  // The caller cancels.
+  void withdraw(HttpCall& call, std::string_view why);
+  // The caller's answer to a server request.
+  void reply(HttpCall& call, std::string message);
+  // The call is parked, or no longer: a parked call does not count as in flight.
+  void park(HttpCall& call);
+  void unpark(HttpCall& call);
+  // The client has retried; the retry is the call's request now.
+  void retried(HttpCall& call);
+  // Adds what the session knows: has_session and server_info.
+  void session_facts(const HttpCall& call, core::CallFacts& facts);
+  // Events of its response. In call_ended() `messages` is null.
+  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
+  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message);
+  void call_malformed(HttpCall& call, const mcp::MessageFault& fault);
+  void call_ended(HttpCall& call, const MessagesEnd& end);
 
  private:
   SessionGroup* group_of(const HttpCall& call) const;
@@ -86,11 +90,20 @@ class HttpCallTable final : public HttpCallHost {
   void listen_lost(HttpCall& call, core::Failure failure, bool flooded);
   void drop(std::string_view kind, std::string_view id = {});
 
-  // Lost sessions. A call that the server did not accept waits for the result of a ping; it
-  // stays in the table meanwhile. True: the session may be lost, and the call is handled.
+  // Messages that a legacy server sends between the answer and the end of a call's stream are read for a
+  // moment and within limits.
+  class AnsweredStream;
+  void read_on(std::unique_ptr<HttpMessages> messages, const SessionGroup& group);
+  void after_answer(const AnsweredStream& stream, mcp::Message&& message);
+  void over(AnsweredStream& stream);
+  void end_answered();
+
+  // Lost sessions. A call that the server did not accept waits for the result of a ping; it stays in the table
+  // meanwhile. True: the session may be lost, and the call is handled.
   bool is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
   // The same for a call that was answered with an error.
   bool is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status);
+  bool put_in_doubt(HttpCall& call, SessionGroup& group, HttpCall::Doubt doubt);
   void no_such_session(HttpCall& call, SessionGroup& group);
   // Repeats the call in a new session.
   void repeat(HttpCall& call, SessionGroup& group);
@@ -109,7 +122,7 @@ class HttpCallTable final : public HttpCallHost {
   // Sent calls, by upstream id.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
-  AnsweredStreams answered_;
+  std::vector<std::unique_ptr<AnsweredStream>> answered_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
 };

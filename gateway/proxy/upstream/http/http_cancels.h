@@ -55,7 +55,6 @@ class HttpCancels {
   void tell_now();
   // Closes the streams of `keep`.
   void close_kept();
-  size_t size() const { return cancels_.size(); }
 
  private:
   class PendingCancel;

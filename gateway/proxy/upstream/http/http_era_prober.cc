@@ -6,9 +6,7 @@
 
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/http/handshake_revision.h"
-#include "proxy/upstream/http/http_failures.h"
 #include "proxy/upstream/http/http_health.h"
-#include "proxy/upstream/http/request_ids.h"
 
 namespace lineward::upstream {
 namespace {

@@ -15,8 +15,7 @@
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/http/handshake_revision.h"
 #include "proxy/upstream/http/http_call_table.h"
-#include "proxy/upstream/http/http_failures.h"
-#include "proxy/upstream/http/request_ids.h"
+#include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/shared/own_id.h"
 #include "proxy/upstream/shared/own_limits.h"
@@ -229,17 +228,18 @@ void HttpSession::on_stream_news(StreamNews news) {
       if (std::exchange(settles_first_, false)) acquire_turn();
       return parts_.groups.on_session_free(*this);
     case StreamNews::missed: return parts_.groups.on_session_missed(*this);
-    case StreamNews::sse_connected: return sse_connected();
-    case StreamNews::sse_ended: return sse_ended();
+    case StreamNews::sse_connected:
+      was_refused_.reset();
+      state_ = State::fresh;
+      parts_.groups.on_sse_found();
+      return own_params_.empty() ? parts_.groups.on_session_free(*this)
+                                 : initialize(own_params_, if_refused_);
+    case StreamNews::sse_ended:
+      if (state_ != State::opening || own_params_.empty()) return lost();
+      asked_.clear();
+      return parts_.groups.on_session_failed(
+          *this, {EndReason::upstream_exited, server_.name + " closed its event stream during initialize"});
   }
-}
-
-void HttpSession::sse_connected() {
-  was_refused_.reset();
-  state_ = State::fresh;
-  parts_.groups.on_sse_found();
-  if (!own_params_.empty()) return initialize(own_params_, if_refused_);
-  parts_.groups.on_session_free(*this);
 }
 
 void HttpSession::on_sse_failed(const MessagesEnd& end) {
@@ -252,13 +252,6 @@ void HttpSession::on_sse_failed(const MessagesEnd& end) {
   const bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;
   if (was_refused_ && !refused_us) failure = *was_refused_;
   parts_.groups.on_session_failed(*this, failure);
-}
-
-void HttpSession::sse_ended() {
-  if (state_ != State::opening || own_params_.empty()) return lost();
-  asked_.clear();
-  parts_.groups.on_session_failed(
-      *this, {EndReason::upstream_exited, server_.name + " closed its event stream during initialize"});
 }
 
 // ---- waits of calls ----
@@ -421,10 +414,8 @@ void HttpSession::ask_over_sse(int64_t id, std::string body, milliseconds limit,
   asked.limit = std::make_unique<net::Timer>(loop_);
   asked.limit->start(limit, [this, id, limit, tell = std::move(tell_late)] {
     if (tell) tell();
-    MessagesEnd late;
-    late.kind = MessagesEnd::Kind::failed;
-    late.fault = {EndReason::timeout_startup, fmt::format("did not answer within {} ms", limit.count())};
-    end_asked(id, std::nullopt, late);
+    HttpFault late{EndReason::timeout_startup, fmt::format("did not answer within {} ms", limit.count())};
+    end_asked(id, std::nullopt, {.kind = MessagesEnd::Kind::failed, .fault = std::move(late)});
   });
   SubRequestPlan plan = plan_of(request(std::move(body)), limit);
   plan.done = lifetime_.guard([this, id](std::optional<mcp::Message>, const MessagesEnd& posted) {
@@ -459,10 +450,7 @@ bool HttpSession::take_answer(mcp::Message& message) {
   if (asked_.empty() || !message.has(Field::id)) return false;
   auto id = own_id(message.raw(Field::id));
   if (!id || asked_.count(*id) == 0) return false;
-  MessagesEnd complete;
-  complete.status = 200;
-  complete.is_stream = true;
-  end_asked(*id, std::move(message), complete);
+  end_asked(*id, std::move(message), {.status = 200, .is_stream = true});
   return true;
 }
 
@@ -476,9 +464,8 @@ void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
 void HttpSession::take_broken_answer(const mcp::MessageFault& fault) {
   if (asked_.empty()) return;
   const mcp::RecoveredIds found = mcp::recover_ids(fault.bytes);
-  MessagesEnd broken;
-  broken.kind = MessagesEnd::Kind::failed;
-  broken.fault = {EndReason::upstream_protocol, "sent a broken answer: " + fault.text};
+  const MessagesEnd broken{.kind = MessagesEnd::Kind::failed,
+                           .fault = {EndReason::upstream_protocol, "sent a broken answer: " + fault.text}};
   const auto watch = lifetime_.watch();
   for (const std::string& raw : found.raw_ids) {
     if (auto id = own_id(raw); found.is_answer && id && !watch.gone()) end_asked(*id, std::nullopt, broken);
@@ -563,6 +550,33 @@ void HttpSession::end() {
   // A cancel after it would arrive in a session that no longer exists.
   if (state_ == State::ready && !credentials_.id().empty() && !stream_.is_shared()) send_delete();
   state_ = State::lost;
+}
+
+// ---- credentials ----
+
+bool SessionCredentials::are_of(const Headers& forwarded) const {
+  if (!opened_as_) return true;
+  const std::string identity = identity_of(forwarded);
+  return identity == *opened_as_ || identity == identity_of(forwarded_);
+}
+
+void SessionCredentials::take_cookies(const http::ResponseInfo& info) {
+  if (keeps_cookies_ && info.status < 400) cookies_.take(info.headers, url_);
+}
+
+Headers SessionCredentials::headers(HttpVerb verb, const Headers& forwarded,
+                                    const std::string& revision) const {
+  Headers out = base_headers(server_, verb);
+  add_all(out, forwarded);
+  add_session_headers(out, id_, revision);
+  if (cookies_.empty()) return out;
+  for (http::OutHeader& header : out) {
+    if (!http::equals_ignoring_case(header.name, "Cookie")) continue;
+    header.value += "; " + cookies_.header();
+    return out;
+  }
+  out.push_back({"Cookie", cookies_.header()});
+  return out;
 }
 
 }  // namespace lineward::upstream

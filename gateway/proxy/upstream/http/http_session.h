@@ -1,13 +1,13 @@
 // A session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
 // handshake, the server's session id, Lineward's own requests, the short waits of calls, and its end. Checks
 // after a doubtful answer whether the server still knows it. Servers without sessions have one too, without
-// an id. SessionCredentials are its headers, ServerStream is its event stream.
+// an id. ServerStream is its event stream.
 //
 // Over HTTP+SSE (2024-11-05 transports) the session is its stream. The stream opens first, names the endpoint
 // for POSTs and carries all answers. The session ends with it.
 //
-// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls have other
-// owners.
+// Owned by its SessionGroup; freed at the end of the turn. Its events go to SessionGroups, messages that name
+// a call to the HttpCallTable.
 #pragma once
 
 #include <chrono>
@@ -21,17 +21,54 @@
 
 #include "foundation/base/counted_string.h"
 #include "foundation/net/lifetime.h"
+#include "protocol/http/response_parser.h"
 #include "protocol/mcp/legacy_server.h"
 #include "proxy/core/upstream.h"
 #include "proxy/upstream/http/http_call.h"
 #include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/http_sub_request.h"
 #include "proxy/upstream/http/server_stream.h"
-#include "proxy/upstream/http/session_credentials.h"
+#include "proxy/upstream/http_client/cookie_jar.h"
+#include "proxy/upstream/http_client/http_headers.h"
 #include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/shared/legacy_listens.h"
 
 namespace lineward::upstream {
+
+// The credentials of a session: its session id, the headers that the session's client forwards, and the
+// cookies of a load balancer. A request with other credentials may carry the session's id: the server's reply
+// to it says nothing about the session (behaviour.md 11).
+class SessionCredentials {
+ public:
+  SessionCredentials(const config::Server& server, const HttpUrl& url) : server_(server), url_(url) {}
+  SessionCredentials(const SessionCredentials&) = delete;
+  SessionCredentials& operator=(const SessionCredentials&) = delete;
+
+  const std::string& id() const { return id_; }
+  void set_id(std::string id) { id_ = std::move(id); }
+  // The lasting headers of the newest request that the server did not refuse.
+  const Headers& forwarded() const { return forwarded_; }
+  void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
+  // A request with these headers opens the session.
+  void opened_with(const Headers& forwarded) { opened_as_ = identity_of(forwarded); }
+  // Whether these are the credentials that opened the session, or those that its server accepted last.
+  bool are_of(const Headers& forwarded) const;
+  // Takes the cookies of a response in the session.
+  void take_cookies(const http::ResponseInfo& info);
+  // Several callers share the session object, each with its own state at the server.
+  void keep_no_cookies() { keeps_cookies_ = false; }
+  // Headers of a request in the session. `forwarded`: the client's headers.
+  Headers headers(HttpVerb verb, const Headers& forwarded, const std::string& revision) const;
+
+ private:
+  const config::Server& server_;
+  const HttpUrl& url_;
+  std::string id_;
+  Headers forwarded_;
+  std::optional<std::string> opened_as_;  // nullopt: opened by another replica
+  CookieJar cookies_;
+  bool keeps_cookies_ = true;
+};
 
 class HttpSession final : public ListenServer, public ServerStreamCallbacks {
  public:
@@ -57,7 +94,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   bool is_ready() const override { return state_ == State::ready; }
   // The server could forget the session.
   bool has_id() const { return !credentials_.id().empty() || over_sse(); }
-  SessionCredentials& credentials() override { return credentials_; }
+  SessionCredentials& credentials() { return credentials_; }
   const std::string& initialize_result() const { return initialize_result_.text(); }
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
   bool over_sse() const { return transport_ == Transport::http_sse; }
@@ -140,6 +177,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   using Answered = std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)>;
 
   // ServerStreamCallbacks
+  void take_cookies(const http::ResponseInfo& info) override { credentials_.take_cookies(info); }
   bool may_stream() const override { return is_ready() && !settling_ && !over_sse(); }
   bool check_lost(const MessagesEnd& end) override;
   void on_stream_news(StreamNews news) override;
@@ -148,8 +186,6 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   core::Failure refusal_of(const std::optional<mcp::Message>& answer, const MessagesEnd& end) const;
   void settled();
-  void sse_connected();
-  void sse_ended();
 
   void level_set();
   // Adds one of Lineward's own requests: returns the turn in which it must be answered, to be passed to

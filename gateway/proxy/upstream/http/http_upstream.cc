@@ -84,7 +84,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Ups
   if (auto full = places_.refusal(request, calls_here())) return Refused{std::move(*full)};
   auto is_probe = health_.admit();
   if (!is_probe) return Refused{is_probe.error()};
-  auto call = std::make_unique<HttpCall>(calls_, std::move(request), owner);
+  auto call = std::make_unique<HttpCall>(parts_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->turn.take(places_.shares(), call->request.account());
   call->health_probe = *is_probe;
@@ -245,7 +245,7 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& ow
 core::UpstreamParts HttpUpstream::parts(const core::Scope&) {
   const bool is_portable =
       config::is_of_one_session(server_.isolation) && !groups_.speaks_sse() && !stopping_;
-  return {this, this, is_portable ? &portable_ : nullptr};
+  return {this, this, is_portable ? this : nullptr};
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
@@ -282,6 +282,59 @@ void HttpUpstream::send_modern(const mcp::Message& message, const core::HeaderFi
   if (auto sent = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *sent, headers);
   sub_requests_.run(std::move(plan));
+}
+
+// ---- sessions that other replicas serve too ----
+
+std::optional<core::ScopeState> HttpUpstream::share_scope(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group == nullptr || !group->is_ready() || group->session()->over_sse()) {
+    return std::nullopt;
+  }
+  ids_.share();
+  group->session()->stream().share();
+  return core::ScopeState{group->session()->credentials().id(), group->session()->legacy_server().revision};
+}
+
+bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                               const core::ScopeState& state) {
+  SessionPlan plan = planner_.plan(scope);
+  if (!plan.initialize_params.empty() || groups_.find(plan.key) != nullptr) return false;
+  if (groups_.is_full()) return false;
+  ids_.share();
+  SessionGroup& group = groups_.get(plan);
+  group.set_scope(&owner);
+  group.opened();
+  groups_.open_session(group, HttpSession::Transport::streamable_http);
+  group.session()->adopt(state.server_session, state.revision);
+  log::write(log::Level::info, "session.adopted",
+             {{"upstream", server_.name}, {"session", scope.session.substr(0, 8)}});
+  return true;
+}
+
+void HttpUpstream::open_stream(const core::Scope& scope, const core::HeaderFields& headers) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group == nullptr || !group->session()) return;
+  group->session()->credentials().remember(lasting_headers(forwarded_headers(server_, headers)));
+  group->session()->stream().want();
+}
+
+void HttpUpstream::close_stream(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group != nullptr && group->session()) group->session()->stream().let_go();
+}
+
+void HttpUpstream::when_settled(const core::Scope& scope, std::function<void()> done) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group != nullptr && group->session()) return group->session()->when_settled(std::move(done));
+  loop_.defer(std::move(done));
+}
+
+void HttpUpstream::leave_scope(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group == nullptr) return;
+  if (group->session()) group->session()->stream().share();
+  groups_.close(*group, "its session is served elsewhere");
 }
 
 void HttpUpstream::notice(core::UpstreamNotice what) {

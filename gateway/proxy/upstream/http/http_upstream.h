@@ -15,16 +15,14 @@
 
 #include "foundation/net/lifetime.h"
 #include "proxy/core/document_source.h"
+#include "proxy/core/portable_scopes.h"
 #include "proxy/core/upstream.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/http/http_call_table.h"
 #include "proxy/upstream/http/http_era_prober.h"
-#include "proxy/upstream/http/http_failures.h"
 #include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/http_plain_hop.h"
-#include "proxy/upstream/http/portable_sessions.h"
 #include "proxy/upstream/http/question_slots.h"
-#include "proxy/upstream/http/request_ids.h"
 #include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/http_client/http_documents.h"
 #include "proxy/upstream/http_client/oauth_client.h"
@@ -37,6 +35,7 @@ class HttpUpstream final : public core::Upstream,
                            public core::PermitSource,
                            public core::HopSource,
                            public core::DocumentSource,
+                           public core::PortableScopes,
                            public ServerEraCallbacks {
  public:
   // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
@@ -73,6 +72,14 @@ class HttpUpstream final : public core::Upstream,
   void stop(std::function<void()> done) override;
 
  private:
+  // PortableScopes. If a session cannot be shared or adopted, the result is nullopt or false.
+  std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
+  bool adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                   const core::ScopeState& state) override;
+  void open_stream(const core::Scope& scope, const core::HeaderFields& headers) override;
+  void close_stream(const core::Scope& scope) override;
+  void when_settled(const core::Scope& scope, std::function<void()> done) override;
+  void leave_scope(const core::Scope& scope) override;
   // ServerEraCallbacks
   void on_era_known(TransportCall& call) override;
 
@@ -115,7 +122,6 @@ class HttpUpstream final : public core::Upstream,
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   SessionGroups groups_{parts_};
   QuestionSlots slots_{parts_};
-  PortableSessions portable_{parts_};
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;  // null: broken
   HttpHealth health_{loop_, server_};

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "proxy/upstream/http/session_groups.h"
-#include "proxy/upstream/http/session_plan.h"
 
 namespace lineward::upstream {
 

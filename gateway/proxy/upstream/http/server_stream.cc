@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/upstream/http/session_credentials.h"
-
 namespace lineward::upstream {
 namespace {
 
@@ -116,7 +114,7 @@ void ServerStream::shared_ended(const MessagesEnd& end) {
 // ---- messages ----
 
 void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
-  owner_.credentials().take_cookies(info);
+  owner_.take_cookies(info);
   if (is_sse_ || !from.is_stream()) return;
   was_open_ = true;
   stream_.up(loop_.now());
@@ -183,9 +181,9 @@ void ServerStream::connect_sse() {
   place_.take_anyway();  // there was room before the session was opened
   messages_ = get();
   timer_.start(server_.timeouts.startup, [this] {
-    fail_sse(HttpFault{EndReason::timeout_startup,
-                       fmt::format("named no endpoint for HTTP+SSE within {} ms (timeouts.startup)",
-                                   server_.timeouts.startup.count())});
+    fail_sse(EndReason::timeout_startup,
+             fmt::format("named no endpoint for HTTP+SSE within {} ms (timeouts.startup)",
+                         server_.timeouts.startup.count()));
   });
 }
 
@@ -193,8 +191,8 @@ void ServerStream::on_other_event(HttpMessages&, const http::SseEvent& event) {
   if (event.event != "endpoint" || !connecting_) return;
   auto target = resolve_target(pool_.url(), event.data);
   if (!target) {
-    return fail_sse(HttpFault{EndReason::upstream_protocol,
-                              "named an endpoint that is not used: " + target.error().text});
+    return fail_sse(EndReason::upstream_protocol,
+                    "named an endpoint that is not used: " + target.error().text);
   }
   timer_.stop();
   connecting_ = false;
@@ -207,16 +205,12 @@ void ServerStream::sse_ended(const MessagesEnd& end) {
   place_.give();
   if (!connecting_) return owner_.on_stream_news(StreamNews::sse_ended);
   if (end.kind != MessagesEnd::Kind::complete) return fail_sse(end);
-  fail_sse(HttpFault{EndReason::upstream_protocol, end.is_stream
-                                                       ? "ended its event stream before it named an endpoint"
-                                                       : "answered a GET for HTTP+SSE with no event stream"});
+  fail_sse(EndReason::upstream_protocol, end.is_stream ? "ended its event stream before it named an endpoint"
+                                                       : "answered a GET for HTTP+SSE with no event stream");
 }
 
-void ServerStream::fail_sse(HttpFault fault) {
-  MessagesEnd end;
-  end.kind = MessagesEnd::Kind::failed;
-  end.fault = std::move(fault);
-  fail_sse(end);
+void ServerStream::fail_sse(EndReason reason, std::string text) {
+  fail_sse({.kind = MessagesEnd::Kind::failed, .fault = {reason, std::move(text)}});
 }
 
 void ServerStream::fail_sse(const MessagesEnd& end) {

@@ -27,7 +27,6 @@
 namespace lineward::upstream {
 
 class HttpCall;
-class SessionCredentials;
 
 enum class StreamNews : uint8_t {
   settled,  // it is open, or is not awaited any more
@@ -42,7 +41,7 @@ class ServerStreamCallbacks {
  public:
   // Headers of the next request of this session.
   virtual Headers headers(HttpVerb verb) const = 0;
-  virtual SessionCredentials& credentials() = 0;
+  virtual void take_cookies(const http::ResponseInfo& info) = 0;
   virtual bool is_ready() const = 0;
   // It is ready, its server has accepted that, and its transport has such a stream.
   virtual bool may_stream() const = 0;
@@ -101,7 +100,7 @@ class ServerStream final : public MessagesCallbacks {
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void sse_ended(const MessagesEnd& end);
-  void fail_sse(HttpFault fault);
+  void fail_sse(mcp::EndReason reason, std::string text);
   void fail_sse(const MessagesEnd& end);
   std::unique_ptr<HttpMessages> get(std::string_view last_event_id = {});
   void open();

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "proxy/upstream/http/server_stream.h"
-#include "proxy/upstream/http/session_credentials.h"
 #include "unit/foundation/net/scripted_server.h"
 
 using namespace lineward;
@@ -20,15 +19,13 @@ struct Session final : ServerStreamCallbacks {
   net::Loop& loop;
   std::vector<std::string> told;
   bool streams = true;
-  SessionCredentials its_credentials;
-  Session(net::Loop& its_loop, const config::Server& server, const HttpUrl& url)
-      : loop(its_loop), its_credentials(server, url) {}
+  explicit Session(net::Loop& its_loop) : loop(its_loop) {}
   void tell(std::string what) {
     told.push_back(std::move(what));
     loop.stop();
   }
   Headers headers(HttpVerb) const override { return {}; }
-  SessionCredentials& credentials() override { return its_credentials; }
+  void take_cookies(const http::ResponseInfo&) override {}
   bool is_ready() const override { return true; }
   bool may_stream() const override { return streams; }
   bool check_lost(const MessagesEnd& end) override {
@@ -67,7 +64,7 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
     auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
     REQUIRE(url);
     HttpPool pool(loop, *url, nullptr, {});
-    Session session(loop, options, *url);
+    Session session(loop);
 
     SECTION("the stream on which the server speaks by itself is waited for, and heard") {
       server.script = {kStream + kChanged};
