@@ -8,6 +8,7 @@
 
 #include "protocol/http/response_gate.h"
 #include "proxy/metrics/stats.h"
+#include "proxy/upstream/http_client/http_pool.h"
 
 namespace lineward::upstream {
 namespace {
@@ -256,7 +257,7 @@ void HttpConnection::fail(EndReason reason, std::string text, int64_t limit_ms) 
   HttpFault fault{reason, std::move(text), false, limit_ms};
   fault.oversize = parser_.too_long();
   fault.nothing_sent = !busy_ || (stream_ != nullptr && stream_->sent() == sent_before_);
-  HttpConnectionCallbacks* owner = owner_;
+  HttpTransfer* owner = owner_;
   auto lost = std::move(lost_);
   bool idle = !busy_ && stream_ != nullptr && lost;
   close();

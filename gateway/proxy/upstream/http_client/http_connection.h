@@ -32,20 +32,7 @@ struct HttpFault {
   bool oversize = false;      // more than limits.maxMessageBytes
 };
 
-class HttpConnectionCallbacks {
- public:
-  virtual void on_connected() = 0;
-  // The kernel has taken the whole request.
-  virtual void on_request_drained() = 0;
-  virtual void on_response_head(const http::ResponseInfo& info) = 0;
-  virtual void on_response_body(std::string&& bytes) = 0;
-  // The response is complete: the connection may be given back if reusable().
-  virtual void on_response_complete() = 0;
-  virtual void on_connection_failed(const HttpFault& fault) = 0;
-
- protected:
-  ~HttpConnectionCallbacks() = default;
-};
+class HttpTransfer;
 
 class HttpConnection final : public net::StreamCallbacks {
  public:
@@ -54,7 +41,8 @@ class HttpConnection final : public net::StreamCallbacks {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  void set_owner(HttpConnectionCallbacks* owner) { owner_ = owner; }
+  // Receives the events of the next request; null while the connection is idle.
+  void set_owner(HttpTransfer* owner) { owner_ = owner; }
   // `tls` is null for plain HTTP, `resolver` for a Unix socket. With a proxy the resolver is the proxy's, and
   // TLS uses a tunnel (RFC 9110 9.3.6, CONNECT). Requests without TLS send the full URL to the proxy.
   void connect(net::Resolver* resolver, const HttpProxy* proxy, std::shared_ptr<net::TlsContext> tls,
@@ -101,7 +89,7 @@ class HttpConnection final : public net::StreamCallbacks {
 
   net::Loop& loop_;
   const HttpUrl& url_;
-  HttpConnectionCallbacks* owner_ = nullptr;
+  HttpTransfer* owner_ = nullptr;
   std::unique_ptr<net::Connector> connector_;
   std::unique_ptr<net::ByteStream> stream_;
   std::shared_ptr<net::TlsContext> tls_context_;

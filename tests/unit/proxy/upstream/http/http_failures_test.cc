@@ -1,4 +1,4 @@
-#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/http_health.h"
 
 #include <catch2/catch.hpp>
 

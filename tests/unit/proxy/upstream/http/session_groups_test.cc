@@ -1,6 +1,6 @@
 // The sessions of callers with a legacy HTTP server: the opening of one, the calls that wait for it, and the
 // receivers of its messages.
-#include "proxy/upstream/http/session_keeper.h"
+#include "proxy/upstream/http/session_groups.h"
 
 #include "unit/proxy/upstream/http/http_world.h"
 
