@@ -5,7 +5,7 @@
 
 #include "operate/admin/control_json.h"
 #include "operate/admin/hide_secrets.h"
-#include "proxy/exchange/exchange_report.h"
+#include "proxy/exchange/exchange.h"
 
 namespace lineward::admin {
 namespace {
@@ -61,7 +61,7 @@ void CallEventPublisher::told(CallMoment moment, exchange::Exchange& exchange) {
     if (progress_.size() > kMaxProgress) progress_.clear();
   }
   if (!has_room()) return;
-  const exchange::CallView view = exchange::ExchangeReport(exchange).view();
+  const exchange::CallView view = exchange.view();
   feed_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
 }
 

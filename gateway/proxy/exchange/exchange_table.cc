@@ -7,7 +7,6 @@
 #include "foundation/log/log.h"
 #include "protocol/mcp/methods.h"
 #include "proxy/audit/audit.h"
-#include "proxy/exchange/exchange_report.h"
 
 namespace lineward::exchange {
 
@@ -16,7 +15,7 @@ using mcp::Field;
 using mcp::Method;
 
 ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
-    : ExchangeCallbacks(config.errors),
+    : ExchangeCallbacks(park_, config.errors),
       loop_(loop),
       servers_(loop, log_),
       load_limits_(config.listen),
@@ -30,7 +29,7 @@ ExchangeTable::~ExchangeTable() {
   servers_.close();
 }
 
-ServerRef ExchangeTable::served(const core::ClientRequest& request) {
+ServerRef ExchangeTable::served(const core::ClientRequest& request) const {
   if (!request.session.empty()) {
     if (ServerRef with = sessions_.lease(request.session)) return with;
   }
@@ -49,7 +48,7 @@ core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
     in_flight_->fetch_add(1, std::memory_order_relaxed);
   }
   moved(started, CallMoment::begin);
-  started.begin();
+  started.begin({served(started.from()), plugins_, overloaded(started)});
   if (listens_ended_ && started.is_listen())
     started.tell(EndReason::cancelled_drain, "the gateway is stopping");
   return name.id;
@@ -67,7 +66,7 @@ void ExchangeTable::retire(Exchange& exchange) {
   if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
-std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) {
+std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) const {
   if (closed_) return core::Failure{EndReason::cancelled_drain, "the gateway is stopping"};
   // With a mandatory audit log no request runs while it cannot be recorded.
   if (const std::string_view why = audit::refusal(); !why.empty())
@@ -157,7 +156,7 @@ void ExchangeTable::cancelling(Exchange& exchange, metrics::CancelInitiator init
 
 void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {
   EndedCall& ended = log_.next(exchange.tag());
-  ExchangeReport(exchange).fill(ended, reason, code);
+  exchange.fill(ended, reason, code);
   if (ended.call.client_info.empty()) ended.call.client_info = sessions_.client_info(ended.call.session);
   log_.ended(ended);
 }

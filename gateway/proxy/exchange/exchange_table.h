@@ -45,6 +45,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   void share_in_flight(std::shared_ptr<InFlight> all) { in_flight_ = std::move(all); }
   // For exchanges that begin from here on; null: no plugins.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
+  const std::shared_ptr<plugin::PluginSet>& plugins() const { return plugins_; }
 
   // The exchanges that have not ended.
   LiveExchanges& live() { return live_; }
@@ -108,10 +109,6 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   }
 
   // ExchangeCallbacks
-  ServerRef served(const core::ClientRequest& request) override;
-  ParkTable& park_table() override { return park_; }
-  const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
-  std::optional<core::Failure> overloaded(const Exchange& exchange) override;
   bool session_opening(Exchange& exchange) override { return sessions_.open(exchange); }
   void session_opened(Exchange& exchange, const mcp::Message* result) override {
     sessions_.opened(exchange, result);
@@ -128,6 +125,9 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   void retire(Exchange& exchange) override;
 
  private:
+  ServerRef served(const core::ClientRequest& request) const;
+  // Why this request is refused under overload.
+  std::optional<core::Failure> overloaded(const Exchange& exchange) const;
   void cancelled_by_message(const core::IncomingMessage& arrival);
 
   net::Loop& loop_;
