@@ -303,7 +303,14 @@ void Worker::beat() {
 }
 
 admin::WorkerView Worker::view() {
-  return {loop_, *upstreams_, exchanges_, *front_, metrics::stats(), *loop_watch_};
+  return {loop_,
+          [this](const std::string& name) { return upstreams_->find(name); },
+          [this] { return upstreams_->leaving(); },
+          [this] { return upstreams_->together(); },
+          exchanges_,
+          *front_,
+          metrics::stats(),
+          *loop_watch_};
 }
 
 std::unique_ptr<net::LoopWatch> Worker::watch_loop() {

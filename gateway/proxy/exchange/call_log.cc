@@ -102,7 +102,7 @@ void CallLog::on_cancel_settled(uint64_t tag, const metrics::CancelReport& repor
     if (ended.tag != tag || !ended.cancelled || ended.cancel) continue;
     ended.cancel = report;
     ended.call.timeline.note(CallStep::settled, ended.call.age + report.after);
-    if (watcher_) watcher_->settled(ended);
+    if (watcher_) watcher_({.moment = CallMoment::settled, .ended = &ended});
     return tell(ended);
   }
 }

@@ -16,7 +16,6 @@
 #include "protocol/mcp/end_reason.h"
 #include "protocol/mcp/revision.h"
 #include "proxy/exchange/call_timeline.h"
-#include "proxy/exchange/call_watcher.h"
 #include "proxy/exchange/end_counts.h"
 #include "proxy/metrics/stats.h"
 
@@ -63,6 +62,26 @@ struct EndedCall {
   std::optional<metrics::CancelReport> cancel;  // nullopt: not settled yet
 };
 
+class Exchange;
+
+enum class CallMoment : uint8_t {
+  begin,     // it has started
+  phase,     // it waits for something else now, or its server has it
+  progress,  // its server has sent a notification
+  cancel,    // it is being cancelled
+  end,       // it has ended
+  settled    // the outcome of its cancel is known
+};
+struct CallEvent {
+  CallMoment moment{};
+  const Exchange* exchange = nullptr;  // in flight; null from `end` on
+  const EndedCall* ended = nullptr;    // from `end` on, else null
+};
+// Receives the events of a worker's calls while an observer is connected
+// (operate/admin/call_event_publisher.h). Called on the worker's thread, in the middle of its work: it only
+// reads, and calls nothing. Empty: a call costs one check.
+using CallWatcher = std::function<void(const CallEvent&)>;
+
 class CallLog final : public metrics::CancelWatcher {
  public:
   static constexpr size_t kMaxEntries = 256;
@@ -88,13 +107,15 @@ class CallLog final : public metrics::CancelWatcher {
   // (proxy/core/remote_tag.h).
   using Reporter = std::function<void(uint64_t tag, const metrics::CancelReport& report)>;
   void use_reporter(Reporter reporter) { reporter_ = std::move(reporter); }
-  // Receives every call from here on; null: none.
-  void use_watcher(std::shared_ptr<CallWatcher> watcher) { watcher_ = std::move(watcher); }
-  CallWatcher* watcher() const { return watcher_.get(); }
+  // Receives every call from here on; empty: none.
+  void use_watcher(CallWatcher watcher) { watcher_ = std::move(watcher); }
+  void watch(CallMoment moment, const Exchange& exchange) const {
+    if (watcher_) watcher_({.moment = moment, .exchange = &exchange});
+  }
   // The slot returned by next() is filled.
   void ended(const EndedCall& call) {
     counts_.count(call.reason, call.ended_at);
-    if (watcher_) watcher_->ended(call);
+    if (watcher_) watcher_({.moment = CallMoment::end, .ended = &call});
   }
   const EndCounts& counts() const { return counts_; }
 
@@ -116,7 +137,7 @@ class CallLog final : public metrics::CancelWatcher {
   Cancels cancels_{Cancels::allocator_type(nodes_)};  // not settled, or not ended yet
   std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
   Reporter reporter_;
-  std::shared_ptr<CallWatcher> watcher_;
+  CallWatcher watcher_;
   EndCounts counts_;
 };
 

@@ -5,10 +5,10 @@
 // first end wins, and later events are dropped. end() is the only way out: it shuts all entries first, and
 // only then cancels the call and answers the client.
 //
-// exchange.cc has its life. exchange_plugins.cc: its hooks, and the messages that wait for their verdicts.
-// exchange_questions.cc: a legacy server's requests to a modern client, which become the input requests of a
-// result; the call is parked, and the client's retry continues it (behaviour.md 9). exchange_report.cc: views
-// for operators, and the log and metrics of its end.
+// exchange.cc has its life, exchange_plugins.cc its hooks and the messages that wait for their verdicts.
+// exchange_questions.cc turns a legacy server's requests to a modern client into the input requests of a
+// result. The call is parked then, and the client's retry continues it (behaviour.md 9). exchange_report.cc
+// has the views for operators, and the log and metrics of its end.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ struct FailedAs {
   bool untaken = false;   // the request was sent, and the server reports that it did not accept it
 };
 
-// What the table decides about a request before its exchange begins.
+// The table's decisions about a request, made before its exchange begins.
 struct Admission {
   ServerRef lease;  // the server to route to, for a session the version that the session is with; empty: none
   const std::shared_ptr<plugin::PluginSet>& plugins;  // null: none are configured

@@ -117,9 +117,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
     sessions_.task_started(exchange, token, client_token);
   }
   void cancelling(Exchange& exchange, metrics::CancelInitiator initiator) override;
-  void moved(Exchange& exchange, CallMoment moment) override {
-    if (CallWatcher* watcher = log_.watcher()) watcher->told(moment, exchange);
-  }
+  void moved(Exchange& exchange, CallMoment moment) override { log_.watch(moment, exchange); }
   void ending(Exchange& exchange) override { sessions_.exchange_ending(exchange); }
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;
