@@ -223,7 +223,7 @@ void Worker::end_calls_of(const std::string& server, const std::string& why) {
   exchanges_.park_table().end_at(server, why);
   for (exchange::Exchange* exchange : exchanges_.live().all()) {
     if (exchange->server_name() == server && !exchange->ended())
-      exchange->tell(mcp::EndReason::cancelled_operator, why);
+      exchange->cancel(mcp::EndReason::cancelled_operator, why);
   }
 }
 

@@ -87,9 +87,9 @@ class CallLog final : public metrics::CancelWatcher {
   static constexpr size_t kMaxEntries = 256;
 
   // The call of this tag is about to be cancelled.
-  void cancelling(uint64_t tag, metrics::UpstreamStats& stats, metrics::CancelInitiator initiator);
+  void note_cancel(uint64_t tag, metrics::UpstreamStats& stats, metrics::CancelInitiator initiator);
   // The same for a parked one: its exchange has ended already.
-  void cancelling_parked(uint64_t tag, metrics::UpstreamStats& stats, metrics::CancelInitiator initiator);
+  void note_parked_cancel(uint64_t tag, metrics::UpstreamStats& stats, metrics::CancelInitiator initiator);
   // The slot for a call that has ended, filled in only with what is known of its cancel. All other members
   // still hold an older call's values.
   EndedCall& next(uint64_t tag);

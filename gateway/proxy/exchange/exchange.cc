@@ -288,15 +288,15 @@ void Exchange::failed(const core::Failure& given) {
 
 // ---- from the client and from operators ----
 
-void Exchange::client_gone(EndReason why) {
-  seen(step_, StepEvent::gone);
+void Exchange::client_left(EndReason why) {
+  seen(step_, StepEvent::client_left);
   if (ended()) return;
   end(why, 0, why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away",
       Nobody{});
 }
 
-void Exchange::tell(EndReason reason, std::string_view why) {
-  seen(step_, StepEvent::told);
+void Exchange::cancel(EndReason reason, std::string_view why) {
+  seen(step_, StepEvent::cancel);
   if (ended()) return;
   if (reason == EndReason::cancelled_client) {
     if (from_->method == Method::initialize) return;  // never cancelled by a message
@@ -484,7 +484,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   if (questions_) questions_->settle.stop();
   if (call_ && call_->live()) {
     clock_.mark(CallStep::cancelling);
-    owner_.cancelling(*this, metrics::initiator_of(reason));
+    owner_.on_cancel(*this, metrics::initiator_of(reason));
     call_->cancel({why.empty() ? "the exchange ended" : why, reason});
   }
   owner_.ending(*this);

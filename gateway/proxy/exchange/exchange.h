@@ -1,14 +1,14 @@
 // A client request from its admission to its single end. The only place that decides how it ends.
 //
 // Lives in the worker's slot map (exchange_table.h); all other code holds its id. It is entered by five ways:
-// a message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, tell(). The
-// first end wins, and later events are dropped. end() is the only way out: it shuts all entries first, and
-// only then cancels the call and answers the client.
+// a message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, cancel().
+// The first end wins, and later events are dropped. end() is the only way out: it shuts all entries first,
+// and only then cancels the call and answers the client.
 //
-// exchange.cc has its life, exchange_plugins.cc its hooks and the messages that wait for their verdicts.
-// exchange_questions.cc turns a legacy server's requests to a modern client into the input requests of a
-// result. The call is parked then, and the client's retry continues it (behaviour.md 9). exchange_report.cc
-// has the views for operators, and the log and metrics of its end.
+// exchange.cc has its life. The plugins' part is in exchange_plugins.cc: hooks, and messages that wait for
+// them. A legacy server's requests to a modern client become the input requests of a result. The call is
+// parked then, and the client's retry continues it (behaviour.md 9, exchange_questions.cc).
+// exchange_report.cc has the views for operators, and the log and metrics of its end.
 #pragma once
 
 #include <memory>
@@ -73,7 +73,7 @@ class ExchangeCallbacks {
   // A call of a legacy session has become a task: progress continues after its answer. `token` is Lineward's.
   virtual void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) = 0;
   // For the call log and metrics: its call is about to be cancelled; it has ended.
-  virtual void cancelling(Exchange&, metrics::CancelInitiator) {}
+  virtual void on_cancel(Exchange&, metrics::CancelInitiator) {}
   // For observers.
   virtual void moved(Exchange&, CallMoment) {}
   // Its call is over or cancelled, but its client has no answer yet: open requests to the client can still be
@@ -113,9 +113,9 @@ class Exchange final : public core::CallCallbacks,
   void on_call_routed(const core::RoutedPtr& to) override;
   void on_call_repeated() override;
   void on_call_request(core::Whose whose) override { record_.request_is(whose); }
-  void client_gone(mcp::EndReason why);
+  void client_left(mcp::EndReason why);
   // An order to end: by an operator, a drain, or the client's cancel message.
-  void tell(mcp::EndReason reason, std::string_view why);
+  void cancel(mcp::EndReason reason, std::string_view why);
 
   // A server's request to the client on this exchange's stream: the clock stops until it is answered.
   bool ask(std::string message);

@@ -72,7 +72,7 @@ void Exchange::park() {
   // A message held by a plugin belongs to this round, or is the answer: hook_moved() follows after it.
   if (hook_holds_message()) return;
   if (call_->call_facts().has_answer) return;
-  if (auto lost = reply_->lost()) return client_gone(*lost);  // it would never retry
+  if (auto lost = reply_->lost()) return client_left(*lost);  // it would never retry
   const bool asks_anew = round.has_new();
   if (!asks_anew && questions_->repeats >= kMaxRepeats) {
     return refuse_retry(

@@ -77,8 +77,8 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
 
   // core::ExchangeApi
   core::ExchangeId start(core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
-  void client_gone(core::ExchangeId id, mcp::EndReason why) override;
-  void cancelled(core::ExchangeId id, std::string_view why) override;
+  void client_left(core::ExchangeId id, mcp::EndReason why) override;
+  void cancel(core::ExchangeId id, std::string_view why) override;
   std::optional<core::AuthError> judge(core::IncomingMessage& arrival) override {
     return judge_of_client(plugins_, arrival, legacy_status());
   }
@@ -116,7 +116,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override {
     sessions_.task_started(exchange, token, client_token);
   }
-  void cancelling(Exchange& exchange, metrics::CancelInitiator initiator) override;
+  void on_cancel(Exchange& exchange, metrics::CancelInitiator initiator) override;
   void moved(Exchange& exchange, CallMoment moment) override { log_.watch(moment, exchange); }
   void ending(Exchange& exchange) override { sessions_.exchange_ending(exchange); }
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
@@ -126,7 +126,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   ServerRef served(const core::ClientRequest& request) const;
   // Why this request is refused under overload.
   std::optional<core::Failure> overloaded(const Exchange& exchange) const;
-  void cancelled_by_message(const core::IncomingMessage& arrival);
+  void cancel_by_message(const core::IncomingMessage& arrival);
 
   net::Loop& loop_;
   CallLog log_;

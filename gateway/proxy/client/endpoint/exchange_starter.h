@@ -64,7 +64,7 @@ class ExchangeStarter {
 
  private:
   core::HeaderFields seen_by_plugins(const ClientConnection& connection) const;
-  void transport_lost(const std::string& session, uint32_t stream, mcp::EndReason why);
+  void client_left(const std::string& session, uint32_t stream, mcp::EndReason why);
 
   net::Loop& loop_;
   const config::Listen& config_;

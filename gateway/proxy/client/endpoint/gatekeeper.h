@@ -45,7 +45,7 @@ class Gatekeeper {
   bool wants_body(const http::RequestHead& head) const;
   // Refuses a complete request, or hands it to AdmittedRequests, now or later.
   void admit(ClientConnection& connection, std::string body);
-  void connection_gone(const ClientConnection& connection) { waiting_.erase(&connection); }
+  void client_left(const ClientConnection& connection) { waiting_.erase(&connection); }
   // Requests that wait for the gate's decision.
   size_t waiting() const { return waiting_.size(); }
 

@@ -72,7 +72,7 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (worker == neighbours_->self) return false;
   auto moved = connections_.move_out(connection);
   if (!moved) return true;
-  forget(connection);
+  client_left(connection);
   neighbours_->send(worker, std::move(*moved));
   return true;
 }
@@ -120,16 +120,16 @@ bool HttpFront::serve_leaving(ClientConnection& connection, std::string& body) {
 
 // ---- end ----
 
-void HttpFront::on_closed(ClientConnection& connection) {
-  forget(connection);
+void HttpFront::on_client_left(ClientConnection& connection) {
+  client_left(connection);
   connections_.remove(connection);
 }
 
-void HttpFront::forget(ClientConnection& connection) {
-  metadata_->connection_gone(connection);
-  gatekeeper_.connection_gone(connection);
-  mcp_.connection_gone(connection);
-  sessions_.connection_gone(connection);
+void HttpFront::client_left(ClientConnection& connection) {
+  metadata_->client_left(connection);
+  gatekeeper_.client_left(connection);
+  mcp_.client_left(connection);
+  sessions_.client_left(connection);
 }
 
 void HttpFront::drain() {

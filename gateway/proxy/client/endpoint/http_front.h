@@ -77,7 +77,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
  private:
   EndpointParts parts(net::Loop& loop, core::ExchangeApi& exchanges);
   void on_request(ClientConnection& connection, std::string body) override;
-  void on_closed(ClientConnection& connection) override;
+  void on_client_left(ClientConnection& connection) override;
   bool on_head(ClientConnection& connection) override;
   bool belongs_elsewhere(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override { return gatekeeper_.wants_body(head); }
@@ -91,7 +91,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   void on_admitted(ClientConnection& connection, std::string body) override;
   void serve(ClientConnection& connection, std::string body);
   bool serve_leaving(ClientConnection& connection, std::string& body);
-  void forget(ClientConnection& connection);
+  void client_left(ClientConnection& connection);
 
   const config::Listen& config_;
   bool draining_ = false;

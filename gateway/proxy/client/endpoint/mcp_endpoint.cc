@@ -28,9 +28,9 @@ bool is_array(std::string_view body) {
 McpEndpoint::McpEndpoint(const EndpointParts& parts, PeerRouter& peers)
     : parts_(parts), peers_(peers), batches_(parts, peers), opener_(parts, *this) {}
 
-void McpEndpoint::connection_gone(ClientConnection& connection) {
+void McpEndpoint::client_left(ClientConnection& connection) {
   unsettled_.erase(&connection);
-  opener_.connection_gone(connection);
+  opener_.client_left(connection);
 }
 
 void McpEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {

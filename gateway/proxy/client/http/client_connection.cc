@@ -113,7 +113,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
 
 ClientConnection::~ClientConnection() {
   lifetime_.end();
-  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->client_left(mcp::EndReason::cancelled_client);
 }
 
 void ClientConnection::use_account(AccountPtr account) {
@@ -365,7 +365,7 @@ void ClientConnection::close_when_idle() {
 void ClientConnection::cut(mcp::EndReason why) {
   ConnectionReply* reply = std::exchange(reply_, nullptr);
   close();
-  if (reply != nullptr) reply->connection_lost(why);
+  if (reply != nullptr) reply->client_left(why);
 }
 
 // Sends what is queued and a FIN, then waits for the client to close.
@@ -386,8 +386,8 @@ void ClientConnection::close() {
   timer_.stop();
   stream_->close();
   loop_.retire(std::move(stream_));
-  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
-  handler_.on_closed(*this);
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->client_left(mcp::EndReason::cancelled_client);
+  handler_.on_client_left(*this);
 }
 
 }  // namespace lineward::client

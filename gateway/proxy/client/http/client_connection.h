@@ -30,7 +30,7 @@ class RequestHandler {
   // A complete request. The handler answers through respond() or makes an HttpReply, now or later.
   virtual void on_request(ClientConnection& connection, std::string body) = 0;
   // The connection is closed; free it at the end of the turn.
-  virtual void on_closed(ClientConnection& connection) = 0;
+  virtual void on_client_left(ClientConnection& connection) = 0;
   // A head, before its body is read. True: it was answered, and the connection ends with that.
   virtual bool on_head(ClientConnection& connection) = 0;
   // Called when the head is available. True: the request belongs to another worker. The connection moved

@@ -70,7 +70,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<upstream::PeerLinks> peers, 
       over_(std::move(over)),
       silence_(loop) {
   metrics::stats().count(metrics::Passed::out);
-  reply_->on_gone([this](mcp::EndReason) { finish(); });
+  reply_->on_client_left([this](mcp::EndReason) { finish(); });
   held_.charge(plan_.caller);
   held_.set(plan_.request.body.size() + plan_.body.size());
   // Only a short request is timed from here (is_kept_alive): a long one may take longer to send.

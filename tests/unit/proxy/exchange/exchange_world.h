@@ -154,7 +154,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
   ~ExchangeWorld() {
     park.close("the test is over");
     for (auto& exchange : exchanges) {
-      if (!exchange->ended()) exchange->client_gone(mcp::EndReason::cancelled_client);
+      if (!exchange->ended()) exchange->client_left(mcp::EndReason::cancelled_client);
     }
     exchanges.clear();
     turn();
@@ -194,7 +194,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
   void task_started(Exchange&, std::string_view token, const std::string& client_token) override {
     tasks.emplace_back(token, client_token);
   }
-  void cancelling(Exchange&, metrics::CancelInitiator initiator) override {
+  void on_cancel(Exchange&, metrics::CancelInitiator initiator) override {
     cancelling_by.push_back(initiator);
   }
   void ending(Exchange& exchange) override { on_ending(exchange); }

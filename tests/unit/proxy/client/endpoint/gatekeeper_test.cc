@@ -76,8 +76,8 @@ struct World final : RequestHandler, AdmittedRequests {
     ++complete;
     supervisor.admit(from, std::move(body));
   }
-  void on_closed(ClientConnection& from) override {
-    supervisor.connection_gone(from);
+  void on_client_left(ClientConnection& from) override {
+    supervisor.client_left(from);
     gone = true;
   }
   bool on_head(ClientConnection& from) override { return supervisor.refuses_head(from); }

@@ -26,7 +26,7 @@ struct Front final : client::RequestHandler {
     connection.respond(200, "text/plain", std::string(answer_bytes, 'x'));
     answered = true;
   }
-  void on_closed(client::ClientConnection&) override {
+  void on_client_left(client::ClientConnection&) override {
     closed = true;
     loop.stop();
   }
@@ -82,7 +82,7 @@ TEST_CASE(
       said += "request ";
       connection.respond(204, {}, {});
     }
-    void on_closed(client::ClientConnection&) override { said += "closed "; }
+    void on_client_left(client::ClientConnection&) override { said += "closed "; }
     bool on_head(client::ClientConnection&) override { return false; }
     bool belongs_elsewhere(client::ClientConnection&) override { return false; }
     bool wants_body(const http::RequestHead&) const override { return true; }
@@ -145,7 +145,7 @@ TEST_CASE("what follows from a head is kept as long as it is repeated, and no lo
       connection.respond(204, {}, {});
       if (seen.size() == 6) loop.stop();
     }
-    void on_closed(client::ClientConnection&) override { loop.stop(); }
+    void on_client_left(client::ClientConnection&) override { loop.stop(); }
     bool on_head(client::ClientConnection&) override { return false; }
     bool belongs_elsewhere(client::ClientConnection&) override { return false; }
     bool wants_body(const http::RequestHead&) const override { return true; }

@@ -24,7 +24,7 @@ struct Answering final : RequestHandler {
     connection.respond(200, "text/plain", std::string(path.empty() ? 0 : std::stoul(path), 'x'));
     ++answered;
   }
-  void on_closed(ClientConnection& connection) override { table.remove(connection); }
+  void on_client_left(ClientConnection& connection) override { table.remove(connection); }
   bool on_head(ClientConnection&) override { return false; }
   bool belongs_elsewhere(ClientConnection& connection) override {
     if (home == nullptr) return false;
@@ -103,7 +103,7 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
       void on_request(ClientConnection& connection, std::string) override {
         connection.respond(200, "text/plain", "at home");
       }
-      void on_closed(ClientConnection& connection) override { home.table.remove(connection); }
+      void on_client_left(ClientConnection& connection) override { home.table.remove(connection); }
       bool on_head(ClientConnection&) override { return false; }
       bool belongs_elsewhere(ClientConnection&) override { return false; }
       bool wants_body(const http::RequestHead&) const override { return true; }

@@ -100,7 +100,7 @@ struct Requests final : RequestHandler {
     ++seen;
     if (from.busy()) from.respond(204, {}, {});
   }
-  void on_closed(ClientConnection&) override {}
+  void on_client_left(ClientConnection&) override {}
   bool on_head(ClientConnection&) override { return false; }
   bool belongs_elsewhere(ClientConnection&) override { return false; }
   bool wants_body(const http::RequestHead&) const override { return true; }
