@@ -28,7 +28,7 @@
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/call_record.h"
 #include "proxy/exchange/question_round.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/plugin/chain.h"
 #include "proxy/plugin/hook_queue.h"

@@ -42,7 +42,7 @@ core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
   auto exchange = std::make_unique<Exchange>(loop_, *this, name.id, std::move(name.call_id),
                                              std::move(arrival), std::move(reply));
   Exchange& started = live_.put(name, std::move(exchange));
-  sessions_.exchange_began(started);
+  if (!started.from().session.empty()) sessions_.exchange_began(started);
   if (!started.is_listen()) {
     started.counts_for_principal = load_limits_.came(started.from().principal);
     in_flight_->fetch_add(1, std::memory_order_relaxed);

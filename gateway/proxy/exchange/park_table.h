@@ -22,7 +22,7 @@
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/question_round.h"
 #include "proxy/exchange/request_state.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 
 namespace lineward::exchange {
 

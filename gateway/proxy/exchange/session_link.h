@@ -15,7 +15,7 @@
 #include "proxy/client/session/session.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/exchange.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 
 namespace lineward::exchange {
 

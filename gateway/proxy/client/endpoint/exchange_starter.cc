@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include "config/load_levels.h"
+#include "foundation/base/memory_charge.h"
 #include "protocol/mcp/probe.h"
+#include "proxy/metrics/limits.h"
+#include "proxy/metrics/stats.h"
 
 namespace lineward::client {
 namespace {
@@ -156,6 +160,14 @@ void ExchangeStarter::client_left(const std::string& session, uint32_t stream, m
 void ExchangeStarter::watch_stream(ClientConnection& connection, Session& session) {
   if (session.shared() == nullptr || !session.has_stream()) return;
   exchanges_.stream_opened(session.id, router_.forwarded(connection, session.upstream, Mirrored::no));
+}
+
+bool EndpointParts::refuse_for_load(ClientConnection& connection) const {
+  if (config::load_of(MemoryCharge::total(), config) < config::Load::no_streams) return false;
+  ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::streams)];
+  metrics::limit_reached(metrics::Limit::buffered_bytes);
+  refusals.refuse(connection, unavailable("no new streams for now (listen.maxBufferedBytes)"));
+  return true;
 }
 
 }  // namespace lineward::client

@@ -95,7 +95,7 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
   core::IncomingMessage arrival = parts_.starter.arrival(connection, server, Mirrored::yes);
   if (auto refusal = check_modern_request(message, headers, versions_to_tell(server, version)))
     return parts_.refusals.refuse(connection, *refusal, message.raw(Field::id));
-  if (peers_.pass_retry(connection, message)) return;
+  if (message.has(Field::params_request_state) && peers_.pass_retry(connection, message)) return;
   arrival.from->method = mcp::method_of(message.method());
   arrival.from->era = mcp::Era::modern;
   arrival.from->bytes_in = bytes;

@@ -12,7 +12,7 @@
 
 #include "foundation/net/lifetime.h"
 #include "proxy/client/endpoint/batch_endpoint.h"
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/endpoint/peer_router.h"
 #include "proxy/client/endpoint/session_opener.h"
 #include "proxy/client/http/client_connection.h"

@@ -55,29 +55,18 @@ PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const Path
       refusals_(refusals),
       serve_here_(std::move(serve_here)) {}
 
-// Prevents a loop of two replicas that each forward to the other.
-bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view body) const {
-  const http::RequestHead& head = connection.head();
-  return head.headers.count(kPassedHeader) == 1 &&
+bool PeerRouter::is_passed(const http::RequestHead& head, std::string_view body) const {
+  return links_.replicas && head.headers.count(kPassedHeader) == 1 &&
          links_.replicas->is_marked(head.headers.get(kPassedHeader), head.method, head.target, body,
                                     Replicas::now());
 }
 
-// Authentication is charged to the client's limits, not to those of the forwarding replica.
-void PeerRouter::recognise_head(ClientConnection& connection) const {
-  std::string_view client;
-  const http::HeaderList& headers = connection.head().headers;
-  if (links_.replicas && headers.count(kPassedHeader) == 1 && headers.count(kPassedForHeader) == 1) {
-    client = links_.replicas->client_of(headers.get(kPassedForHeader), headers.get(kPassedHeader),
-                                        Replicas::now());
-  }
-  connection.use_client(client);
-}
-
-void PeerRouter::recognise(ClientConnection& connection, std::string_view body) const {
-  const bool passed = links_.replicas && is_marked(connection, body);
-  connection.facts().passed_by_peer = passed;
-  passed ? recognise_head(connection) : connection.use_client({});
+std::string_view PeerRouter::client_of(const http::RequestHead& head) const {
+  const http::HeaderList& headers = head.headers;
+  if (!links_.replicas || headers.count(kPassedHeader) != 1 || headers.count(kPassedForHeader) != 1)
+    return {};
+  return links_.replicas->client_of(headers.get(kPassedForHeader), headers.get(kPassedHeader),
+                                    Replicas::now());
 }
 
 upstream::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {

@@ -12,7 +12,7 @@
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "protocol/mcp/message.h"
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/http/client_connection.h"
 
 namespace lineward::client {

@@ -241,17 +241,15 @@ void ClientConnection::pump() {
     Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
       has_head_ = true;
-      if (handler_.belongs_elsewhere(*this)) {
+      const HeadVerdict verdict = handler_.on_head(*this);
+      if (verdict == HeadVerdict::elsewhere) {
         if (stream_) watch_writes();  // it moves when its earlier answers are written
         return;
       }
-      has_head_ = false;
-      unread_ = true;
-      begin();
-      if (handler_.on_head(*this)) return;
-      unread_ = busy_ = false;
-      --metrics::stats().http_active;
-      if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
+      if (verdict == HeadVerdict::answered) return;
+      has_head_ = unread_ = false;
+      if (std::exchange(busy_, false)) --metrics::stats().http_active;
+      if (verdict == HeadVerdict::invited && parser_.head().expect_continue)
         stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
     }
@@ -270,6 +268,14 @@ void ClientConnection::pump() {
     handler_.on_request(*this, std::move(body));
     if (watch.gone()) return;
   }
+}
+
+void ClientConnection::begin_head(std::string_view client) {
+  has_head_ = false;
+  unread_ = true;
+  begin();
+  use_client(client);
+  use_caller(nullptr);  // that of the previous request
 }
 
 void ClientConnection::begin() {

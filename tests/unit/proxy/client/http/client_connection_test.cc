@@ -30,12 +30,12 @@ struct Front final : client::RequestHandler {
     closed = true;
     loop.stop();
   }
-  bool on_head(client::ClientConnection&) override { return false; }
-  bool belongs_elsewhere(client::ClientConnection& connection) override {
-    if (answered && connection.backlog() > 0) ++asked_with_backlog;
-    return answered;
+  client::HeadVerdict on_head(client::ClientConnection& from) override {
+    if (answered && from.backlog() > 0) ++asked_with_backlog;
+    if (answered) return client::HeadVerdict::elsewhere;
+    from.begin_head({});
+    return client::HeadVerdict::invited;
   }
-  bool wants_body(const http::RequestHead&) const override { return true; }
   bool draining() const override { return false; }
   void on_full() override {}
 
@@ -83,9 +83,10 @@ TEST_CASE(
       connection.respond(204, {}, {});
     }
     void on_client_left(client::ClientConnection&) override { said += "closed "; }
-    bool on_head(client::ClientConnection&) override { return false; }
-    bool belongs_elsewhere(client::ClientConnection&) override { return false; }
-    bool wants_body(const http::RequestHead&) const override { return true; }
+    client::HeadVerdict on_head(client::ClientConnection& from) override {
+      from.begin_head({});
+      return client::HeadVerdict::invited;
+    }
     bool draining() const override { return false; }
     void on_full() override {}
     void on_request_while_full() override {
@@ -146,9 +147,10 @@ TEST_CASE("what follows from a head is kept as long as it is repeated, and no lo
       if (seen.size() == 6) loop.stop();
     }
     void on_client_left(client::ClientConnection&) override { loop.stop(); }
-    bool on_head(client::ClientConnection&) override { return false; }
-    bool belongs_elsewhere(client::ClientConnection&) override { return false; }
-    bool wants_body(const http::RequestHead&) const override { return true; }
+    client::HeadVerdict on_head(client::ClientConnection& from) override {
+      from.begin_head({});
+      return client::HeadVerdict::invited;
+    }
     bool draining() const override { return false; }
     void on_full() override {}
     net::Loop& loop;

@@ -25,13 +25,14 @@ struct Answering final : RequestHandler {
     ++answered;
   }
   void on_client_left(ClientConnection& connection) override { table.remove(connection); }
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection& connection) override {
-    if (home == nullptr) return false;
-    if (auto moved = table.move_out(connection)) home->adopt(std::move(*moved));
-    return true;
+  HeadVerdict on_head(ClientConnection& from) override {
+    if (home != nullptr) {
+      if (auto moved = table.move_out(from)) home->adopt(std::move(*moved));
+      return HeadVerdict::elsewhere;
+    }
+    from.begin_head({});
+    return HeadVerdict::invited;
   }
-  bool wants_body(const http::RequestHead&) const override { return true; }
   bool draining() const override { return false; }
   void on_full() override {}
 
@@ -104,9 +105,10 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
         connection.respond(200, "text/plain", "at home");
       }
       void on_client_left(ClientConnection& connection) override { home.table.remove(connection); }
-      bool on_head(ClientConnection&) override { return false; }
-      bool belongs_elsewhere(ClientConnection&) override { return false; }
-      bool wants_body(const http::RequestHead&) const override { return true; }
+      HeadVerdict on_head(ClientConnection& from) override {
+        from.begin_head({});
+        return HeadVerdict::invited;
+      }
       bool draining() const override { return false; }
       void on_full() override {}
       Home& home;

@@ -101,9 +101,10 @@ struct Requests final : RequestHandler {
     if (from.busy()) from.respond(204, {}, {});
   }
   void on_client_left(ClientConnection&) override {}
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
+  HeadVerdict on_head(ClientConnection& from) override {
+    from.begin_head({});
+    return HeadVerdict::invited;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
 

@@ -44,9 +44,10 @@ struct DeafClient final : client::RequestHandler {
     loop.stop();
   }
   void on_client_left(client::ClientConnection&) override { ++closed; }
-  bool on_head(client::ClientConnection&) override { return false; }
-  bool belongs_elsewhere(client::ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
+  client::HeadVerdict on_head(client::ClientConnection& from) override {
+    from.begin_head({});
+    return client::HeadVerdict::invited;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
 

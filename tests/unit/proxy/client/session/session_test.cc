@@ -49,9 +49,10 @@ struct Peer final : RequestHandler {
   }
   void on_request(ClientConnection&, std::string) override { asked = true; }
   void on_client_left(ClientConnection&) override { closed = true; }
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
+  HeadVerdict on_head(ClientConnection& from) override {
+    from.begin_head({});
+    return HeadVerdict::invited;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
 
