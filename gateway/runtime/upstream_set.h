@@ -31,7 +31,7 @@ class AggregateUpstream;
 
 namespace lineward::runtime {
 
-class UpstreamSet final : public admin::UpstreamFinder {
+class UpstreamSet final {
  public:
   struct Events {
     std::function<void(const config::Server&, const upstream::EraVerdict&)> ready;  // or failed to start
@@ -76,9 +76,9 @@ class UpstreamSet final : public admin::UpstreamFinder {
   void stop(std::function<void()> done);
 
   size_t size() const { return running_.size(); }
-  core::Upstream* find(const std::string& name) const override;
-  std::vector<const config::Server*> leaving() const override;
-  const config::Server* together() const override;
+  core::Upstream* find(const std::string& name) const;
+  std::vector<const config::Server*> leaving() const;
+  const config::Server* together() const;
   // Outstanding work of a server that a reload would wait for. Counts calls here: at the server's own path if
   // it lives here, and at the aggregate if that lives here.
   exchange::ExchangeTable::Work work_of(const std::string& name) const;

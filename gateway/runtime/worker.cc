@@ -223,7 +223,7 @@ void Worker::end_calls_of(const std::string& server, const std::string& why) {
   exchanges_.park_table().end_at(server, why);
   for (exchange::Exchange* exchange : exchanges_.live().all()) {
     if (exchange->server_name() == server && !exchange->ended())
-      exchange->tell(mcp::EndReason::cancelled_operator, why);
+      exchange->cancel(mcp::EndReason::cancelled_operator, why);
   }
 }
 
@@ -303,7 +303,14 @@ void Worker::beat() {
 }
 
 admin::WorkerView Worker::view() {
-  return {loop_, *upstreams_, exchanges_, *front_, metrics::stats(), *loop_watch_};
+  return {loop_,
+          [this](const std::string& name) { return upstreams_->find(name); },
+          [this] { return upstreams_->leaving(); },
+          [this] { return upstreams_->together(); },
+          exchanges_,
+          *front_,
+          metrics::stats(),
+          *loop_watch_};
 }
 
 std::unique_ptr<net::LoopWatch> Worker::watch_loop() {

@@ -5,7 +5,7 @@
 
 #include "operate/admin/control_json.h"
 #include "operate/admin/hide_secrets.h"
-#include "proxy/exchange/exchange_report.h"
+#include "proxy/exchange/exchange.h"
 
 namespace lineward::admin {
 namespace {
@@ -25,6 +25,8 @@ std::string type_of(CallMoment moment, bool listen) {
     case CallMoment::phase: return out + "phase";
     case CallMoment::progress: return out + (listen ? "event" : "progress");
     case CallMoment::cancel: return out + "cancel";
+    case CallMoment::end:
+    case CallMoment::settled: break;  // ended(), settled()
   }
   return out;
 }
@@ -50,7 +52,12 @@ void CallEventPublisher::flush() {
   if (skipped_ > 0) feed_->skipped(EventGroup::calls, std::exchange(skipped_, 0));
 }
 
-void CallEventPublisher::told(CallMoment moment, exchange::Exchange& exchange) {
+void CallEventPublisher::on_event(const exchange::CallEvent& event) {
+  if (event.exchange != nullptr) return in_flight(event.moment, *event.exchange);
+  event.moment == CallMoment::end ? ended(*event.ended) : settled(*event.ended);
+}
+
+void CallEventPublisher::in_flight(CallMoment moment, const exchange::Exchange& exchange) {
   if (!feed_->wants(EventGroup::calls)) return;
   if (moment == CallMoment::progress) {
     auto [known, is_new] = progress_.try_emplace(exchange.from().call_id, loop_.now());
@@ -61,7 +68,7 @@ void CallEventPublisher::told(CallMoment moment, exchange::Exchange& exchange) {
     if (progress_.size() > kMaxProgress) progress_.clear();
   }
   if (!has_room()) return;
-  const exchange::CallView view = exchange::ExchangeReport(exchange).view();
+  const exchange::CallView view = exchange.view();
   feed_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
 }
 

@@ -49,7 +49,7 @@ class EventStreamEndpoint::Reader final : public OpsStream {
     hub->last_reader_ = hub->sources_.loop.now();
   }
 
-  void begin(PlainSink& to) override {
+  void begin(OpsHttpServer::Connection& to) override {
     sink_ = &to;
     auto hub = hub_.lock();
     if (!hub) return to.end();
@@ -104,7 +104,7 @@ class EventStreamEndpoint::Reader final : public OpsStream {
 
   const std::weak_ptr<EventStreamEndpoint> hub_;
   const std::string cursor_;
-  PlainSink* sink_ = nullptr;
+  OpsHttpServer::Connection* sink_ = nullptr;
   uint64_t at_ = 0;
   uint64_t written_ = 0, taken_ = 0;  // bytes; taken_ as of the last check
   milliseconds moved_;                // time of the last read progress
@@ -189,7 +189,9 @@ void EventStreamEndpoint::use_tellers(bool wanted) {
   for (size_t k = 0; k < sources_.workers.workers(); ++k) {
     std::shared_ptr<CallEventPublisher> teller;
     if (wanted) teller = std::make_shared<CallEventPublisher>(sources_.workers.view(k).loop, feed_);
-    sources_.workers.run(k, [&] { sources_.workers.view(k).exchanges.log().use_watcher(teller); });
+    exchange::CallWatcher watcher;
+    if (wanted) watcher = [teller](const exchange::CallEvent& event) { teller->on_event(event); };
+    sources_.workers.run(k, [&] { sources_.workers.view(k).exchanges.log().use_watcher(watcher); });
     if (wanted) tellers_.push_back(std::move(teller));
   }
 }

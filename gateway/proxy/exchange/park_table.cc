@@ -76,7 +76,7 @@ class ParkTable::Parked final : public core::CallCallbacks {
     // The transport ended it as its own limit would have (limits.maxParkedPerCaller).
     if (failure.reason == EndReason::timeout_park) {
       ++call.stats->park_timeouts;
-      table_.cancelling_(call, metrics::initiator_of(failure.reason));
+      table_.on_cancel_(call, metrics::initiator_of(failure.reason));
       return table_.end(*this, failure.reason, StateFault::expired, failure.text);
     }
     table_.end(*this, failure.reason, StateFault::lost, "the call is gone: " + failure.text);
@@ -134,8 +134,7 @@ class ParkTable::Parked final : public core::CallCallbacks {
   }
 };
 
-ParkTable::ParkTable(net::Loop& loop, Cancelling cancelling)
-    : loop_(loop), cancelling_(std::move(cancelling)) {}
+ParkTable::ParkTable(net::Loop& loop, OnCancel on_cancel) : loop_(loop), on_cancel_(std::move(on_cancel)) {}
 
 ParkTable::~ParkTable() = default;
 
@@ -195,7 +194,7 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
 
 void ParkTable::cancel(Parked& parked, EndReason reason, std::string_view why) {
   if (!parked.call.call->live()) return;
-  cancelling_(parked.call, metrics::initiator_of(reason));
+  on_cancel_(parked.call, metrics::initiator_of(reason));
   parked.call.call->cancel({why, reason});
 }
 

@@ -22,7 +22,7 @@
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/question_round.h"
 #include "proxy/exchange/request_state.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 
 namespace lineward::exchange {
 
@@ -66,9 +66,9 @@ struct StateRefusal {
 
 class ParkTable {
  public:
-  // `cancelling` is called before each cancel by the table, for the call log and metrics.
-  using Cancelling = std::function<void(const ParkedCall& call, metrics::CancelInitiator initiator)>;
-  ParkTable(net::Loop& loop, Cancelling cancelling);
+  // `on_cancel` is called before each cancel by the table, for the call log and metrics.
+  using OnCancel = std::function<void(const ParkedCall& call, metrics::CancelInitiator initiator)>;
+  ParkTable(net::Loop& loop, OnCancel on_cancel);
   ~ParkTable();
 
   // Nullopt, or why no further call of this server can be parked.
@@ -124,7 +124,7 @@ class ParkTable {
   void remember(const std::string& id, StateRefusal why);
 
   net::Loop& loop_;
-  Cancelling cancelling_;
+  OnCancel on_cancel_;
   RequestStates states_;
   std::unordered_map<std::string, std::unique_ptr<Parked>> parked_;  // by the id in their state
   std::unordered_map<std::string, Sum> sums_;                        // by server

@@ -51,7 +51,7 @@ class SessionLinks final : public ExchangeFinder {
 
   // An exchange of a session begins, and is over; retired idle sessions end with their last exchange.
   void exchange_began(const Exchange& exchange);
-  void exchange_over(const Exchange& exchange);
+  void exchange_ended(const Exchange& exchange);
   // Its call is over, its client has no answer yet.
   void exchange_ending(const Exchange& exchange);
 

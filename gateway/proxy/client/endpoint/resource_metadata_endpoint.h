@@ -35,7 +35,7 @@ class ResourceMetadataEndpoint {
   bool serve_own(ClientConnection& connection);
   // False: the path is not a server's metadata.
   bool serve(ClientConnection& connection);
-  void connection_gone(const ClientConnection& connection) { awaiting_.erase(&connection); }
+  void client_left(const ClientConnection& connection) { awaiting_.erase(&connection); }
 
  private:
   void fetch(ClientConnection& connection, const WellKnown& asked);

@@ -113,7 +113,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
 
 ClientConnection::~ClientConnection() {
   lifetime_.end();
-  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->client_left(mcp::EndReason::cancelled_client);
 }
 
 void ClientConnection::use_account(AccountPtr account) {
@@ -241,17 +241,15 @@ void ClientConnection::pump() {
     Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
       has_head_ = true;
-      if (handler_.belongs_elsewhere(*this)) {
+      const HeadVerdict verdict = handler_.on_head(*this);
+      if (verdict == HeadVerdict::elsewhere) {
         if (stream_) watch_writes();  // it moves when its earlier answers are written
         return;
       }
-      has_head_ = false;
-      unread_ = true;
-      begin();
-      if (handler_.on_head(*this)) return;
-      unread_ = busy_ = false;
-      --metrics::stats().http_active;
-      if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
+      if (verdict == HeadVerdict::answered) return;
+      has_head_ = unread_ = false;
+      if (std::exchange(busy_, false)) --metrics::stats().http_active;
+      if (verdict == HeadVerdict::invited && parser_.head().expect_continue)
         stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
     }
@@ -270,6 +268,14 @@ void ClientConnection::pump() {
     handler_.on_request(*this, std::move(body));
     if (watch.gone()) return;
   }
+}
+
+void ClientConnection::begin_head(std::string_view client) {
+  has_head_ = false;
+  unread_ = true;
+  begin();
+  use_client(client);
+  use_caller(nullptr);  // that of the previous request
 }
 
 void ClientConnection::begin() {
@@ -365,7 +371,7 @@ void ClientConnection::close_when_idle() {
 void ClientConnection::cut(mcp::EndReason why) {
   ConnectionReply* reply = std::exchange(reply_, nullptr);
   close();
-  if (reply != nullptr) reply->connection_lost(why);
+  if (reply != nullptr) reply->client_left(why);
 }
 
 // Sends what is queued and a FIN, then waits for the client to close.
@@ -386,8 +392,8 @@ void ClientConnection::close() {
   timer_.stop();
   stream_->close();
   loop_.retire(std::move(stream_));
-  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
-  handler_.on_closed(*this);
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->client_left(mcp::EndReason::cancelled_client);
+  handler_.on_client_left(*this);
 }
 
 }  // namespace lineward::client

@@ -121,7 +121,7 @@ int do_set_message(lineward_exchange* exchange, lineward_text bytes) {
 }
 
 lineward_ticket* do_begin_wait(lineward_exchange* exchange) {
-  return exchange->office->begin_wait();
+  return exchange->begin_wait();
 }
 
 void do_resume(lineward_ticket* given, const lineward_decision* decision) {

@@ -2,6 +2,7 @@
 // the functions that they call.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,15 +32,6 @@ struct Mailbox {
   std::vector<Decided> decided;
 };
 
-// Issues the tickets of one hook.
-class PendingDecisions {
- public:
-  virtual lineward_ticket* begin_wait() = 0;
-
- protected:
-  ~PendingDecisions() = default;
-};
-
 const lineward_host_api& host_api();
 
 lineward_text to_text(std::string_view text);
@@ -65,7 +57,7 @@ struct lineward_ticket {
 struct lineward_exchange {
   lineward::plugin::ExchangeView* view = nullptr;
   lineward::mcp::Message* message = nullptr;  // current message: during a hook's call, and while it waits
-  lineward::plugin::PendingDecisions* office = nullptr;
+  std::function<lineward_ticket*()> begin_wait = {};  // issues the tickets of the hook
   bool in_call = false;
   uint64_t wait = 0;  // the ticket issued, or 0
 };

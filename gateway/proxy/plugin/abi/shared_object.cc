@@ -78,11 +78,11 @@ class SharedPlugin final : public Plugin {
   std::unordered_map<uint64_t, SharedHook*> hooks_;  // waiting hooks
 };
 
-class SharedHook final : public Hook, public PendingDecisions {
+class SharedHook final : public Hook {
  public:
   SharedHook(SharedPlugin& plugin, ExchangeView& view) : plugin_(plugin) {
     at_.view = &view;
-    at_.office = this;
+    at_.begin_wait = [this] { return begin_wait(); };
   }
   ~SharedHook() override {
     plugin_.forget(at_.wait);
@@ -98,16 +98,16 @@ class SharedHook final : public Hook, public PendingDecisions {
   void on_end(const ExchangeView&, const Ending& ending) noexcept override;
   void decided(Decided decision);
   lineward_exchange* exchange() { return &at_; }
-  lineward_ticket* begin_wait() override {
+
+  lineward_hook* hook = nullptr;  // null: attach() threw
+
+ private:
+  lineward_ticket* begin_wait() {
     if (!at_.in_call || at_.wait != 0) return nullptr;
     lineward_ticket* ticket = plugin_.ticket(this);
     at_.wait = ticket->wait;
     return ticket;
   }
-
-  lineward_hook* hook = nullptr;  // null: attach() threw
-
- private:
   using Of = int (*)(lineward_hook*, lineward_exchange*, const lineward_message*);
   Verdict pass(ExchangeView& view, mcp::Message& message, Of of);
   Verdict broke(ExchangeView& view, std::string_view how);
