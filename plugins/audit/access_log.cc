@@ -81,8 +81,7 @@ class AccessLog final : public plugin::Plugin {
   }
   // A sample of 1 in `sample` successful requests, and all others.
   bool wanted(EndReason reason) {
-    bool well = reason == EndReason::ok || reason == EndReason::input_required;
-    return !well || sample_ <= 1 || seen_++ % sample_ == 0;
+    return !mcp::is(reason, mcp::EndKind::success) || sample_ <= 1 || seen_++ % sample_ == 0;
   }
   void write(LineValues& values) {
     values.set(F::time, log::iso_now());

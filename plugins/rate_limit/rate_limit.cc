@@ -276,15 +276,8 @@ bool RateLimit::counts_refused(mcp::EndReason reason) const {
 
 // A request answered by a plugin, or left by its client, was not refused.
 bool RateLimit::counts_unasked(mcp::EndReason reason) const {
-  switch (reason) {
-    case mcp::EndReason::rate_limited:
-    case mcp::EndReason::unauthorized:
-    case mcp::EndReason::forbidden:
-    case mcp::EndReason::invalid_request:
-    case mcp::EndReason::queue_full:
-    case mcp::EndReason::internal: return counts_refused(reason);
-    default: return true;
-  }
+  const bool refused = mcp::has(reason, mcp::kByPlugin) || reason == mcp::EndReason::queue_full;
+  return !refused || counts_refused(reason);
 }
 
 void RateLimit::on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) {

@@ -114,11 +114,11 @@ json counts_json(const metrics::UpstreamStats& stats) {
   auto add = [&](const metrics::UpstreamStats& of) {
     for (const auto& by_method : of.ends) {
       for (size_t k = 0; k < by_method.size(); ++k) {
-        const std::string_view reason = mcp::name(static_cast<mcp::EndReason>(k));
+        const auto reason = static_cast<mcp::EndReason>(k);
         calls += by_method[k];
-        if (static_cast<mcp::EndReason>(k) == mcp::EndReason::ok) ok += by_method[k];
-        if (reason.substr(0, 8) == "timeout_") timeouts += by_method[k];
-        if (reason.substr(0, 10) == "cancelled_") cancels += by_method[k];
+        if (reason == mcp::EndReason::ok) ok += by_method[k];
+        if (mcp::is(reason, mcp::EndKind::timeout)) timeouts += by_method[k];
+        if (mcp::is(reason, mcp::EndKind::cancel)) cancels += by_method[k];
       }
     }
   };
@@ -444,9 +444,7 @@ std::optional<json> operations_page(const Sources& sources, const PageQuery& que
                 Sum& sum = sums[{server->name, route, row == nullptr ? "_other" : std::string(row->name),
                                  printable(name, 100)}];
                 sum.calls += took.count();
-                const bool fine = operation.reason == mcp::EndReason::ok ||
-                                  operation.reason == mcp::EndReason::input_required;
-                if (!fine) sum.failed += took.count();
+                if (!mcp::is(operation.reason, mcp::EndKind::success)) sum.failed += took.count();
                 sum.took.add(took);
               });
         };

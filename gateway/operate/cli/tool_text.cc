@@ -102,36 +102,6 @@ std::string tool_text(const json& tool, const Style& style) {
   return out;
 }
 
-struct Fix {
-  mcp::EndReason reason;
-  ExitCode exit;
-  std::string_view text;
-};
-
-using R = mcp::EndReason;
-constexpr std::array<Fix, 16> kFixes{{
-    {R::timeout_queue, ExitCode::timed_out, "the server is busy: lineward ps says with what"},
-    {R::timeout_connect, ExitCode::timed_out, "is the server up, and reachable from here? lineward doctor"},
-    {R::timeout_startup, ExitCode::timed_out,
-     "lineward doctor says what its start does; timeouts.startup is the limit"},
-    {R::timeout_request, ExitCode::timed_out,
-     "--timeout 5m waits longer; a tool that reports progress is waited for"},
-    {R::timeout_max_duration, ExitCode::timed_out, "--max-duration 1h lets it run longer"},
-    {R::timeout_park, ExitCode::timed_out, "answer its question sooner, or raise timeouts.park"},
-    {R::upstream_exited, ExitCode::failure, "lineward doctor says what its start does"},
-    {R::upstream_unreachable, ExitCode::unavailable, "lineward doctor says what is wrong with it"},
-    {R::upstream_protocol, ExitCode::failure, "lineward doctor says what it does not keep to"},
-    {R::circuit_open, ExitCode::unavailable,
-     "it failed several times and is left alone for a while; try again later"},
-    {R::queue_full, ExitCode::unavailable, "the server is busy: lineward ps says with what; try again"},
-    {R::rate_limited, ExitCode::failure, "wait, and try again"},
-    {R::unauthorized, ExitCode::failure,
-     "-H 'Authorization: Bearer ${env:TOKEN}' or --token-file FILE authenticates you"},
-    {R::forbidden, ExitCode::failure, "these credentials may not do this: others, with -H or --token-file"},
-    {R::cancelled_operator, ExitCode::failure, ""},
-    {R::cancelled_drain, ExitCode::unavailable, "the gateway is stopping; try again when it is back"},
-}};
-
 std::string plain_number(double number) {
   return fmt::format("{:.6g}", number);
 }
@@ -198,10 +168,10 @@ CallFault fault_of(const json& error) {
   fault.reason = printable(text_of(said, "reason"), 40);
   fault.server = printable(text_of(said, "upstream"), 80);
   fault.call_id = printable(text_of(said, "callId"), 40);
-  for (const Fix& fix : kFixes) {
-    if (fault.reason != mcp::name(fix.reason)) continue;
-    fault.exit = fix.exit;
-    fault.fix = fix.text;
+  if (const mcp::EndReasonRow* row = mcp::end_reason(fault.reason)) {
+    if (row->kind == mcp::EndKind::timeout) fault.exit = ExitCode::timed_out;
+    if (mcp::has(row->reason, mcp::kExitUnavailable)) fault.exit = ExitCode::unavailable;
+    fault.fix = row->advice;
   }
   return fault;
 }

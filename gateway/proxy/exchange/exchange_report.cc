@@ -42,9 +42,8 @@ void ExchangeReport::count_end(EndReason reason, int code) const {
 }
 
 void ExchangeReport::write_end(EndReason reason, int code) const {
-  bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
-                reason != EndReason::input_required && reason != EndReason::cancelled_client;
-  log::Level level = failed ? log::Level::warn : log::Level::info;
+  const bool failed = !mcp::has(reason, mcp::kExpected) && reason != EndReason::tool_error;
+  const log::Level level = failed ? log::Level::warn : log::Level::info;
   if (!log::enabled_often(level)) return;
   const core::ClientRequest& from = exchange_.from();
   log::write_often(level, "call.end",
