@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "config/aggregate.h"
@@ -268,13 +269,13 @@ void Gateway::client_left(mcp::EndReason why) {
   first_->end_calls([this] { stop_upstreams(); });
 }
 
-int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option) {
+int Gateway::cannot_listen(const Error& failure, const char* option) {
   log::tell(fmt::format("lineward: {}\n", failure.text));
-  if (failure.in_use) {
+  if (failure.code == EADDRINUSE) {
     log::tell(fmt::format("  fix   choose another address ({}) or stop what listens there\n", option));
     return code(cli::ExitCode::temporary);
   }
-  if (failure.not_permitted) return code(cli::ExitCode::no_permission);
+  if (failure.code == EACCES || failure.code == EPERM) return code(cli::ExitCode::no_permission);
   // A missing interface, directory or name server may appear a moment later.
   log::tell(fmt::format("  fix   give an address of this machine ({}), or start Lineward when it is there\n",
                         option));

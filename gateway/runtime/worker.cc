@@ -156,11 +156,11 @@ Status<> Worker::prepare_replication(const config::Config& next) {
   return Done{};
 }
 
-Status<net::ListenFailure> Worker::listen() {
+Status<> Worker::listen() {
   return front_->listen();
 }
 
-Status<net::ListenFailure> Worker::listen_with(int socket, std::string address, bool loopback) {
+Status<> Worker::listen_with(int socket, std::string address, bool loopback) {
   return http_->listen_with(socket, std::move(address), loopback);
 }
 

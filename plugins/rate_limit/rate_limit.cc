@@ -70,9 +70,9 @@ class RateLimit final : public plugin::Plugin {
 
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
 
-  std::optional<plugin::Refusal> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
-                                                plugin::Direction way) override;
-  void on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) override;
+  std::optional<core::PolicyError> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
+                                                  plugin::Direction way) override;
+  void on_loose_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
   void on_refused(const core::RefusedRequest& request) override;
   // Whether requests refused before they reached this limit count (docs/rate-limits.md).
   bool counts_refused(mcp::EndReason reason) const;
@@ -116,7 +116,7 @@ class RateLimit final : public plugin::Plugin {
     if (on_error_ == OnError::allow) return Verdict::proceed;
     if (on_error_ == OnError::local) return judge(exchange, take_local(key));
     ++limited_;
-    plugin::Refusal refusal;
+    core::PolicyError refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = 1000;
     refusal.text = "the rate of requests cannot be checked now; try again in 1000 ms";
@@ -138,9 +138,9 @@ class RateLimit final : public plugin::Plugin {
   }
 
  private:
-  plugin::Refusal refusal_of(const Admittance& admittance) {
+  core::PolicyError refusal_of(const Admittance& admittance) {
     ++limited_;
-    plugin::Refusal refusal;
+    core::PolicyError refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
     refusal.text = fmt::format(
@@ -255,8 +255,8 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
 
 // Notifications and answers. A cancel is counted but passes: the work it ends costs more. So does the message
 // that completes an admitted handshake: refused, it would leave an unusable session.
-std::optional<plugin::Refusal> RateLimit::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
-                                                         plugin::Direction way) {
+std::optional<core::PolicyError> RateLimit::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
+                                                           plugin::Direction way) {
   if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
@@ -280,7 +280,7 @@ bool RateLimit::counts_unasked(mcp::EndReason reason) const {
   return !refused || counts_refused(reason);
 }
 
-void RateLimit::on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) {
+void RateLimit::on_loose_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
   const bool asked = std::exchange(loose_charged_, false);
   if (asked || refusal == nullptr || facts.peer.empty() || !counts(facts)) return;
   const std::string key = key_of(key_, facts);

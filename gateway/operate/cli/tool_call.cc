@@ -298,7 +298,7 @@ ExitCode report_no_answer(const Answer& answer, McpConversation& talk, const Com
                << "\n  fix    -v shows what happened\n";
     return ExitCode::failure;
   }
-  CallFault fault = fault_of(answer.body);
+  ErrorReport fault = fault_of(answer.body);
   around.err << "error: " << fault.message << "\n  where  " << talk.where() << "\n";
   // A private gateway's call id belongs to another call at the running one.
   const bool known = talk.asks_running_gateway() && fault.server != kRunningGateway && !fault.call_id.empty();

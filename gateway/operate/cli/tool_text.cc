@@ -159,8 +159,8 @@ std::string progress_bar(const json& progress, std::chrono::milliseconds elapsed
   return cut(out, width);
 }
 
-CallFault fault_of(const json& error) {
-  CallFault fault;
+ErrorReport fault_of(const json& error) {
+  ErrorReport fault;
   fault.message = printable(text_of(error, "message"), 1000);
   if (fault.message.empty())
     fault.message = fmt::format("error {} without a message", number_of(error, "code"));

@@ -139,48 +139,50 @@ std::vector<std::string> usual_places(const std::string& command, const std::str
   return places;
 }
 
-std::optional<HeadFault> head_fault(const std::string& bytes, const std::string& file,
-                                    const std::string& machine) {
+std::optional<Finding> head_fault(const std::string& bytes, const std::string& file,
+                                  const std::string& machine) {
   const std::string shown = printable(file);
+  auto fault = [](std::string text, std::string fix) {
+    return Finding{.verdict = Verdict::fault, .text = std::move(text), .fix = std::move(fix)};
+  };
   if (bytes.size() >= 20 && bytes.compare(0, 4, "\177ELF") == 0) {
     const auto low = static_cast<unsigned char>(bytes[18]), high = static_cast<unsigned char>(bytes[19]);
     const bool big_endian = bytes[5] == 2;
     const auto number = static_cast<uint16_t>(big_endian ? low << 8 | high : high << 8 | low);
     for (const ElfMachine& known : kMachines) {
       if (known.number != number || runs_on(known.name, machine)) continue;
-      return HeadFault{fmt::format("'{}' is built for {}, this machine is {}", shown, known.name, machine),
-                       "install the build for this machine"};
+      return fault(fmt::format("'{}' is built for {}, this machine is {}", shown, known.name, machine),
+                   "install the build for this machine");
     }
     return std::nullopt;
   }
   if (bytes.rfind("#!", 0) == 0) {
     const std::string line = bytes.substr(2, bytes.find('\n') - 2);
     if (!line.empty() && line.back() == '\r') {
-      return HeadFault{
+      return fault(
           fmt::format(
               "the first line of '{}' ends as in Windows (CR LF), so that its interpreter is not found",
               shown),
-          fmt::format("sed -i 's/\\r$//' {}", shown)};
+          fmt::format("sed -i 's/\\r$//' {}", shown));
     }
     const size_t begin = line.find_first_not_of(" \t");
     const std::string interpreter =
         begin == std::string::npos ? "" : line.substr(begin, line.find_first_of(" \t", begin) - begin);
     if (interpreter.empty() || !is_regular(interpreter)) {
-      return HeadFault{fmt::format("the interpreter that the first line of '{}' names is not there: {}",
-                                   shown, printable(interpreter)),
-                       "install it, or correct the line that begins with #!"};
+      return fault(fmt::format("the interpreter that the first line of '{}' names is not there: {}", shown,
+                               printable(interpreter)),
+                   "install it, or correct the line that begins with #!");
     }
     return std::nullopt;
   }
   if (bytes.compare(0, 2, "MZ") == 0)
-    return HeadFault{fmt::format("'{}' is a program for Windows", shown),
-                     "install the build for this machine"};
+    return fault(fmt::format("'{}' is a program for Windows", shown), "install the build for this machine");
   if (bytes.size() >= 4 &&
       (bytes.compare(0, 4, "\xcf\xfa\xed\xfe") == 0 || bytes.compare(0, 4, "\xca\xfe\xba\xbe") == 0))
-    return HeadFault{fmt::format("'{}' is a program for macOS", shown), "install the build for this machine"};
-  return HeadFault{fmt::format("'{}' is neither a program nor a script that begins with #!", shown),
-                   "write its interpreter as its first line (#!/usr/bin/env node), or as command, and the "
-                   "file as its first argument"};
+    return fault(fmt::format("'{}' is a program for macOS", shown), "install the build for this machine");
+  return fault(fmt::format("'{}' is neither a program nor a script that begins with #!", shown),
+               "write its interpreter as its first line (#!/usr/bin/env node), or as command, and the "
+               "file as its first argument");
 }
 
 std::string check_program(const config::Server& server, const std::vector<std::string>& environment,

@@ -28,17 +28,13 @@ int left_until(Clock::time_point until) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
 }
 
-process::SpawnFailure own_failure(int error) {
-  process::SpawnFailure failure;
-  failure.step = "spawner";
-  failure.error = error;
-  return failure;
+Error own_failure(int error) {
+  return {.text = {}, .code = error, .place = "spawner"};
 }
 
 }  // namespace
 
-std::optional<process::SpawnFailure> TrialProcess::start(const process::SpawnRequest& request,
-                                                         Clock::time_point until) {
+std::optional<Error> TrialProcess::start(const process::SpawnRequest& request, Clock::time_point until) {
   auto socket = process::fork_spawner(&spawner_pid_);
   if (!socket) return own_failure(EAGAIN);
   spawner_.reset(*socket);

@@ -29,7 +29,7 @@ class TrialProcess {
   TrialProcess& operator=(const TrialProcess&) = delete;
 
   // Call once. nullopt: it runs; else the reason why it does not.
-  std::optional<process::SpawnFailure> start(const process::SpawnRequest& request, Clock::time_point until);
+  std::optional<Error> start(const process::SpawnRequest& request, Clock::time_point until);
   // False if the process does not read it in time.
   bool write_line(std::string_view line, Clock::time_point until);
   // The next line of its stdout. `exited` is returned when it has exited or closed its stdout (then exit() is
@@ -53,7 +53,7 @@ class TrialProcess {
   process::spawning::OwnedFd spawner_, stdin_, stdout_, stderr_;
   pid_t spawner_pid_ = 0;
   bool started_ = false;
-  std::optional<process::SpawnFailure> failure_;
+  std::optional<Error> failure_;
   std::optional<process::ExitStatus> exit_;
   std::string out_;
   Clock::time_point stdout_closed_;

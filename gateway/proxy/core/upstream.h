@@ -54,6 +54,8 @@ struct Failure {
   bool tries_used_up = false;  // for a listen: a lower layer has opened it again as often as it may
   ListenLoss listen_loss = ListenLoss::none;
   bool of_other_era = false;  // not sent: the server does not have the era set in `only_era`
+  bool nothing_sent = false;  // of an HTTP request: not one byte of it was sent, so it may be repeated
+  bool oversize = false;      // of an HTTP response: more than limits.maxMessageBytes
 };
 // For a configured server that an operator has taken out of service.
 Failure not_in_service(const std::string& server);

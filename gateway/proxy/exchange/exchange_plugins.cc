@@ -99,7 +99,7 @@ bool ExchangePlugins::decided() {
   if (refusal_ || answer_) exchange_.record_.judged(chain_.last());
   if (refusal_) {
     chain_.note(plugin::Chain::Did::refuse);
-    plugin::Refusal refusal = std::move(*refusal_);
+    core::PolicyError refusal = std::move(*refusal_);
     if (refusal.retry_after_ms >= 0) {
       exchange_.retry_after_ms_ = refusal.retry_after_ms;
       bool given = false;
@@ -188,7 +188,7 @@ void ExchangePlugins::add_reply_header(std::string_view name, std::string value)
   if (!exchange_.ended()) exchange_.reply_->add_headers({{std::string(name), std::move(value)}});
 }
 
-void ExchangePlugins::refuse(plugin::Refusal refusal) {
+void ExchangePlugins::refuse(core::PolicyError refusal) {
   if (!refusal_ && !answer_) refusal_ = std::move(refusal);
 }
 

@@ -51,7 +51,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::HookQueue::Ow
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;
-  void refuse(plugin::Refusal refusal) override;
+  void refuse(core::PolicyError refusal) override;
   void answer(std::string result) override;
   void note_trace(std::string_view trace_id, std::string_view span_id, plugin::Sampled sampled) override {
     trace_id_ = trace_id;
@@ -79,7 +79,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::HookQueue::Ow
   Exchange& exchange_;
   plugin::Chain chain_;
   plugin::HookQueue passage_;
-  std::optional<plugin::Refusal> refusal_;
+  std::optional<core::PolicyError> refusal_;
   std::optional<std::string> answer_;
   std::string trace_id_, span_id_;
   plugin::Sampled sampled_ = plugin::Sampled::no;

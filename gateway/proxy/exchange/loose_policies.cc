@@ -28,8 +28,8 @@ int status_of(mcp::EndReason reason, const core::ClientRequest& from, config::Le
 
 }  // namespace
 
-std::optional<core::AuthError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
-                                               config::LegacyStatus legacy) {
+std::optional<core::PolicyError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
+                                                 config::LegacyStatus legacy) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // a plugin may replace the message
   plugin::RequestInfo facts = plugin::facts_of(*arrival.from);
@@ -53,8 +53,8 @@ std::optional<core::AuthError> judge_of_client(Plugins plugins, core::IncomingMe
        {"end", mcp::name(refusal->reason)},
        {"policy", refusal->by},
        {"why", refusal->text}});
-  core::AuthError denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
-                         std::move(refusal->text), std::move(refusal->headers)};
+  core::PolicyError denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
+                           std::move(refusal->text), std::move(refusal->headers)};
   denial.by = std::move(refusal->by);
   if (refusal->retry_after_ms >= 0)
     denial.headers.emplace_back("Retry-After", std::to_string((refusal->retry_after_ms + 999) / 1000));

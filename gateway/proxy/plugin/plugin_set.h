@@ -62,7 +62,8 @@ class PluginSet final : public core::Gate {
 
   // A message without an exchange passes the plugins that an exchange of this server would have: clients'
   // messages in the configured order, servers' in reverse.
-  std::optional<Refusal> loose(const RequestInfo& facts, mcp::Message& message, Direction way, Place place);
+  std::optional<core::PolicyError> loose(const RequestInfo& facts, mcp::Message& message, Direction way,
+                                         Place place);
 
   // core::Gate
   bool open() const override { return authenticators_.empty(); }

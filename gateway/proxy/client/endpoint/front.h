@@ -17,7 +17,7 @@ class Front {
  public:
   virtual ~Front() = default;
   // Begins to accept requests.
-  virtual Status<net::ListenFailure> listen() = 0;
+  virtual Status<> listen() = 0;
   virtual std::string address() const = 0;
   virtual SessionTable& sessions() = 0;
   // The plain sidecar's server, or null; must outlive the front, or be reset first.

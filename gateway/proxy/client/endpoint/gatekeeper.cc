@@ -40,7 +40,7 @@ bool Gatekeeper::refuses_head(ClientConnection& connection) {
     return refusals_.refuse(connection, *refusal), true;
   if (!gate_ || gate_->open()) return false;
   auto answer = gate_->admit(question(connection), nullptr);
-  auto* denial = answer ? std::get_if<core::AuthError>(&*answer) : nullptr;
+  auto* denial = answer ? std::get_if<core::PolicyError>(&*answer) : nullptr;
   if (denial == nullptr) return false;
   refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
   return true;
@@ -99,7 +99,7 @@ void Gatekeeper::ask(ClientConnection& connection, std::string body) {
 }
 
 void Gatekeeper::decided(ClientConnection& connection, core::GateAnswer answer, std::string body) {
-  if (auto* denial = std::get_if<core::AuthError>(&answer))
+  if (auto* denial = std::get_if<core::PolicyError>(&answer))
     return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
   connection.use_caller(std::get<core::CallerPtr>(std::move(answer)));
   admitted_.on_admitted(connection, std::move(body));

@@ -40,13 +40,13 @@ void HttpFront::use_documents(core::DocumentSource* source) {
   metadata_->use_source(source);
 }
 
-Status<net::ListenFailure> HttpFront::listen() {
+Status<> HttpFront::listen() {
   auto opened = listener_.open_next(config_.address);
   if (opened) listener_.move();
   return opened;
 }
 
-Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string address, bool loopback) {
+Status<> HttpFront::listen_with(int socket, std::string address, bool loopback) {
   auto joined = listener_.join_next(socket, std::move(address), loopback);
   if (joined) listener_.move();
   return joined;

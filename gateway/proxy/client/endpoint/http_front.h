@@ -45,9 +45,9 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
             std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
   ~HttpFront() override;
 
-  Status<net::ListenFailure> listen() override;
+  Status<> listen() override;
   // The same on the socket that the first worker's front has opened.
-  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  Status<> listen_with(int socket, std::string address, bool loopback);
   // For a reload that moves to another address.
   FrontListener& listener() { return listener_; }
   std::string address() const override { return listener_.address(); }
@@ -82,7 +82,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   bool belongs_elsewhere(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override { return gatekeeper_.wants_body(head); }
   bool draining() const override { return draining_; }
-  void on_fault(ClientConnection& connection, const http::RequestFault& fault) override {
+  void on_fault(ClientConnection& connection, const Error& fault) override {
     refusals_.note_fault(connection, fault);
   }
   void on_full() override { connections_.make_room_later(); }

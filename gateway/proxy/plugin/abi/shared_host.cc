@@ -31,8 +31,8 @@ constexpr size_t kMaxLine = 2000;
 constexpr size_t kMaxRefusal = 300;
 constexpr size_t kMaxHeaders = 16;
 
-Refusal refusal_from(const lineward_refusal* plain) {
-  Refusal refusal;
+core::PolicyError refusal_from(const lineward_refusal* plain) {
+  core::PolicyError refusal;
   if (plain == nullptr || plain->size < sizeof(lineward_refusal)) {
     refusal.reason = EndReason::internal;
     refusal.text = "the plugin refused in a way that it has not explained";

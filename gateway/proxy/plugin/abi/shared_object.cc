@@ -209,7 +209,7 @@ Verdict SharedHook::broke(ExchangeView& view, std::string_view how) {
   ++plugin_.faults;
   log::write(log::Level::error, "plugin.fault",
              {{"plugin", plugin_.name()}, {"call", view.facts().call_id}, {"why", how}});
-  Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = EndReason::internal;
   refusal.text = fmt::format("plugin {} failed", plugin_.name());
   view.refuse(std::move(refusal));

@@ -107,25 +107,23 @@ std::string one_line(std::string_view text) {
 }
 
 // The failure for a status without an MCP error in its body.
-HttpFault fault_of_status(int status, const std::string& location) {
+core::Failure fault_of_status(int status, const std::string& location) {
   switch (status) {
-    case 401: return {EndReason::unauthorized, "refused the credentials (401)", false};
-    case 403: return {EndReason::forbidden, "refused access (403)", false};
-    case 407: return {EndReason::upstream_unreachable, "its proxy refused our credentials (407)", false};
-    case 429: return {EndReason::rate_limited, "limits the rate of requests (429)", false};
+    case 401: return {EndReason::unauthorized, "refused the credentials (401)"};
+    case 403: return {EndReason::forbidden, "refused access (403)"};
+    case 407: return {EndReason::upstream_unreachable, "its proxy refused our credentials (407)"};
+    case 429: return {EndReason::rate_limited, "limits the rate of requests (429)"};
     case 502:
     case 503:
-    case 504:
-      return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
+    case 504: return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status)};
     default: break;
   }
   if (status >= 300 && status < 400 && status != 304) {
     return {EndReason::upstream_protocol,
             fmt::format("answered with a redirect ({}){}, which is not followed", status,
-                        location.empty() ? "" : " to " + location),
-            false};
+                        location.empty() ? "" : " to " + location)};
   }
-  return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status), false};
+  return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status)};
 }
 
 }  // namespace
@@ -244,8 +242,7 @@ void HttpMessages::count_useless(uint64_t events) {
   flooded.fault = {EndReason::upstream_protocol,
                    fmt::format("flooded its event stream: events that are no messages, or belong to nothing "
                                "({} at once, then {} a second)",
-                               LineFlood::kBurst, LineFlood::kPerSecond),
-                   false};
+                               LineFlood::kBurst, LineFlood::kPerSecond)};
   log::write(log::Level::warn, "upstream.stream_flooded",
              {{"upstream", pool_.server()}, {"why", flooded.fault.text}});
   end(std::move(flooded));
@@ -346,7 +343,7 @@ void HttpMessages::refused() {
   end(std::move(refusal));
 }
 
-void HttpMessages::on_transfer_failed(const HttpFault& fault) {
+void HttpMessages::on_transfer_failed(const core::Failure& fault) {
   if (fault.oversize) pool_.count(metrics::MessageError::oversize);
   // A refusal with a truncated body is still a refusal.
   if (status_ != 0 && !is_success(status_) && !json_) return refused();
@@ -362,7 +359,7 @@ void HttpMessages::fail(EndReason reason, std::string text) {
   MessagesEnd broken;
   broken.kind = MessagesEnd::Kind::failed;
   broken.status = status_;
-  broken.fault = {reason, std::move(text), false};
+  broken.fault = {reason, std::move(text)};
   end(std::move(broken));
 }
 

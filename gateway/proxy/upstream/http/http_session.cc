@@ -196,7 +196,7 @@ void HttpSession::on_sse_connected() {
 void HttpSession::on_sse_failed(const MessagesEnd& end) {
   state_ = State::fresh;
   if (end.status == 401 || end.status == 403) return owner_.on_session_failed(*this, owner_.failure_of(end));
-  const HttpFault& fault = end.fault;
+  const core::Failure& fault = end.fault;
   core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text), fault.limit_ms};
   // The refusal over Streamable HTTP is more specific than the failure of the fallback.
   const bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;

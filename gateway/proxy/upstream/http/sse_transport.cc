@@ -29,9 +29,9 @@ void SseTransport::connect() {
       std::make_unique<HttpMessages>(pool_, HttpRequest{"GET", owner_.headers(HttpVerb::get), {}, {}, false},
                                      server_.limits.max_message_bytes, *this);
   timer_.start(server_.timeouts.startup, [this] {
-    fail(HttpFault{EndReason::timeout_startup,
-                   fmt::format("named no endpoint for HTTP+SSE within {} ms (timeouts.startup)",
-                               server_.timeouts.startup.count())});
+    fail(core::Failure{EndReason::timeout_startup,
+                       fmt::format("named no endpoint for HTTP+SSE within {} ms (timeouts.startup)",
+                                   server_.timeouts.startup.count())});
   });
 }
 
@@ -42,7 +42,7 @@ void SseTransport::close() {
   loop_.retire(std::move(messages_));
 }
 
-void SseTransport::fail(HttpFault fault) {
+void SseTransport::fail(core::Failure fault) {
   MessagesEnd end;
   end.kind = MessagesEnd::Kind::failed;
   end.fault = std::move(fault);
@@ -73,8 +73,8 @@ void SseTransport::on_other_event(HttpMessages&, const http::SseEvent& event) {
   if (event.event != "endpoint" || !connecting_) return;
   auto target = resolve_target(pool_.url(), event.data);
   if (!target) {
-    return fail(HttpFault{EndReason::upstream_protocol,
-                          "named an endpoint that is not used: " + target.error().text});
+    return fail(core::Failure{EndReason::upstream_protocol,
+                              "named an endpoint that is not used: " + target.error().text});
   }
   timer_.stop();
   connecting_ = false;
@@ -87,9 +87,9 @@ void SseTransport::on_messages_end(HttpMessages&, const MessagesEnd& end) {
   place_.give();
   if (!connecting_) return owner_.on_sse_ended();
   if (end.kind != MessagesEnd::Kind::complete) return fail(end);
-  fail(HttpFault{EndReason::upstream_protocol, end.is_stream
-                                                   ? "ended its event stream before it named an endpoint"
-                                                   : "answered a GET for HTTP+SSE with no event stream"});
+  fail(core::Failure{EndReason::upstream_protocol, end.is_stream
+                                                       ? "ended its event stream before it named an endpoint"
+                                                       : "answered a GET for HTTP+SSE with no event stream"});
 }
 
 }  // namespace lineward::upstream

@@ -57,7 +57,7 @@ class SseTransport final : public MessagesCallbacks {
   }
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
-  void fail(HttpFault fault);
+  void fail(core::Failure fault);
   void fail(const MessagesEnd& end);
 
   net::Loop& loop_;

@@ -72,7 +72,7 @@ class HttpTransferCallbacks {
   virtual void on_transfer_body(std::string&& bytes) = 0;
   // The last callback is one of these two.
   virtual void on_transfer_complete() = 0;
-  virtual void on_transfer_failed(const HttpFault& fault) = 0;
+  virtual void on_transfer_failed(const core::Failure& fault) = 0;
 
  protected:
   ~HttpTransferCallbacks() = default;
@@ -120,13 +120,13 @@ class HttpTransfer final : public HttpConnectionCallbacks, public Pooled<HttpTra
   void say_again();
   bool follow(const http::ResponseInfo& info);
   void inflate(const std::string& bytes);
-  void fail(HttpFault fault);
+  void fail(core::Failure fault);
   void on_connected() override;
   void on_request_drained() override;
   void on_response_head(const http::ResponseInfo& info) override;
   void on_response_body(std::string&& bytes) override;
   void on_response_complete() override;
-  void on_connection_failed(const HttpFault& fault) override;
+  void on_connection_failed(const core::Failure& fault) override;
   void end_quietly();
 
   HttpPool& pool_;

@@ -35,7 +35,7 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferCallbacks {
   }
   void on_transfer_body(std::string&& bytes) override { listener_.on_peer_body(bytes); }
   void on_transfer_complete() override { listener_.on_peer_complete(); }
-  void on_transfer_failed(const HttpFault& fault) override {
+  void on_transfer_failed(const core::Failure& fault) override {
     if (!sent_ || fault.nothing_sent) return listener_.on_peer_unreached(fault.text);
     listener_.on_peer_failed(fault.text);
   }

@@ -274,7 +274,7 @@ void GuardedCall::add_reply_header(std::string_view name, std::string value) {
   reply_headers_.emplace_back(std::string(name), std::move(value));
 }
 
-void GuardedCall::refuse(Refusal refusal) {
+void GuardedCall::refuse(core::PolicyError refusal) {
   if (!refusal_ && !answer_) refusal_ = std::move(refusal);
 }
 

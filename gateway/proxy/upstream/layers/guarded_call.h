@@ -57,7 +57,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;
-  void refuse(Refusal refusal) override;
+  void refuse(core::PolicyError refusal) override;
   void answer(std::string result) override;
   void resume(Verdict verdict) override { chain_.resume(verdict); }
 
@@ -89,7 +89,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   HookQueue passage_;
   bool sent_ = false, beginning_ = false;
   bool paused_ = false, holding_ = false;  // by the caller; for a plugin
-  std::optional<Refusal> refusal_;
+  std::optional<core::PolicyError> refusal_;
   std::optional<std::string> answer_;
   core::HeaderFields reply_headers_;  // sent with a refusal
   uint64_t begun_at_ = 0;             // nanoseconds

@@ -112,7 +112,7 @@ void StdioProcess::start() {
                {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid)}});
     owner_.on_process_started();
   };
-  events.failed = [this](const process::SpawnFailure& failure) { failed(failure); };
+  events.failed = [this](const Error& failure) { failed(failure); };
   events.exited = [this](process::ExitStatus status) { exited(status); };
   auto child = spawner_.start(request, std::move(events));
   Status<> opened = Done{};
@@ -266,7 +266,7 @@ void StdioProcess::last_stderr_read() {
   timer_.start(kLastStderr, [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
 }
 
-void StdioProcess::failed(const process::SpawnFailure& failure) {
+void StdioProcess::failed(const Error& failure) {
   exited_ = true;
   exit_cause_ = metrics::ExitCause::spawn;
   go_down(describe_failure(failure, server_));

@@ -78,7 +78,7 @@ class StdioProcess {
   void tell_dropped_stderr();
   void last_stderr_read();
   void read_last_lines(std::chrono::milliseconds until);
-  void failed(const process::SpawnFailure& failure);
+  void failed(const Error& failure);
   void exited(process::ExitStatus status);
   void go_down(ProcessEnd end);
   void begin_stop();
