@@ -59,6 +59,14 @@ std::string stopping_text(size_t calls) {
   return fmt::format("stopping: {} call{} left", calls, calls == 1 ? "" : "s");
 }
 
+admin::ReloadControls reload_controls(Reloader& reloader) {
+  return {.reload = [&reloader](bool dry_run, std::string_view by) { return reloader.reload(dry_run, by); },
+          .counts = [&reloader]() -> const admin::ReloadCounts& { return reloader.counts(); },
+          .act = [&reloader](const std::string& server, admin::ServerAct act,
+                             bool force) { return reloader.act(server, act, force); },
+          .is_held = [&reloader](const std::string& server) { return reloader.is_held(server); }};
+}
+
 }  // namespace
 
 size_t Gateway::workers_of(const config::Config& config) {
@@ -141,7 +149,7 @@ int Gateway::start() {
   reloader_->follow_watch();
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
-                     draining_, *reloader_, loop.now()});
+                     draining_, reload_controls(*reloader_), loop.now()});
   first_->plugin_host().use_metrics(
       [this](metrics::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();

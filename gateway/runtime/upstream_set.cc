@@ -166,7 +166,13 @@ void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
                                         : upstream::HttpFailures::Credentials::of_gateway);
     if (is_plain) plain = one->http;
   }
-  front.use_documents(plain);
+  core::FetchDocument fetch;
+  if (plain != nullptr) {
+    fetch = [plain](const std::string& path, core::DocumentDone done) {
+      plain->fetch_document(path, std::move(done));
+    };
+  }
+  front.use_documents(std::move(fetch));
 }
 
 core::Upstream* UpstreamSet::find(const std::string& name) const {

@@ -70,7 +70,7 @@ struct Sources {
   std::string version, revision;
   std::string config_source;
   const bool& draining;
-  ReloadApi& reload;
+  ReloadControls reload;
   std::chrono::milliseconds started;  // Loop::now() at the start
 
   const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }

@@ -21,7 +21,7 @@ class Front {
   virtual std::string address() const = 0;
   virtual SessionTable& sessions() = 0;
   // The plain sidecar's server, or null; must outlive the front, or be reset first.
-  virtual void use_documents(core::DocumentSource*) {}
+  virtual void use_documents(core::FetchDocument) {}
   // Authentication, and the headers that plugins read; null: every caller is admitted, no headers are kept.
   virtual void use_gate(std::shared_ptr<core::Gate>) {}
   // Accepts no new requests; those in flight go on.

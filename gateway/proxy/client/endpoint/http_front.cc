@@ -36,8 +36,8 @@ HttpFront::~HttpFront() {
   close_all();
 }
 
-void HttpFront::use_documents(core::DocumentSource* source) {
-  metadata_->use_source(source);
+void HttpFront::use_documents(core::FetchDocument fetch) {
+  metadata_->use_source(std::move(fetch));
 }
 
 Status<> HttpFront::listen() {

@@ -62,7 +62,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 
   SessionTable& sessions() override { return sessions_.table(); }
-  void use_documents(core::DocumentSource* source) override;
+  void use_documents(core::FetchDocument fetch) override;
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
 
   // Accepts no new connections. Each open connection is closed after its answer; an idle one after one more

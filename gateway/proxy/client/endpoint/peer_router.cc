@@ -80,9 +80,9 @@ void PeerRouter::recognise(ClientConnection& connection, std::string_view body) 
   passed ? recognise_head(connection) : connection.use_client({});
 }
 
-core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
+upstream::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
-  core::PeerRequest request;
+  upstream::PeerRequest request;
   request.method = literal(head.method);
   request.target = std::string(head.target);
   request.host = std::string(head.headers.get("Host"));
@@ -91,7 +91,7 @@ core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) 
   return request;
 }
 
-void PeerRouter::give(core::PeerRequest& request, std::string body) const {
+void PeerRouter::give(upstream::PeerRequest& request, std::string body) const {
   std::string mark = links_.replicas->mark(request.method, request.target, body, Replicas::now());
   request.headers.push_back(
       {std::string(kPassedForHeader), links_.replicas->client_mark(mark, request.client)});
@@ -260,7 +260,7 @@ void PeerRouter::tell_others(const Word& word, const std::string& message) {
     }
     ++notes.count;
     ++of_caller;
-    core::PeerRequest request = word->head;
+    upstream::PeerRequest request = word->head;
     give(request, message);
     notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer, word->caller, std::move(request),
                                                 [this](PeerNote& note) { over(note); }));

@@ -23,7 +23,7 @@
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/replica/peer_pass.h"
 #include "proxy/client/replica/replicas.h"
-#include "proxy/core/peer_api.h"
+#include "proxy/upstream/http_client/peer_link.h"
 
 namespace lineward::client {
 
@@ -50,7 +50,7 @@ class PeerRouter {
   // Saved from a session's request while its head is available, to notify the other replicas now or later.
   // Empty without replicas, or where the request is itself such a notification.
   struct PeerWord {
-    core::PeerRequest head;
+    upstream::PeerRequest head;
     AccountPtr caller;  // null: the only caller of the gateway
   };
   using Word = std::optional<PeerWord>;
@@ -71,8 +71,8 @@ class PeerRouter {
 
  private:
   bool is_marked(const ClientConnection& connection, std::string_view body) const;
-  core::PeerRequest head_for_peer(const ClientConnection& connection) const;
-  void give(core::PeerRequest& request, std::string body) const;
+  upstream::PeerRequest head_for_peer(const ClientConnection& connection) const;
+  void give(upstream::PeerRequest& request, std::string body) const;
   void pass(ClientConnection& connection, const std::string& peer, std::string body, PeerPassPlan plan);
   void over(PeerPass& pass);
   void over(PeerNote& note);

@@ -33,7 +33,6 @@ class QuestionSlots;
 class HttpUpstream final : public core::Upstream,
                            public core::PermitSource,
                            public core::HopSource,
-                           public core::DocumentSource,
                            public SessionGroupsCallbacks,
                            public HttpEraProberCallbacks,
                            public ServerEraCallbacks,
@@ -50,7 +49,7 @@ class HttpUpstream final : public core::Upstream,
   // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
   // the client (config::plain_sidecar).
   void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
-  void fetch_document(const std::string& path, core::DocumentDone done) override;
+  void fetch_document(const std::string& path, core::DocumentDone done);
 
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
