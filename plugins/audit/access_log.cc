@@ -64,7 +64,7 @@ class AccessLog final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   std::vector<std::string> headers() const override { return {"user-agent"}; }
   void on_refused(const core::RefusedRequest& request) override;
-  void on_loose_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
+  void on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
   void count(plugin::CounterSink& sink) const override {
     sink.add("lineward_access_log_lines_total", {}, static_cast<double>(writer_->lines()));
     sink.add("lineward_access_log_dropped_total", {}, static_cast<double>(writer_->dropped()));
@@ -166,7 +166,7 @@ std::unique_ptr<plugin::Hook> AccessLog::attach(plugin::ExchangeView&) {
 }
 
 // A notification or an answer: it has no outcome to record, and no tool.
-void AccessLog::on_loose_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
+void AccessLog::on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
   const EndReason reason = refusal == nullptr ? EndReason::ok : refusal->reason;
   if (!wanted(reason)) return;
   LineValues values;

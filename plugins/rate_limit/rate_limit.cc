@@ -72,7 +72,7 @@ class RateLimit final : public plugin::Plugin {
 
   std::optional<core::PolicyError> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
                                                   plugin::Direction way) override;
-  void on_loose_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
+  void on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
   void on_refused(const core::RefusedRequest& request) override;
   // Whether requests refused before they reached this limit count (docs/rate-limits.md).
   bool counts_refused(mcp::EndReason reason) const;
@@ -177,7 +177,7 @@ class RateLimit final : public plugin::Plugin {
   std::deque<std::shared_ptr<SharedBuckets::Ticket>> asked_;
   std::map<RateKey, int64_t> over_until_;
   OnError on_error_ = OnError::local;
-  bool loose_charged_ = false;  // the current out-of-call message
+  bool out_of_call_charged_ = false;  // the current out-of-call message
   uint64_t limited_ = 0, fallbacks_ = 0;
 };
 
@@ -260,7 +260,7 @@ std::optional<core::PolicyError> RateLimit::on_out_of_call(const plugin::Request
   if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
-  loose_charged_ = true;
+  out_of_call_charged_ = true;
   auto admittance = charge(rate_key(key));
   const bool ends_something =
       facts.method == mcp::Method::cancelled || facts.method == mcp::Method::initialized;
@@ -280,8 +280,8 @@ bool RateLimit::counts_unasked(mcp::EndReason reason) const {
   return !refused || counts_refused(reason);
 }
 
-void RateLimit::on_loose_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
-  const bool asked = std::exchange(loose_charged_, false);
+void RateLimit::on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
+  const bool asked = std::exchange(out_of_call_charged_, false);
   if (asked || refusal == nullptr || facts.peer.empty() || !counts(facts)) return;
   const std::string key = key_of(key_, facts);
   if (!key.empty() && counts_refused(refusal->reason)) charge(rate_key(key));

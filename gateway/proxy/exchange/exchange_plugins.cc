@@ -23,10 +23,10 @@ using plugin::Verdict;
 ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set)
     : exchange_(exchange),
       chain_(std::move(set), [this] { moved(); }),
-      passage_(chain_, *this, *this),
+      queue_(chain_, *this, *this),
       begun_at_(exchange.record().read_at() != 0 ? exchange.record().read_at() : net::Loop::nanoseconds()),
       mirrors_(exchange.mirrors_itself_, exchange.from_->method, exchange.message_, exchange.headers_) {
-  passage_.charge(exchange.from_->account);
+  queue_.charge(exchange.from_->account);
 }
 
 std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
@@ -34,8 +34,8 @@ std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
   if (!set || set->empty()) return nullptr;
   std::unique_ptr<ExchangePlugins> made(new ExchangePlugins(exchange, set));
   const std::string& server = exchange.from_->upstream;
-  auto place = config::is_aggregate(server) ? plugin::Place::whole : plugin::Place::alone;
-  return made->chain_.attach(*made, server, place) ? std::move(made) : nullptr;
+  auto role = config::is_aggregate(server) ? plugin::ServerRole::aggregate : plugin::ServerRole::single;
+  return made->chain_.attach(*made, server, role) ? std::move(made) : nullptr;
 }
 
 // ---- the request ----
@@ -85,12 +85,12 @@ void ExchangePlugins::drop_stale_mirrors() {
 void ExchangePlugins::moved() {
   if (exchange_.ended()) return;
   if (exchange_.step_ == Exchange::Step::plugins) return exchange_.advance();
-  passage_.pump();
+  queue_.pump();
   if (!exchange_.ended() && exchange_.questions_ && !has_waiting()) exchange_.questions_->all_heard();
 }
 
 void ExchangePlugins::broke(std::string_view what) {
-  chain_.note(plugin::Chain::Did::fail);
+  chain_.note(plugin::HookChain::Did::fail);
   exchange_.record_.judged(chain_.last());
   exchange_.fail(EndReason::internal, fmt::format("plugin {} {}", chain_.last(), what));
 }
@@ -98,7 +98,7 @@ void ExchangePlugins::broke(std::string_view what) {
 bool ExchangePlugins::decided() {
   if (refusal_ || answer_) exchange_.record_.judged(chain_.last());
   if (refusal_) {
-    chain_.note(plugin::Chain::Did::refuse);
+    chain_.note(plugin::HookChain::Did::refuse);
     core::PolicyError refusal = std::move(*refusal_);
     if (refusal.retry_after_ms >= 0) {
       exchange_.retry_after_ms_ = refusal.retry_after_ms;
@@ -119,7 +119,7 @@ bool ExchangePlugins::decided() {
     return true;
   }
   if (!answer_) return false;
-  chain_.note(plugin::Chain::Did::answer);
+  chain_.note(plugin::HookChain::Did::answer);
   exchange_.session_told_ = true;  // for an `initialize`: its session stays open
   exchange_.end(EndReason::ok, 0, "a plugin has answered",
                 Exchange::Answer{fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})",

@@ -11,7 +11,7 @@
 #include "proxy/core/mirrors.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/exchange.h"
-#include "proxy/plugin/chain.h"
+#include "proxy/plugin/hook_chain.h"
 #include "proxy/plugin/hook_queue.h"
 
 namespace lineward::exchange {
@@ -26,13 +26,13 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::HookQueue::Ow
   // undecided; the exchange is resumed after the decision.
   bool pass_request();
   // Takes a message from the server; it is passed on to Exchange::received().
-  void from_server(mcp::Message message) { passage_.take(std::move(message)); }
+  void from_server(mcp::Message message) { queue_.take(std::move(message)); }
   // The server failed: the failure is passed on after the messages before it. False: no message waits.
-  bool holds_back(const core::Failure& failure) { return passage_.holds_back(failure); }
+  bool holds_back(const core::Failure& failure) { return queue_.holds_back(failure); }
   // A message of the server is held by a plugin, or queued behind one.
-  bool has_waiting() const { return passage_.has_waiting(); }
+  bool has_waiting() const { return queue_.has_waiting(); }
   // So much is queued that reading from the server must pause.
-  bool holds_server() const { return passage_.is_holding(); }
+  bool holds_server() const { return queue_.is_holding(); }
   // AskedWith::digest of the request; empty if no state can result from it or comes with it.
   std::string_view asked_with() const { return asked_with_; }
   // Stores the `requestState` sent to the client.
@@ -77,8 +77,8 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::HookQueue::Ow
   void broke(std::string_view what) override;
 
   Exchange& exchange_;
-  plugin::Chain chain_;
-  plugin::HookQueue passage_;
+  plugin::HookChain chain_;
+  plugin::HookQueue queue_;
   std::optional<core::PolicyError> refusal_;
   std::optional<std::string> answer_;
   std::string trace_id_, span_id_;

@@ -162,7 +162,7 @@ class Plugin {
     return std::nullopt;
   }
   // After that, for messages of clients; null: it was forwarded.
-  virtual void on_loose_end(const RequestInfo&, const core::PolicyError*) {}
+  virtual void on_out_of_call_end(const RequestInfo&, const core::PolicyError*) {}
   // Whether it must see every message sent to a client.
   virtual bool reads_all() const { return false; }
   virtual void count(CounterSink&) const {}

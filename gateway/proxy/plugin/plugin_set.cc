@@ -91,11 +91,11 @@ bool PluginSet::judges_parts(std::string_view server) const {
 }
 
 std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server,
-                                                   Place place) {
+                                                   ServerRole role) {
   std::vector<Attached> out;
   for (auto& member : members_) {
-    bool here =
-        place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange.facts().method);
+    bool here = role == ServerRole::single ||
+                (role == ServerRole::aggregate) == is_for_whole(*member, exchange.facts().method);
     if (!here || !member->entry.is_for(server)) continue;
     if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
   }
@@ -145,11 +145,12 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   return core::GateAnswer(std::move(denial));
 }
 
-std::optional<core::PolicyError> PluginSet::loose(const RequestInfo& facts, mcp::Message& message,
-                                                  Direction way, Place place) {
+std::optional<core::PolicyError> PluginSet::judge_out_of_call(const RequestInfo& facts, mcp::Message& message,
+                                                              Direction way, ServerRole role) {
   std::vector<Member*> here;
   for (auto& member : members_) {
-    bool its = place == Place::alone || (place == Place::whole) == is_for_whole(*member, facts.method);
+    bool its =
+        role == ServerRole::single || (role == ServerRole::aggregate) == is_for_whole(*member, facts.method);
     if (its && member->entry.is_for(facts.upstream)) here.push_back(member.get());
   }
   if (way == Direction::to_client) std::reverse(here.begin(), here.end());
@@ -163,7 +164,7 @@ std::optional<core::PolicyError> PluginSet::loose(const RequestInfo& facts, mcp:
   }
   if (way == Direction::to_client) return refusal;
   for (Member* member : here)
-    member->plugin->on_loose_end(facts, refusal ? &*refusal : nullptr);
+    member->plugin->on_out_of_call_end(facts, refusal ? &*refusal : nullptr);
   return refusal;
 }
 

@@ -1,4 +1,4 @@
-#include "proxy/exchange/loose_policies.h"
+#include "proxy/exchange/out_of_call_policies.h"
 
 #include <string_view>
 #include <utility>
@@ -12,8 +12,8 @@
 namespace lineward::exchange {
 namespace {
 
-plugin::Place place_of(std::string_view upstream) {
-  return config::is_aggregate(upstream) ? plugin::Place::whole : plugin::Place::alone;
+plugin::ServerRole role_of(std::string_view upstream) {
+  return config::is_aggregate(upstream) ? plugin::ServerRole::aggregate : plugin::ServerRole::single;
 }
 
 void name_message(plugin::RequestInfo& facts, const mcp::Message& message, std::string_view method) {
@@ -35,8 +35,8 @@ std::optional<core::PolicyError> judge_of_client(Plugins plugins, core::Incoming
   plugin::RequestInfo facts = plugin::facts_of(*arrival.from);
   name_message(facts, arrival.message, method);
   facts.rate_limited_status = status_of(mcp::EndReason::rate_limited, *arrival.from, legacy);
-  auto refusal =
-      plugins->loose(facts, arrival.message, plugin::Direction::to_server, place_of(arrival.from->upstream));
+  auto refusal = plugins->judge_out_of_call(facts, arrival.message, plugin::Direction::to_server,
+                                            role_of(arrival.from->upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::info, "client.dropped",
              {{"kind", facts.method_name},
@@ -71,7 +71,7 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
   facts.era = mcp::Era::legacy;
   facts.session = scope.session;
   facts.principal = scope.principal;
-  auto refusal = plugins->loose(facts, message, plugin::Direction::to_client, place_of(upstream));
+  auto refusal = plugins->judge_out_of_call(facts, message, plugin::Direction::to_client, role_of(upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::warn, "session.dropped",
              {{"session", scope.session.substr(0, 8)}, {"kind", "policy"}, {"why", refusal->text}});
