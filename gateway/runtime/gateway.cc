@@ -303,11 +303,11 @@ void Gateway::print_banner() {
   std::string text = fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
                                  pool_.size() > 1 ? fmt::format("  workers: {}", pool_.size()) : "");
   const std::string address = first_->front().address();
-  const bool together = first_->upstreams().together() != nullptr;
+  const bool aggregated = first_->upstreams().aggregate() != nullptr;
   bool unix_socket = address.rfind("unix:", 0) == 0;
   if (address == "stdio") {
-    text +=
-        fmt::format("  MCP      stdio   {}\n", together ? "all servers as one" : config.servers.front().name);
+    text += fmt::format("  MCP      stdio   {}\n",
+                        aggregated ? "all servers as one" : config.servers.front().name);
     log::tell(text);
     return warm_up();
   }
@@ -321,7 +321,7 @@ void Gateway::print_banner() {
     std::string path = served == 1 ? config.listen.path : config.listen.below(server.name);
     text += fmt::format("  MCP      {}{}   {}\n", base, path, server.name);
   }
-  if (together)
+  if (aggregated)
     text += fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served);
   if (served == 0)
     text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
@@ -342,7 +342,7 @@ void Gateway::warm_up() {
   // process of that client, which may be meant to be the only one.
   const config::Config& config = first_->config();
   const bool one_process = first_->front().address() == "stdio" &&
-                           first_->upstreams().together() == nullptr && !config.servers.empty() &&
+                           first_->upstreams().aggregate() == nullptr && !config.servers.empty() &&
                            config.servers.front().url.empty();
   if (one_process) return;
   on_each([](Worker& worker) { worker.upstreams().warm_up(); });

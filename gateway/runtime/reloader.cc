@@ -259,7 +259,7 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
     auto same = after.servers.find(path);
     if (same != after.servers.end() && same->second != server) {
       auto spell = [&](const std::string& name) {
-        return name == next.together.name ? "all servers as one" : name;
+        return name == next.aggregate_server.name ? "all servers as one" : name;
       };
       rows.push_back({'~', path, "led to " + spell(server), "leads to " + spell(same->second) + " now"});
     }

@@ -134,7 +134,7 @@ void Worker::make_front() {
   for (const auto& one : config_.servers) {
     if (!one.disabled && server.empty()) server = one.name;
   }
-  if (config::is_aggregated(config_)) server = config_.together.name;
+  if (config::is_aggregated(config_)) server = config_.aggregate_server.name;
   front_ = std::make_unique<client::StdioFront>(loop_, config_.listen, server, exchanges_,
                                                 [this](mcp::EndReason why) { events_.client_left(why); });
 }

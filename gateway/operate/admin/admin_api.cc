@@ -11,8 +11,8 @@
 #include "operate/admin/api_lists.h"
 #include "operate/admin/control_json.h"
 #include "operate/admin/denial.h"
-#include "operate/admin/hide_secrets.h"
 #include "operate/admin/openapi.h"
+#include "operate/admin/redact_json.h"
 #include "operate/admin/request_body.h"
 #include "proxy/audit/audit.h"
 
@@ -89,7 +89,7 @@ AdminApi::AdminApi(const Sources& sources, std::function<OwnUrls()> urls)
 AdminApi::~AdminApi() = default;
 
 PlainResponse AdminApi::reply(int status, json body) {
-  hide_secrets(body);
+  redact_json(body);
   PlainResponse response;
   response.status = status;
   response.content_type = "application/json";
@@ -135,7 +135,7 @@ PlainResponse AdminApi::look(const Asked& asked) {
   if (!limit) return refused(400, fmt::format("limit is a number from 1 to {}", kMaxPage));
   PageQuery query{*limit, asked.http.parameter("after").value_or(""),
                   asked.http.parameter("upstream").value_or("")};
-  EventRing& feed = events_->feed();
+  EventRing& feed = events_->ring();
   switch (asked.route.call) {
     case ApiCall::openapi: return reply(200, openapi_document(sources_.version));
     case ApiCall::status: return look_at_status();
@@ -204,8 +204,8 @@ PlainResponse AdminApi::look_at_log(const Asked& asked, size_t limit) {
     return refused(400, "level is info, warn or error");
   query.least = level == "info" ? log::Level::info : level == "warn" ? log::Level::warn : log::Level::error;
   // A cursor of an earlier process: everything here is new.
-  query.after = events_->feed().number_of(asked.http.parameter("after").value_or("")).value_or(0);
-  return reply(200, log_page(events_->feed(), query));
+  query.after = events_->ring().number_of(asked.http.parameter("after").value_or("")).value_or(0);
+  return reply(200, log_page(events_->ring(), query));
 }
 
 PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {

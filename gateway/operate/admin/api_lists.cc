@@ -236,7 +236,7 @@ json quantile(const metrics::Histogram& histogram, double part) {
 // servers after it would be skipped.
 std::vector<std::string> places_of(const Sources& sources,
                                    const std::vector<const config::Server*>& servers) {
-  const size_t staying = sources.config.servers.size() + (sources.together() != nullptr ? 1 : 0);
+  const size_t staying = sources.config.servers.size() + (sources.aggregate() != nullptr ? 1 : 0);
   std::vector<std::string> places;
   for (size_t i = 0; i < servers.size(); ++i)
     places.push_back(i < staying ? servers[i]->name : "leaving:" + servers[i]->name);
@@ -449,7 +449,7 @@ std::optional<json> operations_page(const Sources& sources, const PageQuery& que
               });
         };
         add(*server, {});
-        if (server->routed) add(*server->routed, sources.config.together.name);
+        if (server->routed) add(*server->routed, sources.config.aggregate_server.name);
       }
     });
   });

@@ -19,7 +19,7 @@ class CallEventPublisher final : public exchange::CallWatcher {
  public:
   // `loop` is the worker's, and must outlive this object.
   CallEventPublisher(net::Loop& loop, std::shared_ptr<EventRing> feed)
-      : loop_(loop), feed_(std::move(feed)) {}
+      : loop_(loop), ring_(std::move(feed)) {}
 
   void told(exchange::CallMoment moment, exchange::Exchange& exchange) override;
   void ended(const exchange::EndedCall& call) override;
@@ -35,7 +35,7 @@ class CallEventPublisher final : public exchange::CallWatcher {
   bool has_room();
 
   net::Loop& loop_;
-  const std::shared_ptr<EventRing> feed_;
+  const std::shared_ptr<EventRing> ring_;
   std::chrono::milliseconds second_{-1000};
   uint32_t in_second_ = 0;
   uint64_t skipped_ = 0;

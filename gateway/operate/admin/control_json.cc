@@ -183,9 +183,9 @@ json server_json(const Sources& sources, const config::Server& server, size_t se
   auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
   load.add(sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate));
   json one{{"name", server.name},
-           {"kind", &server == sources.together() ? "together"
-                    : server.url.empty()          ? "stdio"
-                                                  : "http"},
+           {"kind", &server == sources.aggregate() ? "together"
+                    : server.url.empty()           ? "stdio"
+                                                   : "http"},
            {"state", core::name(status.state)},
            {"server", printable(status.server, 60)},
            {"in_flight", load.in_flight},

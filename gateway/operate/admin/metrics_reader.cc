@@ -202,7 +202,7 @@ void upstream_now(Families& out, const Sources& sources, const config::Server& s
   auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
-  if (const config::Server* all = sources.together(); all != nullptr && all != &server) {
+  if (const config::Server* all = sources.aggregate(); all != nullptr && all != &server) {
     auto routed =
         sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate);
     out.add(M::in_flight, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.in_flight});
@@ -440,7 +440,7 @@ void MetricsReading::State::read_server(const Sources& sources, const config::Se
   ends(out, stats, {});
   waits_and_cancels(out, stats, {});
   if (first.routed) {
-    const std::string& route = sources.config.together.name;
+    const std::string& route = sources.config.aggregate_server.name;
     operations(out, *first.routed, stats, route, client_transport);
     ends(out, *first.routed, route);
     waits_and_cancels(out, *first.routed, route);

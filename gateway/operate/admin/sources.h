@@ -26,7 +26,7 @@ class UpstreamFinder {
   // Servers replaced or removed by a reload that still have calls.
   virtual std::vector<const config::Server*> leaving() const = 0;
   // The aggregate, if it is served; else null.
-  virtual const config::Server* together() const = 0;
+  virtual const config::Server* aggregate() const = 0;
 
  protected:
   ~UpstreamFinder() = default;
@@ -88,7 +88,7 @@ struct Sources {
     std::vector<const config::Server*> out;
     for (const auto& server : config.servers)
       out.push_back(&server);
-    if (const config::Server* all = together()) out.push_back(all);
+    if (const config::Server* all = aggregate()) out.push_back(all);
     each([&](const WorkerView& worker) {
       for (const config::Server* old : worker.upstreams.leaving()) {
         bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
@@ -97,7 +97,7 @@ struct Sources {
     });
     return out;
   }
-  const config::Server* together() const { return workers.view(0).upstreams.together(); }
+  const config::Server* aggregate() const { return workers.view(0).upstreams.aggregate(); }
   bool is_leaving(const std::string& name) const {
     bool found = false;
     each([&](const WorkerView& worker) {

@@ -46,10 +46,10 @@ Place place_of(const json& status, const std::string& name) {
   Place place;
   place.url = reachable(text_of(status, "url"));
   std::vector<std::string> names;
-  std::string together;  // the aggregate's path, which is its name
+  std::string aggregate;  // the aggregate's path, which is its name
   for (const json& one : status.value("upstreams", json::array())) {
     if (text_of(one, "kind") == "together") {
-      together = text_of(one, "name");
+      aggregate = text_of(one, "name");
     } else {
       names.push_back(text_of(one, "name"));
     }
@@ -60,8 +60,8 @@ Place place_of(const json& status, const std::string& name) {
   } else if (names.empty()) {
     place.fault = "that gateway has no server";
   } else if (name.empty()) {
-    if (!together.empty()) place.url = with_path(place.url, together);
-    if (names.size() > 1 && together.empty())
+    if (!aggregate.empty()) place.url = with_path(place.url, aggregate);
+    if (names.size() > 1 && aggregate.empty())
       place.fault = fmt::format("the gateway has several servers; choose one: --upstream {}",
                                 fmt::join(names, ", --upstream "));
   } else if (std::find(names.begin(), names.end(), name) == names.end()) {

@@ -101,24 +101,24 @@ TerminalQuestions::~TerminalQuestions() {
   if (terminal_ >= 0) close(terminal_);
 }
 
-TerminalQuestions::Heard TerminalQuestions::read_line(std::string& line) {
+TerminalQuestions::ReadEnd TerminalQuestions::read_line(std::string& line) {
   line.clear();
   around_.err.flush();
   for (;;) {
     std::array<pollfd, 2> watched{{{terminal_, POLLIN, 0}, {interrupts_.fd(), POLLIN, 0}}};
     if (poll(watched.data(), watched.size(), -1) < 0) {
       if (errno == EINTR) continue;
-      return Heard::end;
+      return ReadEnd::end;
     }
-    if (watched[1].revents != 0) return Heard::interrupt;
+    if (watched[1].revents != 0) return ReadEnd::interrupt;
     std::array<char, 4096> bytes;
     const ssize_t n = read(terminal_, bytes.data(), bytes.size());
-    if (n <= 0) return Heard::end;
+    if (n <= 0) return ReadEnd::end;
     line.append(bytes.data(), static_cast<size_t>(n));
-    if (line.size() > kMaxTyped) return Heard::end;
+    if (line.size() > kMaxTyped) return ReadEnd::end;
     if (line.back() != '\n') continue;
     line.pop_back();
-    return Heard::line;
+    return ReadEnd::line;
   }
 }
 
@@ -128,9 +128,9 @@ std::optional<json> TerminalQuestions::field(const std::string& name, const json
     around_.err << field_prompt(name, property, required);
     std::string line;
     switch (read_line(line)) {
-      case Heard::interrupt: return std::nullopt;
-      case Heard::end: refused_ = true; return json();
-      case Heard::line: break;
+      case ReadEnd::interrupt: return std::nullopt;
+      case ReadEnd::end: refused_ = true; return json();
+      case ReadEnd::line: break;
     }
     if (line.empty()) {
       if (auto fallback = property.find("default"); fallback != property.end()) return json(*fallback);
@@ -164,8 +164,8 @@ std::optional<json> TerminalQuestions::answer_one(const json& request) {
     if (visit) around_.err << "  open    " << printable(text_of(params, "url"), 2000) << "\n";
     around_.err << (visit ? "  Done, or to be gone on with? [y/N] " : "  [y/N] ");
     std::string line;
-    const Heard heard = read_line(line);
-    if (heard == Heard::interrupt) return std::nullopt;
+    const ReadEnd heard = read_line(line);
+    if (heard == ReadEnd::interrupt) return std::nullopt;
     const bool yes = line == "y" || line == "Y" || line == "yes";
     json out = said(yes ? "accept" : "decline");
     if (yes && !visit) out["content"] = json::object();

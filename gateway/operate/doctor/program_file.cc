@@ -56,12 +56,12 @@ bool check_cwd(const config::Server& server, Findings& findings) {
   struct stat found {};
   const std::string shown = printable(server.cwd);
   if (stat(server.cwd.c_str(), &found) != 0) {
-    findings.fault("cwd", fmt::format("its working directory is not there: {}", std::strerror(errno)),
+    findings.error("cwd", fmt::format("its working directory is not there: {}", std::strerror(errno)),
                    "make it, or change cwd", shown);
   } else if (!S_ISDIR(found.st_mode)) {
-    findings.fault("cwd", "its working directory is a file", "name a directory as cwd", shown);
+    findings.error("cwd", "its working directory is a file", "name a directory as cwd", shown);
   } else if (access(server.cwd.c_str(), X_OK) != 0) {
-    findings.fault("cwd", "its working directory may not be entered", "chmod +x it, or change cwd", shown);
+    findings.error("cwd", "its working directory may not be entered", "chmod +x it, or change cwd", shown);
   } else {
     return true;
   }
@@ -73,10 +73,10 @@ void tell_not_found(const config::Server& server, const std::string& path, const
   const std::string shown = printable(server.command);
   if (server.command.find('/') != std::string::npos) {
     if (is_regular(server.command)) {
-      findings.fault("command", fmt::format("'{}' is not executable", shown),
+      findings.error("command", fmt::format("'{}' is not executable", shown),
                      fmt::format("chmod +x {}", shown));
     } else {
-      findings.fault("command", fmt::format("'{}' is not there", shown),
+      findings.error("command", fmt::format("'{}' is not there", shown),
                      "install it, or correct the path of command");
     }
     return;
@@ -85,7 +85,7 @@ void tell_not_found(const config::Server& server, const std::string& path, const
     const size_t end = std::min(path.find(':', begin), path.size());
     const std::string file = path.substr(begin, end - begin) + "/" + server.command;
     if (is_regular(file))
-      return findings.fault("command", fmt::format("'{}' is not executable", printable(file)),
+      return findings.error("command", fmt::format("'{}' is not executable", printable(file)),
                             fmt::format("chmod +x {}", printable(file)));
     begin = end + 1;
   }
@@ -95,7 +95,7 @@ void tell_not_found(const config::Server& server, const std::string& path, const
     fix = fmt::format("command: {}   (found there)", printable(place));
     break;
   }
-  findings.fault("command", fmt::format("'{}' was not found", shown), fix, "PATH " + printable(path, 1000));
+  findings.error("command", fmt::format("'{}' was not found", shown), fix, "PATH " + printable(path, 1000));
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ std::optional<Finding> head_fault(const std::string& bytes, const std::string& f
                                   const std::string& machine) {
   const std::string shown = printable(file);
   auto fault = [](std::string text, std::string fix) {
-    return Finding{.verdict = Verdict::fault, .text = std::move(text), .fix = std::move(fix)};
+    return Finding{.status = CheckStatus::error, .text = std::move(text), .fix = std::move(fix)};
   };
   if (bytes.size() >= 20 && bytes.compare(0, 4, "\177ELF") == 0) {
     const auto low = static_cast<unsigned char>(bytes[18]), high = static_cast<unsigned char>(bytes[19]);
@@ -205,11 +205,11 @@ std::string check_program(const config::Server& server, const std::vector<std::s
   const std::string head = head_of(file);
   if (!head.empty()) {  // an executable program may be unreadable
     if (auto fault = head_fault(head, file, system.machine)) {
-      findings.fault("command", fault->text, fault->fix);
+      findings.error("command", fault->text, fault->fix);
       return {};
     }
   }
-  findings.well("command", printable(file));
+  findings.ok("command", printable(file));
   return cwd ? file : std::string();
 }
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 class TrialProcess {
  public:
-  enum class Heard : uint8_t { line, exited, late };
+  enum class Next : uint8_t { line, exited, late };
   static constexpr size_t kMaxLine = 16 << 20;
 
   TrialProcess() = default;
@@ -34,14 +34,14 @@ class TrialProcess {
   bool write_line(std::string_view line, Clock::time_point until);
   // The next line of its stdout. `exited` is returned when it has exited or closed its stdout (then exit() is
   // empty), and all lines were returned.
-  Heard next(std::string& line, Clock::time_point until);
+  Next next(std::string& line, Clock::time_point until);
   void close_stdin() { stdin_.reset(); }
   void signal(process::TreeSignal which);
   // True if it has exited by then. Discards its stdout.
   bool wait_exit(Clock::time_point until);
   const std::optional<process::ExitStatus>& exit() const { return exit_; }
   // The stderr line that explains its exit, chosen as by the gateway.
-  const std::string& last_stderr() const { return last_words_.text(); }
+  const std::string& last_stderr() const { return stderr_tail_.text(); }
   // Kills it with all its descendants, and waits until none is left.
   void end_now();
 
@@ -58,7 +58,7 @@ class TrialProcess {
   std::string out_;
   Clock::time_point stdout_closed_;
   std::string stderr_line_;
-  process::StderrTail last_words_;
+  process::StderrTail stderr_tail_;
 };
 
 }  // namespace lineward::doctor

@@ -17,7 +17,7 @@
 #include "foundation/base/freed.h"
 #include "foundation/log/printable.h"
 #include "foundation/net/socket_address.h"
-#include "operate/http_client/masked.h"
+#include "operate/http_client/redactor.h"
 
 namespace lineward::http_client {
 namespace {
@@ -126,7 +126,7 @@ Step HttpExchange::tunnel(const HttpTarget& target, Time until) {
          receive(answer, until)) {
   }
   if (answer.rfind("HTTP/1.", 0) == 0 && answer.size() > 12 && answer[9] == '2') return {};
-  const std::string said = Masked(target.secrets)(answer.substr(0, answer.find('\r')), 100);
+  const std::string said = Redactor(target.secrets)(answer.substr(0, answer.find('\r')), 100);
   return {fmt::format("the proxy does not let through to {}: {}", printable(host),
                       said.empty() ? "no answer" : said),
           "proxy",
@@ -151,7 +151,7 @@ Step HttpExchange::handshake(const HttpTarget& target, Time until) {
     tls_->feed(wire, plain);
   }
   if (tls_->state() == net::TlsEngine::State::failed)
-    return fix_of_tls(Masked(target.secrets)(tls_->fault(), 300));
+    return fix_of_tls(Redactor(target.secrets)(tls_->fault(), 300));
   return {};
 }
 

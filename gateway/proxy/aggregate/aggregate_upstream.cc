@@ -36,11 +36,11 @@ bool is_away(std::string_view reason) {
 }
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
-                                     const config::Server& together)
-    : Upstream(together.name),
+                                     const config::Server& aggregate)
+    : Upstream(aggregate.name),
       loop_(loop),
       rules_(rules),
-      together_(together),
+      aggregate_(aggregate),
       shown_(rules),
       discovery_(*this),
       again_(loop) {}

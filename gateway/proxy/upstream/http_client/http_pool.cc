@@ -219,7 +219,7 @@ void HttpTransfer::on_connection_failed(const core::Failure& fault) {
 }
 
 std::string HttpTransfer::without_credentials(std::string text) const {
-  return without_secrets(text, request_, pool_.target(), authorization_);
+  return redacted(text, request_, pool_.target(), authorization_);
 }
 
 void HttpTransfer::unlimited_body() {

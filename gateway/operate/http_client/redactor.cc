@@ -1,4 +1,4 @@
-#include "operate/http_client/masked.h"
+#include "operate/http_client/redactor.h"
 
 #include "config/secrets.h"
 #include "foundation/log/printable.h"
@@ -12,11 +12,11 @@ constexpr std::string_view kMark = "***";
 
 }  // namespace
 
-Masked::Masked(const config::Server& server) : Masked(config::given_to(server)) {}
+Redactor::Redactor(const config::Server& server) : Redactor(config::given_to(server)) {}
 
-Masked::Masked(const std::vector<std::string>& secrets) : given_(secrets, config::kShortestGiven) {}
+Redactor::Redactor(const std::vector<std::string>& secrets) : given_(secrets, config::kShortestGiven) {}
 
-std::string Masked::operator()(std::string_view said, size_t most) const {
+std::string Redactor::operator()(std::string_view said, size_t most) const {
   return printable(given_.hide_cut(said.substr(0, kLooked), kMark, config::kShortestGiven), most);
 }
 

@@ -11,11 +11,11 @@
 
 namespace lineward::http_client {
 
-class Masked {
+class Redactor {
  public:
   // Masks all values of config::given_to().
-  explicit Masked(const config::Server& server);
-  explicit Masked(const std::vector<std::string>& secrets);
+  explicit Redactor(const config::Server& server);
+  explicit Redactor(const std::vector<std::string>& secrets);
   // At most `most` bytes, on one line, printable.
   std::string operator()(std::string_view said, size_t most = 200) const;
 
