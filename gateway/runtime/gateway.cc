@@ -16,8 +16,8 @@
 #include "config/secrets.h"
 #include "foundation/base/file_limit.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
 #include "foundation/log/redaction.h"
+#include "foundation/log/sanitize.h"
 #include "foundation/net/activation_sockets.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/local_address.h"
@@ -354,17 +354,17 @@ void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict
   const config::Server& server = *found;
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
-    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server), 100),
+    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, sanitize(command_line(server), 100),
                           mcp::name(verdict.era),
                           verdict.versions.empty() ? "" : " " + verdict.versions.front(),
-                          verdict.server.empty() ? "" : "   " + printable(verdict.server)));
+                          verdict.server.empty() ? "" : "   " + sanitize(verdict.server)));
   } else {
     log::tell(fmt::format("  failed   {}   {} {}\n", server.name, server.name,
-                          printable(verdict.failure.text, 500)));
+                          sanitize(verdict.failure.text, 500)));
     if (!verdict.failure.detail.empty())
-      log::tell(fmt::format("           {}\n", printable(verdict.failure.detail)));
+      log::tell(fmt::format("           {}\n", sanitize(verdict.failure.detail)));
     if (!verdict.failure.last_stderr.empty())
-      log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
+      log::tell(fmt::format("    stderr {}\n", sanitize(verdict.failure.last_stderr)));
     // A server that answers 401 is available: its clients bring their credentials.
     bool asks_who =
         verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(first_->config(), server);

@@ -12,8 +12,8 @@
 #include "config/options/options.h"
 #include "config/secrets.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
 #include "foundation/log/redaction.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/audit/audit.h"
 #include "runtime/remote_members.h"
 #include "runtime/routes.h"
@@ -384,7 +384,7 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
   admin::ServerActed out;
   if (config::find_server(config(), server) == nullptr) {
     out.outcome = admin::ServerActed::Outcome::unknown;
-    out.error = fmt::format("there is no server '{}'", printable(server, 100));
+    out.error = fmt::format("there is no server '{}'", sanitize(server, 100));
     return out;
   }
   out.error = refusal_of(server, act);

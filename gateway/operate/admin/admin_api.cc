@@ -7,7 +7,7 @@
 
 #include "config/duration.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/api_lists.h"
 #include "operate/admin/control_json.h"
 #include "operate/admin/denial.h"
@@ -36,7 +36,7 @@ bool flag(const json& body, const char* name) {
 
 std::string text(const json& body, const char* name) {
   auto found = body.find(name);
-  return found != body.end() && found->is_string() ? printable(found->get<std::string>(), kMaxReason)
+  return found != body.end() && found->is_string() ? sanitize(found->get<std::string>(), kMaxReason)
                                                    : std::string();
 }
 
@@ -72,7 +72,7 @@ ServerAct act_of(ApiCall call) {
 
 // The same text for callers without read access and without operate access.
 std::string no_such_path(std::string_view path) {
-  return fmt::format("there is no {}; /api/v1/openapi.json says what there is", printable(path, 100));
+  return fmt::format("there is no {}; /api/v1/openapi.json says what there is", sanitize(path, 100));
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
   log::write(log::Level::info, "admin.action",
              {{"action", fmt::format("server.{}", word(act))},
               {"who", asked.who},
-              {"upstream", printable(asked.argument, 100)},
+              {"upstream", sanitize(asked.argument, 100)},
               {"force", force ? "yes" : ""},
               {"outcome", done ? "done" : acted.error},
               {"why", text(body, "reason")}});
@@ -254,7 +254,7 @@ PlainResponse AdminApi::reload(const Asked& asked, const json& body) {
 }
 
 PlainResponse AdminApi::unknown_call(const std::string& id) {
-  json out{{"error", fmt::format("no call {} in flight", printable(id, 20))}};
+  json out{{"error", fmt::format("no call {} in flight", sanitize(id, 20))}};
   if (auto over = ended_call(sources_, id)) out["ended"] = std::move(*over);
   return reply(404, std::move(out));
 }
@@ -270,7 +270,7 @@ void AdminApi::cancel(const Asked& asked, const json& body, OpsHttpServer::Answe
   log::write(log::Level::info, "admin.action",
              {{"action", "call.cancel"},
               {"who", asked.who},
-              {"call", printable(id, 20)},
+              {"call", sanitize(id, 20)},
               {"found", found ? "yes" : "no"},
               {"why", reason}});
   audit::record(audit::Kind::action, {{"action", "call.cancel"},

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/control_json.h"
 #include "operate/admin/process_info.h"
 
@@ -157,7 +157,7 @@ ServerLook look_at(const Sources& sources, const config::Server& server, size_t 
   out.shown["versions"] = json::array();
   if (const core::Upstream* upstream = sources.upstream(server.name)) {
     for (const std::string& one : upstream->status().versions.value_or(std::vector<std::string>{}))
-      out.shown["versions"].push_back(printable(one, 20));
+      out.shown["versions"].push_back(sanitize(one, 20));
   }
   for (const auto& stats : host.stats.upstreams) {
     if (stats->name == server.name) out.shown["counts"] = counts_json(*stats);
@@ -201,8 +201,8 @@ json session_json(const client::Session& session, std::chrono::milliseconds now)
   return {{"session", session.id.substr(0, 8)},
           {"upstream", session.upstream},
           {"client", client_label(session.client_info)},
-          {"principal", printable(session.principal, 80)},
-          {"revision", printable(session.revision, 20)},
+          {"principal", sanitize(session.principal, 80)},
+          {"revision", sanitize(session.revision, 20)},
           {"age_ms", (now - session.opened).count()},
           {"idle_ms", (now - session.last_used).count()},
           {"calls", session.exchanges},
@@ -442,7 +442,7 @@ std::optional<json> operations_page(const Sources& sources, const PageQuery& que
                 if (operation.method == mcp::Method::prompts_get) name = stats.prompts.name(operation.name);
                 const mcp::MethodRow* row = mcp::row(operation.method);
                 Sum& sum = sums[{server->name, route, row == nullptr ? "_other" : std::string(row->name),
-                                 printable(name, 100)}];
+                                 sanitize(name, 100)}];
                 sum.calls += took.count();
                 if (!mcp::is(operation.reason, mcp::EndKind::success)) sum.failed += took.count();
                 sum.took.add(took);

@@ -10,7 +10,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/control_client.h"
 #include "operate/cli/control_commands.h"
 #include "operate/cli/json_fields.h"
@@ -159,10 +159,10 @@ std::variant<Target, ExitCode> find_target(TargetFlags flags, const CommandConte
     server.headers.push_back("Authorization: Bearer ${file:" + flags.token_file + "}");
   }
   if (target.where.empty()) {
-    target.where = !server.url.empty() ? printable(first_word(server.url, '?'))
+    target.where = !server.url.empty() ? sanitize(first_word(server.url, '?'))
                    : !server.config.empty()
-                       ? printable(server.config)
-                       : printable(fmt::format("{}", fmt::join(server.server_words, " ")), 100);
+                       ? sanitize(server.config)
+                       : sanitize(fmt::format("{}", fmt::join(server.server_words, " ")), 100);
   }
   target.logs = server.verbose;
   server.listen = "stdio";

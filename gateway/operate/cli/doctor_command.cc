@@ -10,7 +10,7 @@
 #include "config/duration.h"
 #include "config/reader/load.h"
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/control_path.h"
 #include "operate/cli/cells.h"
 #include "operate/cli/control_client.h"
@@ -112,16 +112,16 @@ class Report {
 
 void tell_diagnostics(const config::LoadResult& loaded, Findings& findings) {
   for (const config::Diagnostic& one : loaded.diagnostics) {
-    std::string where = printable(loaded.name);
+    std::string where = sanitize(loaded.name);
     if (one.line > 0) where += fmt::format(":{}:{}", one.line, one.column);
-    if (!one.origin.empty()) where = printable(one.origin);
+    if (!one.origin.empty()) where = sanitize(one.origin);
     std::string fix = !one.hint.empty() ? one.hint : one.note;
     if (fix.empty() && loaded.unreadable) fix = "name a file that can be read: lineward doctor FILE";
     if (fix.empty()) fix = "lineward validate shows the line";
     if (one.severity == config::Severity::error)
-      findings.error("config", printable(one.message, 500), printable(fix, 300), where);
+      findings.error("config", sanitize(one.message, 500), sanitize(fix, 300), where);
     if (one.severity == config::Severity::warning)
-      findings.warning("config", printable(one.message, 500), printable(fix, 300), where);
+      findings.warning("config", sanitize(one.message, 500), sanitize(fix, 300), where);
   }
 }
 
@@ -238,7 +238,7 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   Findings about_config("config");
   tell_diagnostics(loaded, about_config);
   if (loaded.ok() && !file.empty()) {
-    about_config.ok("config", fmt::format("{}: {} server{}", printable(file), loaded.config.servers.size(),
+    about_config.ok("config", fmt::format("{}: {} server{}", sanitize(file), loaded.config.servers.size(),
                                             loaded.config.servers.size() == 1 ? "" : "s"));
   } else if (loaded.ok() && !has_server) {
     about_config.warning("config", "there is no configuration; looked for " + searched_places(around),
@@ -273,7 +273,7 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   }
   if (!found)
     return bad_usage(around.err,
-                     fmt::format("the configuration has no server '{}'", printable(given.server, 64)),
+                     fmt::format("the configuration has no server '{}'", sanitize(given.server, 64)),
                      kDoctorHelp);
   return report.end();
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/options/read_value.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/json_fields.h"
 #include "operate/mcp_client/arguments.h"
 
@@ -56,7 +56,7 @@ Result<json> field_value(const json& property, const json& schema, const std::st
       return value;
     all += (all.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : value.dump());
   }
-  return fail(fmt::format("'{}' is none of {}", config::clip(text), printable(all, 300)));
+  return fail(fmt::format("'{}' is none of {}", config::clip(text), sanitize(all, 300)));
 }
 
 std::string field_prompt(const std::string& name, const json& property, bool required) {
@@ -71,12 +71,12 @@ std::string field_prompt(const std::string& name, const json& property, bool req
   }
   std::string about = text_of(property, "description");
   if (about.empty()) about = text_of(property, "title");
-  std::string out = fmt::format("  {} ({}{})", printable(name, 60), printable(type, 200),
+  std::string out = fmt::format("  {} ({}{})", sanitize(name, 60), sanitize(type, 200),
                                 required ? "" : ", may be left out");
-  if (!about.empty()) out += " " + printable(about, 300);
+  if (!about.empty()) out += " " + sanitize(about, 300);
   if (auto fallback = property.find("default"); fallback != property.end())
-    out += fmt::format(
-        " [{}]", printable(fallback->is_string() ? fallback->get<std::string>() : fallback->dump(), 60));
+    out += fmt::format(" [{}]",
+                       sanitize(fallback->is_string() ? fallback->get<std::string>() : fallback->dump(), 60));
   return out + ": ";
 }
 
@@ -85,7 +85,7 @@ std::string questions_text(const json& requests) {
   for (auto it = requests.begin(); it != requests.end(); ++it) {
     if (!it->is_object()) continue;
     const std::string message = text_of(member_object(*it, "params"), "message");
-    out += (out.empty() ? "" : "; ") + printable(message.empty() ? text_of(*it, "method") : message, 300);
+    out += (out.empty() ? "" : "; ") + sanitize(message.empty() ? text_of(*it, "method") : message, 300);
   }
   return out;
 }
@@ -157,11 +157,11 @@ std::optional<json> TerminalQuestions::fill_in(const json& schema) {
 std::optional<json> TerminalQuestions::answer_one(const json& request) {
   if (!can_ask() || text_of(request, "method") != "elicitation/create") return said("cancel");
   const json& params = member_object(request, "params");
-  around_.err << "\nthe server asks: " << printable(text_of(params, "message"), 2000) << "\n";
+  around_.err << "\nthe server asks: " << sanitize(text_of(params, "message"), 2000) << "\n";
   const bool visit = text_of(params, "mode") == "url";
   const json& schema = member_object(params, "requestedSchema");
   if (visit || member_object(schema, "properties").empty()) {
-    if (visit) around_.err << "  open    " << printable(text_of(params, "url"), 2000) << "\n";
+    if (visit) around_.err << "  open    " << sanitize(text_of(params, "url"), 2000) << "\n";
     around_.err << (visit ? "  Done, or to be gone on with? [y/N] " : "  [y/N] ");
     std::string line;
     const ReadEnd heard = read_line(line);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "config/duration.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/access_token.h"
 #include "operate/doctor/clock_check.h"
 #include "operate/http_client/http_exchange.h"
@@ -102,12 +102,12 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
   if (!modern.step.fault.empty())
     return findings.error(modern.step.check, modern.step.fault, modern.step.fix);
   const upstream::HttpUrl& url = target->url;
-  findings.ok("connect",
-              fmt::format("{}{} answered after {}",
-                          printable(url.unix_path.empty() ? url.host_header : url.unix_path),
-                          target->proxy ? " by its proxy" : "",
-                          config::format_duration(std::chrono::duration_cast<std::chrono::milliseconds>(
-                              steady_clock::now() - begun))));
+  findings.ok(
+      "connect",
+      fmt::format("{}{} answered after {}", sanitize(url.unix_path.empty() ? url.host_header : url.unix_path),
+                  target->proxy ? " by its proxy" : "",
+                  config::format_duration(
+                      std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - begun))));
   check_clock(modern.header("Date"), "its clock", findings);
   if (wants_token(server, modern)) {
     auto token = access_token(server, modern, patience);

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
 #include "operate/http_client/redactor.h"
@@ -169,14 +169,14 @@ void check_node(const config::Server& server, const std::string& file,
   const std::string version = node.empty() ? std::string() : version_of(node, environment);
   if (version.empty()) return;
   const std::string text = fmt::format("Node {} at {}, the server wants {}", Redactor(server)(version, 30),
-                                       printable(node), printable(wanted.range, 60));
+                                       sanitize(node), sanitize(wanted.range, 60));
   if (version_fits(version, wanted.range)) {
     findings.ok("node", text);
   } else {
     findings.error("node", text,
                    fmt::format("install Node {}, and name it as command or put it first into PATH",
-                               printable(wanted.range, 60)),
-                   printable(wanted.manifest, 400));
+                               sanitize(wanted.range, 60)),
+                   sanitize(wanted.manifest, 400));
   }
 }
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::doctor {
 namespace {
@@ -54,7 +54,7 @@ std::string head_of(const std::string& file) {
 bool check_cwd(const config::Server& server, Findings& findings) {
   if (server.cwd.empty()) return true;
   struct stat found {};
-  const std::string shown = printable(server.cwd);
+  const std::string shown = sanitize(server.cwd);
   if (stat(server.cwd.c_str(), &found) != 0) {
     findings.error("cwd", fmt::format("its working directory is not there: {}", std::strerror(errno)),
                    "make it, or change cwd", shown);
@@ -70,7 +70,7 @@ bool check_cwd(const config::Server& server, Findings& findings) {
 
 void tell_not_found(const config::Server& server, const std::string& path, const std::string& home,
                     Findings& findings) {
-  const std::string shown = printable(server.command);
+  const std::string shown = sanitize(server.command);
   if (server.command.find('/') != std::string::npos) {
     if (is_regular(server.command)) {
       findings.error("command", fmt::format("'{}' is not executable", shown),
@@ -85,17 +85,17 @@ void tell_not_found(const config::Server& server, const std::string& path, const
     const size_t end = std::min(path.find(':', begin), path.size());
     const std::string file = path.substr(begin, end - begin) + "/" + server.command;
     if (is_regular(file))
-      return findings.error("command", fmt::format("'{}' is not executable", printable(file)),
-                            fmt::format("chmod +x {}", printable(file)));
+      return findings.error("command", fmt::format("'{}' is not executable", sanitize(file)),
+                            fmt::format("chmod +x {}", sanitize(file)));
     begin = end + 1;
   }
   std::string fix = fmt::format("install {}, or write its full path as command", shown);
   for (const std::string& place : usual_places(server.command, home)) {
     if (!is_regular(place) || access(place.c_str(), X_OK) != 0) continue;
-    fix = fmt::format("command: {}   (found there)", printable(place));
+    fix = fmt::format("command: {}   (found there)", sanitize(place));
     break;
   }
-  findings.error("command", fmt::format("'{}' was not found", shown), fix, "PATH " + printable(path, 1000));
+  findings.error("command", fmt::format("'{}' was not found", shown), fix, "PATH " + sanitize(path, 1000));
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ std::vector<std::string> usual_places(const std::string& command, const std::str
 
 std::optional<Finding> head_fault(const std::string& bytes, const std::string& file,
                                   const std::string& machine) {
-  const std::string shown = printable(file);
+  const std::string shown = sanitize(file);
   auto fault = [](std::string text, std::string fix) {
     return Finding{.status = CheckStatus::error, .text = std::move(text), .fix = std::move(fix)};
   };
@@ -170,7 +170,7 @@ std::optional<Finding> head_fault(const std::string& bytes, const std::string& f
         begin == std::string::npos ? "" : line.substr(begin, line.find_first_of(" \t", begin) - begin);
     if (interpreter.empty() || !is_regular(interpreter)) {
       return fault(fmt::format("the interpreter that the first line of '{}' names is not there: {}", shown,
-                               printable(interpreter)),
+                               sanitize(interpreter)),
                    "install it, or correct the line that begins with #!");
     }
     return std::nullopt;
@@ -209,7 +209,7 @@ std::string check_program(const config::Server& server, const std::vector<std::s
       return {};
     }
   }
-  findings.ok("command", printable(file));
+  findings.ok("command", sanitize(file));
   return cwd ? file : std::string();
 }
 

@@ -12,7 +12,7 @@
 #include "config/options/names.h"
 #include "config/server_environment.h"
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/node_version.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
@@ -145,7 +145,7 @@ class Session {
                                   : fmt::format("it exited with code {} after {}", exit->code, after);
     config::Server telling = server_;
     telling.tell_stderr = true;
-    return printable(upstream::start_failure_text(end, telling), 500);
+    return sanitize(upstream::start_failure_text(end, telling), 500);
   }
 
  private:
@@ -181,7 +181,7 @@ class StdioCheck {
   std::unique_ptr<Session> fresh() {
     auto session = std::make_unique<Session>(server_, trial_, environment_, redactor_);
     if (session->start() == Session::End::answered) return session;
-    findings_.error("start", printable(session->failure(), 500), "see what it needs to run");
+    findings_.error("start", sanitize(session->failure(), 500), "see what it needs to run");
     return nullptr;
   }
 
@@ -350,7 +350,7 @@ class StdioCheck {
 
   // No call can be cancelled: the tool's name is wrong, unless another server has it.
   void tell_no_tool() {
-    const std::string tool = printable(trial_.tool, 60);
+    const std::string tool = sanitize(trial_.tool, 60);
     const std::string_view likely = config::nearest(trial_.tool, {tools_.begin(), tools_.end()});
     const std::string text = fmt::format("it has no tool '{}'", tool);
     if (!trial_.alone) return findings_.skipped("cancel", text);
@@ -367,7 +367,7 @@ class StdioCheck {
     if (modern_) params["_meta"] = meta();
     const json request{
         {"jsonrpc", "2.0"}, {"id", 4}, {"method", "tools/call"}, {"params", std::move(params)}};
-    const std::string tool = printable(trial_.tool, 60);
+    const std::string tool = sanitize(trial_.tool, 60);
     const auto early = session.ask(request.dump(), 4, kBeforeCancel);
     if (early == Session::End::exited)
       return findings_.error("cancel", fmt::format("at {} {}", tool, session.exit_text()),

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/clock_check.h"
 #include "operate/http_client/http_exchange.h"
 
@@ -38,11 +38,11 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
   if (answer.status != 200 || !has_set(answer.body) || answer.body.find("\"kty\"") == std::string::npos) {
     return findings.error("keys",
                           fmt::format("jwks.url: {} gives no keys (HTTP {}): every token will be refused",
-                                      printable(target->url.host_header), answer.status),
+                                      sanitize(target->url.host_header), answer.status),
                           "the issuer names the right address as jwks_uri in its "
                           "/.well-known/openid-configuration or /.well-known/oauth-authorization-server");
   }
-  findings.ok("keys", fmt::format("{} gives the keys of tokens", printable(target->url.host_header)));
+  findings.ok("keys", fmt::format("{} gives the keys of tokens", sanitize(target->url.host_header)));
 }
 
 }  // namespace lineward::doctor

@@ -1,7 +1,7 @@
 #include "operate/http_client/redactor.h"
 
 #include "config/secrets.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::http_client {
 namespace {
@@ -17,7 +17,7 @@ Redactor::Redactor(const config::Server& server) : Redactor(config::given_to(ser
 Redactor::Redactor(const std::vector<std::string>& secrets) : given_(secrets, config::kShortestGiven) {}
 
 std::string Redactor::operator()(std::string_view said, size_t most) const {
-  return printable(given_.hide_cut(said.substr(0, kLooked), kMark, config::kShortestGiven), most);
+  return sanitize(given_.hide_cut(said.substr(0, kLooked), kMark, config::kShortestGiven), most);
 }
 
 }  // namespace lineward::http_client

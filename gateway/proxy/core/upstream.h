@@ -38,7 +38,7 @@ enum class ListenLoss : uint8_t { none, broken, flooded };
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
   // A plain sentence for the client, without secrets. If the server refused with a text of its own, that
-  // text follows: bounded, printable and redacted (foundation/log/printable.h).
+  // text follows: bounded, printable and redacted (foundation/log/sanitize.h).
   std::string text;
   int64_t limit_ms = -1;        // the limit that was exceeded, if any
   HeaderFields headers = {};    // of the server's refusal, for the client: WWW-Authenticate, Retry-After

@@ -7,7 +7,7 @@
 
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "protocol/http/header_list.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
@@ -315,7 +315,7 @@ std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer
   if (said.size() > kMaxKept) said.resize(kMaxKept);
   if (transfer_) said = transfer_->without_credentials(std::move(said));
   const log::Excerpt words(said, kMaxRefusal);
-  return printable(one_line(!answer && html_ ? shown_text(words) : words.string()), kMaxWords);
+  return sanitize(one_line(!answer && html_ ? shown_text(words) : words.string()), kMaxWords);
 }
 
 // The body of a refusal may hold an MCP error, which is more specific than the status.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "protocol/http/char_class.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
@@ -47,11 +47,11 @@ core::Failure refusal_of(const config::Server& server, SessionCallbacks& owner,
   } else if (const auto reason = answer ? mcp::gateway_reason(*answer) : std::nullopt) {
     // Another Lineward: its error says why its server is unavailable.
     failure.reason = *reason;
-    failure.text = printable(answer->text(Field::error_message), 300);
+    failure.text = sanitize(answer->text(Field::error_message), 300);
   } else if (answer && answer->kind() == mcp::MessageKind::result) {
     failure.text += "answered initialize without a protocolVersion";
   } else if (answer) {
-    failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
+    failure.text += "refused initialize: " + sanitize(answer->text(Field::error_message), 300);
   } else {
     failure.text += "did not answer initialize";
   }
