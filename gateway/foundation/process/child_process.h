@@ -42,9 +42,9 @@ class ChildProcess {
  public:
   // Called once each, from the loop, never from inside start(): started or failed, later exited. `exited` is
   // called when the command itself is gone; its descendants are being killed by then. No callback after
-  // destruction. Of the error of `failed`, `place` is the step ("find", "chdir", "exec", "fork", "pipe",
-  // "spawner", "rlimit.memory" and the like), `code` the errno, and `text` the PATH that was searched, if
-  // any.
+  // destruction.
+  // The error of `failed`: `place` is the step, such as "find", "chdir", "exec", "fork", "pipe", "spawner" or
+  // "rlimit.memory". `code` is the errno. `text` is the PATH that was searched, if any.
   struct Events {
     std::function<void(pid_t pid)> started;
     std::function<void(const Error&)> failed;

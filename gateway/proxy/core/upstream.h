@@ -76,7 +76,8 @@ struct RoutedTo {
 };
 using RoutedPtr = std::shared_ptr<const RoutedTo>;
 
-enum class Whose : uint8_t { own, anothers };
+// Whether a call shares the request of another one.
+enum class Coalesced : bool { no, yes };
 
 // Callbacks of a call. Never called from within Upstream::start() or any method of Call.
 class CallCallbacks {
@@ -91,9 +92,9 @@ class CallCallbacks {
   virtual void on_call_routed(const RoutedPtr&) {}
   // The call is sent again (`retry`); its owner has received nothing of the first attempt.
   virtual void on_call_repeated() {}
-  // `own`: the request sent, or about to be sent, is this call's own, which is the default. `anothers`: the
-  // call shares the request and the answer of another one. Only record it: do not end a call in here.
-  virtual void on_call_request(Whose) {}
+  // `no`: the request sent, or about to be sent, is this call's own, which is the default. `yes`: the call
+  // shares the request and the answer of another one. Only record it: do not end a call in here.
+  virtual void on_call_request(Coalesced) {}
 
  protected:
   ~CallCallbacks() = default;

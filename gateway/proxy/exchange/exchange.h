@@ -107,7 +107,7 @@ class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
   void on_call_repeated() override;
-  void on_call_request(core::Whose whose) override { record_.request_is(whose); }
+  void on_call_request(core::Coalesced coalesced) override { record_.request_is(coalesced); }
   void client_gone(mcp::EndReason why);
   // An order to end: by an operator, a drain, or the client's cancel message.
   void tell(mcp::EndReason reason, std::string_view why);

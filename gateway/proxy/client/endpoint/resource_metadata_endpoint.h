@@ -30,7 +30,7 @@ class ResourceMetadataEndpoint {
   ResourceMetadataEndpoint(const ResourceMetadataEndpoint&) = delete;
   ResourceMetadataEndpoint& operator=(const ResourceMetadataEndpoint&) = delete;
 
-  // Of the plain sidecar's server, or empty; the server must outlive this, or be reset first.
+  // `fetch`: from the plain sidecar's server, or empty. The server must outlive this, or be reset first.
   void use_source(core::FetchDocument fetch) { fetch_ = std::move(fetch); }
   // False: the path is not one of Lineward's own documents. Runs before authentication.
   bool serve_own(ClientConnection& connection);
