@@ -246,7 +246,7 @@ void StdioProcess::stderr_line(const std::string& line) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(pid())},
               {"line", log::Excerpt(line, kMaxStderrLine)}});
-  last_words_.add(line);
+  stderr_tail_.add(line);
 }
 
 void StdioProcess::stderr_end() {
@@ -282,7 +282,7 @@ void StdioProcess::exited(process::ExitStatus status) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(pid())},
               {"how", exit_text_},
-              {"stderr", last_words_.text()}});
+              {"stderr", stderr_tail_.text()}});
   timer_.stop();
   if (down_) return check_gone();
   if (out_ended_) return last_stderr_read();
@@ -300,7 +300,7 @@ void StdioProcess::read_last_lines(milliseconds until) {
 void StdioProcess::go_down(ProcessEnd end) {
   if (!down_) {
     down_ = true;
-    end.last_stderr = last_words_.text();
+    end.last_stderr = stderr_tail_.text();
     const auto watch = lifetime_.watch();
     owner_.on_process_down(end);
     if (watch.gone()) return;
