@@ -11,13 +11,13 @@
 #include "foundation/base/random_id.h"
 #include "operate/doctor/probe_report.h"
 #include "operate/doctor/probe_stream.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/errors.h"
 
 namespace lineward::doctor {
 namespace {
 
-using http_client::Redactor;
+using fetch::Redactor;
 using nlohmann::json;
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
@@ -295,7 +295,7 @@ void Front::idle() {
 }  // namespace
 
 void check_front(const config::Server& server, const FrontTrial& trial, Findings& findings) {
-  auto target = http_client::target_of(server);
+  auto target = fetch::target_of(server);
   if (!target) return findings.error(target.error().check, target.error().fault, target.error().fix);
   Front(server, *target, trial, findings).check();
 }

@@ -8,16 +8,16 @@
 #include "foundation/log/sanitize.h"
 #include "operate/doctor/access_token.h"
 #include "operate/doctor/clock_check.h"
-#include "operate/http_client/http_exchange.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/http_exchange.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
 
 namespace lineward::doctor {
 namespace {
 
-using http_client::HttpTarget;
-using http_client::Redactor;
+using fetch::HttpTarget;
+using fetch::Redactor;
 using std::chrono::steady_clock;
 
 // Whether the body has a JSON-RPC answer.
@@ -34,12 +34,12 @@ bool has_endpoint(std::string_view body) {
 
 // Sends one request on its own connection. `headers`: beside those of the server.
 Answer ask(const config::Server& server, const HttpTarget& target, std::string_view method,
-           std::string headers, const std::string& body, http_client::Enough enough,
+           std::string headers, const std::string& body, fetch::Enough enough,
            steady_clock::time_point until) {
   headers += "Connection: close\r\n";
   for (const auto& [name, value] : server.headers)
     headers += fmt::format("{}: {}\r\n", name, value);
-  return http_client::fetch(target, target.request(method, headers, body), enough, until);
+  return fetch::fetch(target, target.request(method, headers, body), enough, until);
 }
 
 bool has_result(const Answer& answer) {
@@ -85,7 +85,7 @@ bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_c
 
 void check_http_server(const config::Server& given, std::chrono::milliseconds patience, Findings& findings) {
   config::Server server = given;  // plus the requested credentials
-  auto target = http_client::target_of(server);
+  auto target = fetch::target_of(server);
   if (!target) return findings.error(target.error().check, target.error().fault, target.error().fix);
   const auto until = [patience] { return steady_clock::now() + patience; };
   auto post = [&](const std::string& body, std::string headers) {

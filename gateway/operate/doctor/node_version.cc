@@ -13,12 +13,12 @@
 #include "foundation/log/sanitize.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 
 namespace lineward::doctor {
 namespace {
 
-using http_client::Redactor;
+using fetch::Redactor;
 namespace fs = std::filesystem;
 using nlohmann::json;
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "foundation/json/json_document.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/probe.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
@@ -126,7 +126,7 @@ const json& ProbeStream::result() const {
 
 std::string ProbeStream::fault() const {
   if (has_result()) return {};
-  const http_client::Redactor redactor(server_);
+  const fetch::Redactor redactor(server_);
   if (answer_.is_object() && answer_.contains("error")) {
     const json& error = answer_.at("error");
     return fmt::format("error {}: {}", number_in(error, "code"), redactor(text_in(error, "message"), 300));

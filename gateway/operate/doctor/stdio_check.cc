@@ -16,7 +16,7 @@
 #include "operate/doctor/node_version.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/shared/process_end.h"
@@ -24,7 +24,7 @@
 namespace lineward::doctor {
 namespace {
 
-using http_client::Redactor;
+using fetch::Redactor;
 using nlohmann::json;
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;

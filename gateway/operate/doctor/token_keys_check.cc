@@ -4,7 +4,7 @@
 
 #include "foundation/log/sanitize.h"
 #include "operate/doctor/clock_check.h"
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 namespace lineward::doctor {
 namespace {
@@ -23,11 +23,11 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
   config::Server issuer;  // holds what a connection needs of a server
   issuer.url = entry.values.text("jwks.url");
   issuer.ca_file = entry.path_of(entry.values.text("jwks.caFile"));
-  auto target = http_client::target_of(issuer);
+  auto target = fetch::target_of(issuer);
   if (!target) return findings.error("keys", target.error().fault, target.error().fix);
-  const http_client::Answer answer =
-      http_client::fetch(*target, target->request("GET", "Accept: application/json\r\nConnection: close\r\n"),
-                         has_set, std::chrono::steady_clock::now() + patience);
+  const fetch::Answer answer =
+      fetch::fetch(*target, target->request("GET", "Accept: application/json\r\nConnection: close\r\n"),
+                   has_set, std::chrono::steady_clock::now() + patience);
   if (!answer.step.fault.empty()) {
     const bool tls = answer.step.check == "tls";
     return findings.error(

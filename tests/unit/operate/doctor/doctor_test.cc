@@ -4,10 +4,10 @@
 #include "operate/doctor/clock_check.h"
 #include "operate/doctor/node_version.h"
 #include "operate/doctor/program_file.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 
 using namespace lineward::doctor;
-using lineward::http_client::Redactor;
+using lineward::fetch::Redactor;
 
 TEST_CASE("ranges of Node as package.json writes them") {
   for (const char* range : {">=18", ">= 18", "18", "18.x", "^18.17 || >=20.5.0", ">=16 <21", "~18.19", "<=18",

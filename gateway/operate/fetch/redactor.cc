@@ -1,9 +1,9 @@
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 
 #include "config/secrets.h"
 #include "foundation/log/sanitize.h"
 
-namespace lineward::http_client {
+namespace lineward::fetch {
 namespace {
 
 // More than any shown text: later bytes need not be searched.
@@ -20,4 +20,4 @@ std::string Redactor::operator()(std::string_view said, size_t most) const {
   return sanitize(given_.hide_cut(said.substr(0, kLooked), kMark, config::kShortestGiven), most);
 }
 
-}  // namespace lineward::http_client
+}  // namespace lineward::fetch

@@ -1,4 +1,4 @@
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -17,9 +17,9 @@
 #include "foundation/base/freed.h"
 #include "foundation/log/sanitize.h"
 #include "foundation/net/socket_address.h"
-#include "operate/http_client/redactor.h"
+#include "operate/fetch/redactor.h"
 
-namespace lineward::http_client {
+namespace lineward::fetch {
 namespace {
 
 using std::chrono::steady_clock;
@@ -292,4 +292,4 @@ Answer fetch(const HttpTarget& target, std::string request, Enough enough, Time 
   return answer;
 }
 
-}  // namespace lineward::http_client
+}  // namespace lineward::fetch

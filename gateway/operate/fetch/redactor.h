@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "foundation/log/secret_set.h"
 
-namespace lineward::http_client {
+namespace lineward::fetch {
 
 class Redactor {
  public:
@@ -23,4 +23,4 @@ class Redactor {
   redaction::SecretSet given_;
 };
 
-}  // namespace lineward::http_client
+}  // namespace lineward::fetch
