@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "operate/admin/control_json.h"
-#include "operate/admin/hide_secrets.h"
+#include "operate/admin/redact_json.h"
 #include "proxy/exchange/exchange.h"
 
 namespace lineward::admin {
@@ -14,7 +14,7 @@ using exchange::CallMoment;
 using nlohmann::json;
 
 std::string text_of(json body) {
-  hide_secrets(body);
+  redact_json(body);
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -49,7 +49,7 @@ bool CallEventPublisher::has_room() {
 }
 
 void CallEventPublisher::flush() {
-  if (skipped_ > 0) feed_->skipped(EventGroup::calls, std::exchange(skipped_, 0));
+  if (skipped_ > 0) ring_->skipped(EventGroup::calls, std::exchange(skipped_, 0));
 }
 
 void CallEventPublisher::on_event(const exchange::CallEvent& event) {
@@ -58,7 +58,7 @@ void CallEventPublisher::on_event(const exchange::CallEvent& event) {
 }
 
 void CallEventPublisher::in_flight(CallMoment moment, const exchange::Exchange& exchange) {
-  if (!feed_->wants(EventGroup::calls)) return;
+  if (!ring_->wants(EventGroup::calls)) return;
   if (moment == CallMoment::progress) {
     auto [known, is_new] = progress_.try_emplace(exchange.from().call_id, loop_.now());
     if (!is_new) {
@@ -69,20 +69,20 @@ void CallEventPublisher::in_flight(CallMoment moment, const exchange::Exchange& 
   }
   if (!has_room()) return;
   const exchange::CallView view = exchange.view();
-  feed_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
+  ring_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
 }
 
 void CallEventPublisher::ended(const exchange::EndedCall& call) {
   if (!progress_.empty()) progress_.erase(call.call.id);
-  if (!feed_->wants(EventGroup::calls) || !has_room()) return;
+  if (!ring_->wants(EventGroup::calls) || !has_room()) return;
   const bool listen = !call.call.listens.empty() || call.call.method == "subscriptions/listen";
-  feed_->publish(EventGroup::calls, listen ? "listen.end" : "call.end",
+  ring_->publish(EventGroup::calls, listen ? "listen.end" : "call.end",
                  text_of(ended_json(call, loop_.now())));
 }
 
 void CallEventPublisher::settled(const exchange::EndedCall& call) {
-  if (!feed_->wants(EventGroup::calls) || !has_room()) return;
-  feed_->publish(EventGroup::calls, "call.settled", text_of(ended_json(call, loop_.now())));
+  if (!ring_->wants(EventGroup::calls) || !has_room()) return;
+  ring_->publish(EventGroup::calls, "call.settled", text_of(ended_json(call, loop_.now())));
 }
 
 }  // namespace lineward::admin

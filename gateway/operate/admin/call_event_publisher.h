@@ -19,7 +19,7 @@ class CallEventPublisher final {
  public:
   // `loop` is the worker's, and must outlive this object.
   CallEventPublisher(net::Loop& loop, std::shared_ptr<EventRing> feed)
-      : loop_(loop), feed_(std::move(feed)) {}
+      : loop_(loop), ring_(std::move(feed)) {}
 
   // As exchange::CallWatcher.
   void on_event(const exchange::CallEvent& event);
@@ -37,7 +37,7 @@ class CallEventPublisher final {
   bool has_room();
 
   net::Loop& loop_;
-  const std::shared_ptr<EventRing> feed_;
+  const std::shared_ptr<EventRing> ring_;
   std::chrono::milliseconds second_{-1000};
   uint32_t in_second_ = 0;
   uint64_t skipped_ = 0;

@@ -94,7 +94,7 @@ void OpsHttpServer::Connection::on_data(std::string_view bytes) {
       case Next::head: continue;
       case Next::failed:
         return respond(
-            {parser_.fault().status, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
+            {parser_.fault().code, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
       case Next::complete: return handle();
     }
   }
@@ -131,10 +131,10 @@ OpsHttpServer::OpsHttpServer(net::Loop& loop, Handler handler) : loop_(loop), ha
 
 OpsHttpServer::~OpsHttpServer() = default;
 
-Status<net::ListenFailure> OpsHttpServer::listen(const std::string& address) {
+Status<> OpsHttpServer::listen(const std::string& address) {
   auto listener = net::Listener::open(
       loop_, address, [this](auto stream, std::string peer) { accept(std::move(stream), std::move(peer)); });
-  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  if (!listener) return Unexpected<Error>{listener.error()};
   listener_ = std::move(*listener);
   return Done{};
 }

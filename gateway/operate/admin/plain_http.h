@@ -98,7 +98,7 @@ class OpsHttpServer {
   OpsHttpServer(const OpsHttpServer&) = delete;
   OpsHttpServer& operator=(const OpsHttpServer&) = delete;
 
-  Status<net::ListenFailure> listen(const std::string& address);
+  Status<> listen(const std::string& address);
   const std::string& address() const { return listener_->address(); }
   bool is_loopback() const { return listener_->is_loopback(); }
 

@@ -62,7 +62,7 @@ struct Sources {
   std::string version, revision;
   std::string config_source;
   const bool& draining;
-  ReloadApi& reload;
+  ReloadControls reload;
   std::chrono::milliseconds started;  // Loop::now() at the start
 
   const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }
@@ -80,7 +80,7 @@ struct Sources {
     std::vector<const config::Server*> out;
     for (const auto& server : config.servers)
       out.push_back(&server);
-    if (const config::Server* all = together()) out.push_back(all);
+    if (const config::Server* all = aggregate()) out.push_back(all);
     each([&](const WorkerView& worker) {
       for (const config::Server* old : worker.leaving()) {
         bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
@@ -89,7 +89,7 @@ struct Sources {
     });
     return out;
   }
-  const config::Server* together() const { return workers.view(0).together(); }
+  const config::Server* aggregate() const { return workers.view(0).aggregate(); }
   bool is_leaving(const std::string& name) const {
     bool found = false;
     each([&](const WorkerView& worker) {

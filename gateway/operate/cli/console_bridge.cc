@@ -190,7 +190,7 @@ ConsoleBridge::~ConsoleBridge() {
     one->leave();
 }
 
-Status<net::ListenFailure> ConsoleBridge::listen() {
+Status<> ConsoleBridge::listen() {
   return server_.listen("127.0.0.1:0");
 }
 

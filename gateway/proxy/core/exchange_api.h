@@ -46,7 +46,7 @@ class ExchangeApi {
   virtual void cancel(ExchangeId id, std::string_view why) = 0;
   // Applies policies to a notification, or to an answer to a server's request, before it is forwarded; they
   // may change it. A denied message is not forwarded. The denial is sent to the client if possible.
-  virtual std::optional<AuthError> judge(IncomingMessage&) { return std::nullopt; }
+  virtual std::optional<PolicyError> judge(IncomingMessage&) { return std::nullopt; }
   // A notification from a client (its session, or a modern POST).
   virtual void notified(IncomingMessage&& arrival) = 0;
   // A client's answer to a server's request in a legacy session. True: the answer was sent to a server that

@@ -30,7 +30,7 @@
 #include "proxy/exchange/question_round.h"
 #include "proxy/exchange/server_directory.h"
 #include "proxy/metrics/stats.h"
-#include "proxy/plugin/chain.h"
+#include "proxy/plugin/hook_chain.h"
 #include "proxy/plugin/hook_queue.h"
 
 namespace lineward::exchange {
@@ -112,7 +112,7 @@ class Exchange final : public core::CallCallbacks,
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
   void on_call_repeated() override;
-  void on_call_request(core::Whose whose) override { record_.request_is(whose); }
+  void on_call_request(core::Coalesced coalesced) override { record_.request_is(coalesced); }
   void client_left(mcp::EndReason why);
   // An order to end: by an operator, a drain, or the client's cancel message.
   void cancel(mcp::EndReason reason, std::string_view why);
@@ -191,9 +191,9 @@ class Exchange final : public core::CallCallbacks,
   // ---- exchange_plugins.cc ----
   struct Hooks {
     Hooks(Exchange& exchange, const std::shared_ptr<plugin::PluginSet>& set);
-    plugin::Chain chain;
+    plugin::HookChain chain;
     plugin::HookQueue queue;                 // the server's messages
-    std::optional<plugin::Refusal> refusal;  // a plugin's end of the exchange: the first one given counts
+    std::optional<core::PolicyError> refusal;  // a plugin's end of the exchange: the first one given counts
     std::optional<std::string> answer;
     std::string trace_id, span_id;
     plugin::Sampled sampled = plugin::Sampled::no;
@@ -217,7 +217,7 @@ class Exchange final : public core::CallCallbacks,
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;
-  void refuse(plugin::Refusal refusal) override;
+  void refuse(core::PolicyError refusal) override;
   void answer(std::string result) override;
   void note_trace(std::string_view trace_id, std::string_view span_id, plugin::Sampled sampled) override;
   void resume(plugin::Verdict verdict) override { hooks_->chain.resume(verdict); }

@@ -30,8 +30,8 @@ Exchange::Hooks::Hooks(Exchange& exchange, const std::shared_ptr<plugin::PluginS
 void Exchange::attach(const std::shared_ptr<plugin::PluginSet>& set) {
   if (!set || set->empty()) return;
   hooks_ = std::make_unique<Hooks>(*this, set);
-  auto place = config::is_aggregate(from_->upstream) ? plugin::Place::whole : plugin::Place::alone;
-  if (!hooks_->chain.attach(*this, from_->upstream, place)) hooks_ = nullptr;
+  auto role = config::is_aggregate(from_->upstream) ? plugin::ServerRole::aggregate : plugin::ServerRole::single;
+  if (!hooks_->chain.attach(*this, from_->upstream, role)) hooks_ = nullptr;
 }
 
 // ---- the request ----
@@ -81,18 +81,18 @@ void Exchange::hook_moved() {
 }
 
 void Exchange::broke(std::string_view what) {
-  plugin::Chain& chain = hooks_->chain;
-  chain.note(plugin::Chain::Did::fail);
+  plugin::HookChain& chain = hooks_->chain;
+  chain.note(plugin::HookChain::Did::fail);
   record_.judged(chain.last());
   fail(EndReason::internal, fmt::format("plugin {} {}", chain.last(), what));
 }
 
 bool Exchange::decided() {
-  plugin::Chain& chain = hooks_->chain;
+  plugin::HookChain& chain = hooks_->chain;
   if (hooks_->refusal || hooks_->answer) record_.judged(chain.last());
   if (hooks_->refusal) {
-    chain.note(plugin::Chain::Did::refuse);
-    plugin::Refusal refusal = std::move(*hooks_->refusal);
+    chain.note(plugin::HookChain::Did::refuse);
+    core::PolicyError refusal = std::move(*hooks_->refusal);
     if (refusal.retry_after_ms >= 0) {
       retry_after_ms_ = refusal.retry_after_ms;
       bool given = false;
@@ -111,7 +111,7 @@ bool Exchange::decided() {
     return true;
   }
   if (!hooks_->answer) return false;
-  chain.note(plugin::Chain::Did::answer);
+  chain.note(plugin::HookChain::Did::answer);
   session_told_ = true;  // for an `initialize`: its session stays open
   end(EndReason::ok, 0, "a plugin has answered",
       Answer{fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", from_->raw_id, *hooks_->answer)});
@@ -171,7 +171,7 @@ void Exchange::add_reply_header(std::string_view name, std::string value) {
   if (!ended()) reply_->add_headers({{std::string(name), std::move(value)}});
 }
 
-void Exchange::refuse(plugin::Refusal refusal) {
+void Exchange::refuse(core::PolicyError refusal) {
   if (!hooks_->refusal && !hooks_->answer) hooks_->refusal = std::move(refusal);
 }
 

@@ -41,9 +41,8 @@ void Exchange::count_end(EndReason reason, int code) {
 }
 
 void Exchange::write_end(EndReason reason, int code) const {
-  bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
-                reason != EndReason::input_required && reason != EndReason::cancelled_client;
-  log::Level level = failed ? log::Level::warn : log::Level::info;
+  const bool failed = !mcp::has(reason, mcp::kExpected) && reason != EndReason::tool_error;
+  const log::Level level = failed ? log::Level::warn : log::Level::info;
   if (!log::enabled_often(level)) return;
   const core::ClientRequest& from = *from_;
   log::write_often(level, "call.end",

@@ -79,7 +79,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   core::ExchangeId start(core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
   void client_left(core::ExchangeId id, mcp::EndReason why) override;
   void cancel(core::ExchangeId id, std::string_view why) override;
-  std::optional<core::AuthError> judge(core::IncomingMessage& arrival) override {
+  std::optional<core::PolicyError> judge(core::IncomingMessage& arrival) override {
     return judge_of_client(plugins_, arrival, legacy_status());
   }
   void notified(core::IncomingMessage&& arrival) override;

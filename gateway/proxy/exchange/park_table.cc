@@ -227,9 +227,9 @@ const ParkedCall* ParkTable::find(std::string_view state, std::string_view princ
   return found == parked_.end() ? nullptr : &found->second->call;
 }
 
-Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
-                                                 const std::string& upstream, const AskedWith& retry) {
-  using Refused = Unexpected<StateRefusal>;
+Result<ParkedCall, PastCall> ParkTable::take(std::string_view state, std::string_view principal,
+                                             const std::string& upstream, const AskedWith& retry) {
+  using Refused = Unexpected<PastCall>;
   auto params = [&retry] { return retry.params(); };
   auto read = states_.read(state, {principal, upstream, retry.message.method(), params}, loop_.now());
   if (read.fault == StateFault::none || read.fault == StateFault::expired) {
@@ -242,7 +242,7 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
   ParkedCall call = std::move(parked->call);
   remember(read.id, {StateFault::used, std::string(text_of(StateFault::used)), parked->server.name});
   loop_.retire(std::move(parked));
-  return Result<ParkedCall, StateRefusal>(std::move(call));
+  return Result<ParkedCall, PastCall>(std::move(call));
 }
 
 bool ParkTable::made(std::string_view state, std::string_view principal, const std::string& upstream,
@@ -293,7 +293,7 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
   loop_.retire(std::move(ended));
 }
 
-void ParkTable::remember(const std::string& id, StateRefusal why) {
+void ParkTable::remember(const std::string& id, PastCall why) {
   if (past_order_.size() >= kMaxPast) {
     past_.erase(past_order_.front());
     past_order_.pop_front();

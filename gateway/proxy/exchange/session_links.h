@@ -24,7 +24,7 @@
 #include "proxy/client/session/session.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/live_exchanges.h"
-#include "proxy/exchange/loose_policies.h"
+#include "proxy/exchange/out_of_call_policies.h"
 #include "proxy/exchange/server_directory.h"
 #include "proxy/exchange/session_link.h"
 

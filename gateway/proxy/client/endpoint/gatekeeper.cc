@@ -39,7 +39,7 @@ bool Gatekeeper::refuses_head(ClientConnection& connection) {
     return refusals_.refuse(connection, *refusal), true;
   if (!gate_ || gate_->open()) return false;
   auto answer = gate_->admit(question(connection), nullptr);
-  auto* denial = answer ? std::get_if<core::AuthError>(&*answer) : nullptr;
+  auto* denial = answer ? std::get_if<core::PolicyError>(&*answer) : nullptr;
   if (denial == nullptr) return false;
   refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
   return true;
@@ -99,7 +99,7 @@ bool Gatekeeper::ask(ClientConnection& connection, std::string& body) {
 }
 
 bool Gatekeeper::decided(ClientConnection& connection, core::GateAnswer answer) {
-  if (auto* denial = std::get_if<core::AuthError>(&answer)) {
+  if (auto* denial = std::get_if<core::PolicyError>(&answer)) {
     refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
     return false;
   }

@@ -41,17 +41,17 @@ HttpFront::~HttpFront() {
   close_all();
 }
 
-void HttpFront::use_documents(core::DocumentSource* source) {
-  metadata_->use_source(source);
+void HttpFront::use_documents(core::FetchDocument fetch) {
+  metadata_->use_source(std::move(fetch));
 }
 
-Status<net::ListenFailure> HttpFront::listen() {
+Status<> HttpFront::listen() {
   auto opened = listener_.open_next(config_.address);
   if (opened) listener_.move();
   return opened;
 }
 
-Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string address, bool loopback) {
+Status<> HttpFront::listen_with(int socket, std::string address, bool loopback) {
   auto joined = listener_.join_next(socket, std::move(address), loopback);
   if (joined) listener_.move();
   return joined;

@@ -45,9 +45,9 @@ class HttpFront final : public Front, private RequestHandler {
             std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
   ~HttpFront() override;
 
-  Status<net::ListenFailure> listen() override;
+  Status<> listen() override;
   // The same on the socket that the first worker's front has opened.
-  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  Status<> listen_with(int socket, std::string address, bool loopback);
   // For a reload that moves to another address.
   FrontListener& listener() { return listener_; }
   std::string address() const override { return listener_.address(); }
@@ -62,7 +62,7 @@ class HttpFront final : public Front, private RequestHandler {
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 
   SessionTable& sessions() override { return sessions_.table(); }
-  void use_documents(core::DocumentSource* source) override;
+  void use_documents(core::FetchDocument fetch) override;
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
 
   // Accepts no new connections. Each open connection is closed after its answer; an idle one after one more
@@ -82,7 +82,7 @@ class HttpFront final : public Front, private RequestHandler {
   }
   void on_client_left(ClientConnection& connection) override;
   bool draining() const override { return draining_; }
-  void on_fault(ClientConnection& connection, const http::RequestFault& fault) override {
+  void on_fault(ClientConnection& connection, const Error& fault) override {
     refusals_.note_fault(connection, fault);
   }
   void on_full() override { connections_.make_room_later(); }

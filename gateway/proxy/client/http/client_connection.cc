@@ -36,26 +36,27 @@ http::RequestLimits request_limits(const config::Listen& limits) {
 }
 
 // The option by which the parser refused; the length limit of a target has no option.
-std::optional<metrics::Limit> limit_of(const http::RequestFault& fault) {
+std::optional<metrics::Limit> limit_of(const Error& fault) {
   const bool fields = fault.text.find("header fields") != std::string::npos;
-  if (fault.status == 413) return metrics::Limit::body_bytes;
-  if (fault.status == 431) return fields ? metrics::Limit::fields : metrics::Limit::head_bytes;
+  if (fault.code == 413) return metrics::Limit::body_bytes;
+  if (fault.code == 431) return fields ? metrics::Limit::fields : metrics::Limit::head_bytes;
   return std::nullopt;
 }
 
 // Counts the limit, and adds its name to the text.
-http::RequestFault by_limit(metrics::Limit limit, http::RequestFault fault) {
+Error by_limit(metrics::Limit limit, Error fault) {
   metrics::limit_reached(limit);
   fault.text += fmt::format(" ({})", metrics::kLimitNames[static_cast<size_t>(limit)]);
   return fault;
 }
 
-http::RequestFault too_late(const config::Listen& limits, Phase phase) {
+Error too_late(const config::Listen& limits, Phase phase) {
   const bool head = phase == Phase::in_head;
   const std::chrono::milliseconds limit = head ? limits.head_timeout : limits.read_timeout;
   return by_limit(head ? metrics::Limit::head_timeout : metrics::Limit::read_timeout,
-                  {408, fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
-                                    limit.count())});
+                  {.text = fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
+                                       limit.count()),
+                   .code = 408});
 }
 
 void count_request(const http::RequestHead& head, int status, std::chrono::milliseconds took) {
@@ -169,13 +170,14 @@ void ClientConnection::note_held() {
   if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
     ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::requests)];
     metrics::limit_reached(metrics::Limit::buffered_bytes);
-    refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
+    refuse({.text = "the gateway holds as much as it may (listen.maxBufferedBytes); try again later",
+            .code = 503});
   } else if (!account_->has_room(0)) {
     ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::principal)];
     metrics::limit_reached(metrics::Limit::buffered_bytes_per_principal);
-    refuse({503,
-            "the gateway holds as much as it may for this caller "
-            "(listen.maxBufferedBytesPerPrincipal); try again later"});
+    refuse({.text = "the gateway holds as much as it may for this caller "
+                    "(listen.maxBufferedBytesPerPrincipal); try again later",
+            .code = 503});
   }
 }
 
@@ -254,7 +256,7 @@ void ClientConnection::pump() {
       continue;
     }
     if (next == Next::failed) {
-      const http::RequestFault& fault = parser_.fault();
+      const Error& fault = parser_.fault();
       const std::optional<metrics::Limit> limit = limit_of(fault);
       return refuse(limit ? by_limit(*limit, fault) : fault);
     }
@@ -308,17 +310,17 @@ void ClientConnection::arm() {
   });
 }
 
-void ClientConnection::refuse(const http::RequestFault& fault) {
+void ClientConnection::refuse(const Error& fault) {
   http::ResponseHead head;
-  head.status = fault.status;
+  head.status = fault.code;
   head.keep_alive = false;
   head.content_type = "application/json";
-  if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
+  if (fault.code == 503) head.headers = {{"Retry-After", "1"}};
   // After a fault in the body, the head is complete and its headers can be used.
-  if (fault.status == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
-  std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
+  if (fault.code == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
+  std::string response = http::full_response(head, mcp::error_message({}, fault.code, fault.text));
   metrics::stats().bytes(metrics::Side::client, 0, response.size());
-  metrics::stats().http_requests.observe("", fault.status, 0);
+  metrics::stats().http_requests.observe("", fault.code, 0);
   handler_.on_fault(*this, fault);
   stream_->write(std::move(response));
   linger();

@@ -93,7 +93,7 @@ class RequestHandler {
   virtual void on_client_left(ClientConnection& connection) = 0;
   virtual bool draining() const = 0;
   // The request cannot be parsed; the connection answers it by itself.
-  virtual void on_fault(ClientConnection&, const http::RequestFault&) {}
+  virtual void on_fault(ClientConnection&, const Error&) {}
   // So many bytes are held that requests are refused: the handler must free some at the end of the turn.
   virtual void on_full() = 0;
   // The same at once, before a request is judged. A server that is still sending may fill the budget for many
@@ -176,7 +176,7 @@ class ClientConnection final : private net::StreamCallbacks {
   bool had_its_turn();
   void begin();
   void arm();
-  void refuse(const http::RequestFault& fault);
+  void refuse(const Error& fault);
   void note_held();
   void use_account(AccountPtr account);
   void linger();

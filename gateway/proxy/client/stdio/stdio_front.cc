@@ -56,13 +56,9 @@ StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::strin
 
 StdioFront::~StdioFront() = default;
 
-Status<net::ListenFailure> StdioFront::listen() {
+Status<> StdioFront::listen() {
   auto opened = streams_->open(in_, out_);
-  if (!opened) {
-    net::ListenFailure failure;
-    failure.text = opened.error().text;
-    return Unexpected<net::ListenFailure>{std::move(failure)};
-  }
+  if (!opened) return fail(opened.error().text);
   streams_->start_reading();
   return Done{};
 }

@@ -37,7 +37,7 @@ class StdioFront final : public Front, private net::StreamCallbacks {
              ClientLeft client_left, int in = 0, int out = 1);
   ~StdioFront() override;
 
-  Status<net::ListenFailure> listen() override;
+  Status<> listen() override;
   std::string address() const override { return "stdio"; }
   SessionTable& sessions() override { return sessions_; }
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }

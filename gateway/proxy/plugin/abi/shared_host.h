@@ -21,7 +21,7 @@ namespace lineward::plugin {
 struct Decided {
   uint64_t wait = 0;
   uint32_t verdict = LINEWARD_FAILED;
-  std::optional<Refusal> refusal;
+  std::optional<core::PolicyError> refusal;
   std::string answer, message;
 };
 

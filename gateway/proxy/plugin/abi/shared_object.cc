@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/plugin/abi/shared_host.h"
 #include "proxy/plugin/abi/shared_library.h"
 #include "proxy/plugin/host.h"
@@ -137,7 +137,7 @@ Status<> SharedPlugin::create(const config::PluginEntry& entry) {
                  [&] { return api().create(&host_api(), &at_, &config, why.data(), why.size()); });
   why.back() = '\0';
   if (plugin_ != nullptr) return Done{};
-  std::string text = printable(why.data());
+  std::string text = sanitize(why.data());
   return fail(text.empty() ? entry.path + " could not be set up and does not say why" : text);
 }
 
@@ -209,7 +209,7 @@ Verdict SharedHook::broke(ExchangeView& view, std::string_view how) {
   ++plugin_.faults;
   log::write(log::Level::error, "plugin.fault",
              {{"plugin", plugin_.name()}, {"call", view.facts().call_id}, {"why", how}});
-  Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = EndReason::internal;
   refusal.text = fmt::format("plugin {} failed", plugin_.name());
   view.refuse(std::move(refusal));
@@ -294,8 +294,8 @@ Result<std::unique_ptr<Plugin>> make(const config::PluginEntry& entry, Host& hos
       log::Level::info, "plugin.loaded",
       {{"plugin", entry.name},
        {"path", path},
-       {"is", api.name == nullptr ? "" : printable(std::string_view(api.name).substr(0, 64))},
-       {"version", api.version == nullptr ? "" : printable(std::string_view(api.version).substr(0, 64))}});
+       {"is", api.name == nullptr ? "" : sanitize(std::string_view(api.name).substr(0, 64))},
+       {"version", api.version == nullptr ? "" : sanitize(std::string_view(api.version).substr(0, 64))}});
   return std::unique_ptr<Plugin>(std::move(plugin));
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "foundation/base/string_pool.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
@@ -83,7 +83,7 @@ core::Failure broken_answer(const config::Server& server, const mcp::MessageFaul
 core::Failure forbidden_request(const config::Server& server, const mcp::Message& request) {
   return {EndReason::upstream_protocol,
           fmt::format("{} sent its client the request {} during a call, which servers of {} must not",
-                      server.name, printable(request.method(), kMaxShownMethod), mcp::kNewestModern)};
+                      server.name, sanitize(request.method(), kMaxShownMethod), mcp::kNewestModern)};
 }
 
 // Servers can guess ids, which are consecutive: a call that was not sent cannot be answered.

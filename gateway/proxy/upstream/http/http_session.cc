@@ -8,7 +8,7 @@
 #include "foundation/base/backoff.h"
 #include "foundation/json/json_scan.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "protocol/http/char_class.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/methods.h"
@@ -160,11 +160,11 @@ core::Failure HttpSession::refusal_of(const std::optional<mcp::Message>& answer,
   } else if (const auto reason = answer ? mcp::gateway_reason(*answer) : std::nullopt) {
     // Another Lineward: its error says why its server is unavailable.
     failure.reason = *reason;
-    failure.text = printable(answer->text(Field::error_message), 300);
+    failure.text = sanitize(answer->text(Field::error_message), 300);
   } else if (answer && answer->kind() == mcp::MessageKind::result) {
     failure.text += "answered initialize without a protocolVersion";
   } else if (answer) {
-    failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
+    failure.text += "refused initialize: " + sanitize(answer->text(Field::error_message), 300);
   } else {
     failure.text += "did not answer initialize";
   }
@@ -246,7 +246,7 @@ void HttpSession::on_sse_failed(const MessagesEnd& end) {
   state_ = State::fresh;
   if (end.status == 401 || end.status == 403)
     return parts_.groups.on_session_failed(*this, parts_.failures.of(end));
-  const HttpFault& fault = end.fault;
+  const core::Failure& fault = end.fault;
   core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text), fault.limit_ms};
   // The refusal over Streamable HTTP is more specific than the failure of the fallback.
   const bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;
@@ -414,7 +414,7 @@ void HttpSession::ask_over_sse(int64_t id, std::string body, milliseconds limit,
   asked.limit = std::make_unique<net::Timer>(loop_);
   asked.limit->start(limit, [this, id, limit, tell = std::move(tell_late)] {
     if (tell) tell();
-    HttpFault late{EndReason::timeout_startup, fmt::format("did not answer within {} ms", limit.count())};
+    core::Failure late{EndReason::timeout_startup, fmt::format("did not answer within {} ms", limit.count())};
     end_asked(id, std::nullopt, {.kind = MessagesEnd::Kind::failed, .fault = std::move(late)});
   });
   SubRequestPlan plan = plan_of(request(std::move(body)), limit);

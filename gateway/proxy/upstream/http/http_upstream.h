@@ -34,7 +34,6 @@ namespace lineward::upstream {
 class HttpUpstream final : public core::Upstream,
                            public core::PermitSource,
                            public core::HopSource,
-                           public core::DocumentSource,
                            public core::PortableScopes,
                            public ServerEraCallbacks {
  public:
@@ -49,7 +48,7 @@ class HttpUpstream final : public core::Upstream,
   // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
   // the client (config::plain_sidecar).
   void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
-  void fetch_document(const std::string& path, core::DocumentDone done) override;
+  void fetch_document(const std::string& path, core::DocumentDone done);
 
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,

@@ -18,19 +18,11 @@
 #include "foundation/net/tls.h"
 #include "protocol/http/response_parser.h"
 #include "protocol/mcp/end_reason.h"
+#include "proxy/core/upstream.h"
 #include "proxy/upstream/http_client/http_proxy.h"
 #include "proxy/upstream/http_client/http_url.h"
 
 namespace lineward::upstream {
-
-// A failure below MCP. `text` continues a sentence that begins with the server's name.
-struct HttpFault {
-  mcp::EndReason reason = mcp::EndReason::upstream_unreachable;
-  std::string text;
-  bool nothing_sent = false;  // not one byte of the request was sent: it may be repeated
-  int64_t limit_ms = -1;      // the broken limit, if any
-  bool oversize = false;      // more than limits.maxMessageBytes
-};
 
 class HttpTransfer;
 

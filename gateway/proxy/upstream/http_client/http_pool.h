@@ -72,7 +72,7 @@ class HttpTransferCallbacks {
   virtual void on_transfer_body(std::string&& bytes) = 0;
   // The last callback is one of these two.
   virtual void on_transfer_complete() = 0;
-  virtual void on_transfer_failed(const HttpFault& fault) = 0;
+  virtual void on_transfer_failed(const core::Failure& fault) = 0;
 
  protected:
   ~HttpTransferCallbacks() = default;
@@ -119,7 +119,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   void on_response_head(const http::ResponseInfo& info);
   void on_response_body(std::string&& bytes);
   void on_response_complete();  // the connection may be given back if reusable()
-  void on_connection_failed(const HttpFault& fault);
+  void on_connection_failed(const core::Failure& fault);
 
  private:
   void begin(bool fresh);
@@ -128,7 +128,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   void say_again();
   bool follow(const http::ResponseInfo& info);
   void inflate(const std::string& bytes);
-  void fail(HttpFault fault);
+  void fail(core::Failure fault);
   void end_quietly();
 
   HttpPool& pool_;

@@ -30,7 +30,7 @@ void PeerTransfer::on_transfer_head(const http::ResponseInfo& info) {
   listener_.on_peer_head(info);
 }
 
-void PeerTransfer::on_transfer_failed(const HttpFault& fault) {
+void PeerTransfer::on_transfer_failed(const core::Failure& fault) {
   if (!sent_ || fault.nothing_sent) return listener_.on_peer_unreached(fault.text);
   listener_.on_peer_failed(fault.text);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,7 @@ class PeerTransfer final : public HttpTransferCallbacks {
   void on_transfer_head(const http::ResponseInfo& info) override;
   void on_transfer_body(std::string&& bytes) override { listener_.on_peer_body(bytes); }
   void on_transfer_complete() override { listener_.on_peer_complete(); }
-  void on_transfer_failed(const HttpFault& fault) override;
+  void on_transfer_failed(const core::Failure& fault) override;
 
   net::Loop& loop_;
   PeerListener& listener_;

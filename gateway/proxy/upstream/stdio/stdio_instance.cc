@@ -411,7 +411,7 @@ void StdioInstance::read(json::Text line) {
   }
 }
 
-void StdioInstance::note_answered(Heard what) {
+void StdioInstance::note_answered(HealthSignal what) {
   if (!std::exchange(record_.has_answered, true)) owner_->on_instance_answered(what);
 }
 
@@ -469,7 +469,7 @@ void StdioInstance::response(mcp::Message&& message) {
   }
   const PendingCall entry = calls_.take(*pending);
   const bool of_client = entry.call != nullptr && entry.call->request.method != Method::initialize;
-  note_answered(of_client ? Heard::work : Heard::handshake);
+  note_answered(of_client ? HealthSignal::work : HealthSignal::handshake);
   calls_.note_over(entry);
   record_.has_served = record_.has_served || entry.asks;
   if (entry.own_initialize) return initialized(message);
@@ -574,7 +574,7 @@ void StdioInstance::of_listens(const mcp::Message& message) {
     if (entry.listen == wanted && entry.call != nullptr) to.push_back(id);
   }
   if (to.empty() || (acknowledges && to.size() > 1)) return drop("unscoped");
-  note_answered(Heard::work);
+  note_answered(HealthSignal::work);
   for (int64_t id : to) {
     PendingCall* entry = calls_.find(id);  // a client may disconnect during each delivery
     if (entry == nullptr || entry->call == nullptr) continue;
@@ -598,7 +598,7 @@ void StdioInstance::end_listen(mcp::Message message) {
 
 bool StdioInstance::deliver(PendingCall* entry, mcp::Message& message) {
   if (entry == nullptr || entry->call == nullptr) return false;
-  if (entry->is_listen()) note_answered(Heard::work);
+  if (entry->is_listen()) note_answered(HealthSignal::work);
   const bool acknowledges = mcp::method_of(message.method()) == Method::subscriptions_acknowledged;
   if (acknowledges && entry->is_listen()) entry->listen = PendingCall::Listen::stands;
   entry->call->message(std::move(message));

@@ -37,7 +37,7 @@ struct ScriptedGate final : core::Gate {
     return core::CallerPtr(std::move(who));
   }
   static core::GateAnswer denial() {
-    core::AuthError denial;
+    core::PolicyError denial{.reason = mcp::EndReason::unauthorized, .status = 401};
     denial.text = "no";
     denial.headers = {{"WWW-Authenticate", "Bearer"}};
     return denial;

@@ -1,4 +1,4 @@
-#include "proxy/audit/chain.h"
+#include "proxy/audit/hash_chain.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -50,7 +50,7 @@ std::string sha256_hex(std::string_view text) {
   return out;
 }
 
-std::string Chain::seal(std::string_view body) {
+std::string HashChain::seal(std::string_view body) {
   std::string line;
   line.reserve(body.size() + kTail + 32);
   line += kSeq;

@@ -22,8 +22,8 @@ using Plugins = std::shared_ptr<plugin::PluginSet>;
 
 // Judges a message of a client before it is forwarded. Returns the denial for its sender, or nullopt: it
 // passes. `legacy`: how a rate limit refuses a message of a legacy session.
-std::optional<core::AuthError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
-                                               config::LegacyStatus legacy);
+std::optional<core::PolicyError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
+                                                 config::LegacyStatus legacy);
 
 // Judges a message of this server to the legacy session of this scope. Returns why it is dropped, or nullopt.
 std::optional<std::string> judge_of_server(Plugins plugins, const std::string& upstream,

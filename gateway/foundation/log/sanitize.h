@@ -8,7 +8,7 @@
 namespace lineward {
 
 // Text for a terminal: "?" replaces each hidden character. At most `most` bytes, with "…" if it was cut.
-std::string printable(std::string_view text, size_t most = 200);
+std::string sanitize(std::string_view text, size_t most = 200);
 // The same for a whole text of several lines. `ours`: keeps colour sequences (ESC [ 1;31 m), for text
 // assembled here from printable parts.
 enum class Colours : bool { none, ours };

@@ -1,4 +1,4 @@
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 #include <algorithm>
 #include <array>
@@ -158,7 +158,7 @@ bool is_plain_word(std::string_view value) {
   return odd(word) == 0 || slowly(value);
 }
 
-std::string printable(std::string_view text, size_t most) {
+std::string sanitize(std::string_view text, size_t most) {
   return redacted(text, [most](std::string_view clean) { return stripped(clean, most); });
 }
 

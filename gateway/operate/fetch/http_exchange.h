@@ -21,7 +21,7 @@
 #include "proxy/upstream/http_client/http_proxy.h"
 #include "proxy/upstream/http_client/http_url.h"
 
-namespace lineward::http_client {
+namespace lineward::fetch {
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -111,4 +111,4 @@ struct Answer {
 using Enough = bool (*)(std::string_view body);
 Answer fetch(const HttpTarget& target, std::string request, Enough enough, Time until);
 
-}  // namespace lineward::http_client
+}  // namespace lineward::fetch

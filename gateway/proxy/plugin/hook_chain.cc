@@ -1,15 +1,15 @@
-#include "proxy/plugin/chain.h"
+#include "proxy/plugin/hook_chain.h"
 
 namespace lineward::plugin {
 
-bool Chain::attach(ExchangeView& view, std::string_view server, Place place) {
-  hooks_ = set_->attach(view, server, place);
+bool HookChain::attach(ExchangeView& view, std::string_view server, ServerRole role) {
+  hooks_ = set_->attach(view, server, role);
   return !hooks_.empty();
 }
 
 // `call` gets the index of the hook in the direction of travel.
 template <class Call>
-Verdict Chain::run(size_t count, Call&& call) {
+Verdict HookChain::run(size_t count, Call&& call) {
   if (waiting_ && !resumed_) return Verdict::wait;
   while (at_ < count) {
     Verdict verdict{};
@@ -40,52 +40,52 @@ Verdict Chain::run(size_t count, Call&& call) {
   return Verdict::proceed;
 }
 
-Verdict Chain::client_message(ExchangeView& view, mcp::Message& message) {
+Verdict HookChain::client_message(ExchangeView& view, mcp::Message& message) {
   return run(hooks_.size(), [&](size_t at) {
     last_ = at;
     return hooks_[last_].hook->on_client_message(view, message);
   });
 }
 
-Verdict Chain::upstream_message(ExchangeView& view, mcp::Message& message) {
+Verdict HookChain::upstream_message(ExchangeView& view, mcp::Message& message) {
   return run(hooks_.size(), [&](size_t at) {
     last_ = hooks_.size() - 1 - at;
     return hooks_[last_].hook->on_upstream_message(view, message);
   });
 }
 
-void Chain::client_answer(ExchangeView& view, mcp::Message& message) {
+void HookChain::client_answer(ExchangeView& view, mcp::Message& message) {
   for (auto& attached : hooks_)
     attached.hook->on_client_answer(view, message);
 }
 
-void Chain::failure_text(std::string& text) {
+void HookChain::failure_text(std::string& text) {
   for (auto attached = hooks_.rbegin(); attached != hooks_.rend(); ++attached)
     attached->hook->on_failure_text(text);
 }
 
-void Chain::resume(Verdict verdict) {
+void HookChain::resume(Verdict verdict) {
   if (ended_ || (!waiting_ && !running_) || resumed_) return;
   resumed_ = verdict == Verdict::wait ? Verdict::proceed : verdict;
   if (!running_) moved_();
 }
 
-void Chain::end(const ExchangeView& view, const Ending& ending) {
+void HookChain::end(const ExchangeView& view, const Ending& ending) {
   if (ended_) return;
   ended_ = true;
   for (auto& attached : hooks_)
     attached.hook->on_end(view, ending);
 }
 
-std::string_view Chain::waits_for() const {
+std::string_view HookChain::waits_for() const {
   return waiting_ ? last() : std::string_view();
 }
 
-std::string_view Chain::last() const {
+std::string_view HookChain::last() const {
   return hooks_.empty() ? std::string_view() : hooks_[last_].member->entry.name;
 }
 
-void Chain::note(Did did) {
+void HookChain::note(Did did) {
   if (hooks_.empty()) return;
   Decisions& decisions = hooks_[last_].member->decisions;
   switch (did) {

@@ -1,30 +1,30 @@
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 #include <catch2/catch.hpp>
 
-using lineward::printable;
+using lineward::sanitize;
 
 TEST_CASE("what cannot be seen, and what is no UTF-8, is shown as such") {
-  CHECK(printable("plain ä ☃ 漢字 🙂") == "plain ä ☃ 漢字 🙂");
+  CHECK(sanitize("plain ä ☃ 漢字 🙂") == "plain ä ☃ 漢字 🙂");
   for (const char* hidden : {"\x01", "\n", "\x7f", "\xc2\x85", "\xc2\xad", "\xd8\x9c", "\xe2\x80\x8b",
                              "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa6", "\xef\xbb\xbf",
                              "\xef\xbf\xbe", "\xf3\xa0\x81\x81", "\xff", "\xc3", "\x80"}) {
     INFO(hidden);
-    CHECK(printable(std::string("a") + hidden + "b") == "a?b");
+    CHECK(sanitize(std::string("a") + hidden + "b") == "a?b");
   }
   // Overlong forms, surrogates, and what lies beyond the last character: byte by byte.
-  CHECK(printable("\xc0\x80") == "??");
-  CHECK(printable("\xe0\x80\x80") == "???");
-  CHECK(printable("\xed\xa0\x80") == "???");
-  CHECK(printable("\xf4\x90\x80\x80") == "????");
-  CHECK(printable("\xe2\x82") == "??");
+  CHECK(sanitize("\xc0\x80") == "??");
+  CHECK(sanitize("\xe0\x80\x80") == "???");
+  CHECK(sanitize("\xed\xa0\x80") == "???");
+  CHECK(sanitize("\xf4\x90\x80\x80") == "????");
+  CHECK(sanitize("\xe2\x82") == "??");
 }
 
 TEST_CASE("a cut falls between characters, and shows") {
-  CHECK(printable("äääää", 5) == "ää…");
-  CHECK(printable("🙂🙂", 7) == "🙂…");
-  CHECK(printable("abc", 3) == "abc");
-  CHECK(printable("", 3).empty());
+  CHECK(sanitize("äääää", 5) == "ää…");
+  CHECK(sanitize("🙂🙂", 7) == "🙂…");
+  CHECK(sanitize("abc", 3) == "abc");
+  CHECK(sanitize("", 3).empty());
 }
 
 TEST_CASE("a value in a log is one word or a JSON string, and hides nothing") {

@@ -7,6 +7,6 @@
 namespace lineward::admin {
 
 // Redacts every string in `value`.
-void hide_secrets(nlohmann::json& value);
+void redact_json(nlohmann::json& value);
 
 }  // namespace lineward::admin

@@ -1,4 +1,4 @@
-#include "proxy/exchange/loose_policies.h"
+#include "proxy/exchange/out_of_call_policies.h"
 
 #include <string_view>
 #include <utility>
@@ -12,8 +12,8 @@
 namespace lineward::exchange {
 namespace {
 
-plugin::Place place_of(std::string_view upstream) {
-  return config::is_aggregate(upstream) ? plugin::Place::whole : plugin::Place::alone;
+plugin::ServerRole role_of(std::string_view upstream) {
+  return config::is_aggregate(upstream) ? plugin::ServerRole::aggregate : plugin::ServerRole::single;
 }
 
 void name_message(plugin::RequestInfo& facts, const mcp::Message& message, std::string_view method) {
@@ -28,15 +28,15 @@ int status_of(mcp::EndReason reason, const core::ClientRequest& from, config::Le
 
 }  // namespace
 
-std::optional<core::AuthError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
-                                               config::LegacyStatus legacy) {
+std::optional<core::PolicyError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
+                                                 config::LegacyStatus legacy) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // a plugin may replace the message
   plugin::RequestInfo facts = plugin::facts_of(*arrival.from);
   name_message(facts, arrival.message, method);
   facts.rate_limited_status = status_of(mcp::EndReason::rate_limited, *arrival.from, legacy);
-  auto refusal =
-      plugins->loose(facts, arrival.message, plugin::Direction::to_server, place_of(arrival.from->upstream));
+  auto refusal = plugins->judge_out_of_call(facts, arrival.message, plugin::Direction::to_server,
+                                            role_of(arrival.from->upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::info, "client.dropped",
              {{"kind", facts.method_name},
@@ -53,8 +53,8 @@ std::optional<core::AuthError> judge_of_client(Plugins plugins, core::IncomingMe
        {"end", mcp::name(refusal->reason)},
        {"policy", refusal->by},
        {"why", refusal->text}});
-  core::AuthError denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
-                         std::move(refusal->text), std::move(refusal->headers)};
+  core::PolicyError denial{refusal->reason, status_of(refusal->reason, *arrival.from, legacy),
+                           std::move(refusal->text), std::move(refusal->headers)};
   denial.by = std::move(refusal->by);
   if (refusal->retry_after_ms >= 0)
     denial.headers.emplace_back("Retry-After", std::to_string((refusal->retry_after_ms + 999) / 1000));
@@ -71,7 +71,7 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
   facts.era = mcp::Era::legacy;
   facts.session = scope.session;
   facts.principal = scope.principal;
-  auto refusal = plugins->loose(facts, message, plugin::Direction::to_client, place_of(upstream));
+  auto refusal = plugins->judge_out_of_call(facts, message, plugin::Direction::to_client, role_of(upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::warn, "session.dropped",
              {{"session", scope.session.substr(0, 8)}, {"kind", "policy"}, {"why", refusal->text}});

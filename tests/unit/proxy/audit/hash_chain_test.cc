@@ -1,4 +1,4 @@
-#include "proxy/audit/chain.h"
+#include "proxy/audit/hash_chain.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@ using namespace lineward;
 using namespace lineward::audit;
 
 TEST_CASE("a record is one line that names its number, the hash before it and its own") {
-  Chain chain;
+  HashChain chain;
   const std::string body = spell(Kind::call, 1700000000123, std::vector<log::Field>{{"call", "c1"}}).body;
   const std::string line = chain.seal(body);
   REQUIRE(line.back() == '\n');
@@ -29,7 +29,7 @@ TEST_CASE("a record is one line that names its number, the hash before it and it
 }
 
 TEST_CASE("every byte of a record counts") {
-  Chain chain;
+  HashChain chain;
   const std::string line = chain.seal(
       spell(Kind::refusal, 1700000000000, std::vector<log::Field>{{"why", "no \"token\""}, {"status", 401}})
           .body);

@@ -22,11 +22,11 @@ inline constexpr size_t kMaxLine = 1 << 20;
 
 std::string sha256_hex(std::string_view text);
 
-class Chain {
+class HashChain {
  public:
-  Chain() = default;
+  HashChain() = default;
   // Continues after record `seq` with hash `hash`.
-  Chain(uint64_t seq, std::string hash) : seq_(seq), hash_(std::move(hash)) {}
+  HashChain(uint64_t seq, std::string hash) : seq_(seq), hash_(std::move(hash)) {}
 
   // The line of the next record, with its newline. `body`: members without braces; not empty.
   std::string seal(std::string_view body);

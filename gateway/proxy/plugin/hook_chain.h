@@ -15,13 +15,13 @@
 
 namespace lineward::plugin {
 
-class Chain {
+class HookChain {
  public:
   // `moved` is called when a wait is over, never from inside a method of this class: call the method again.
-  Chain(std::shared_ptr<PluginSet> set, std::function<void()> moved)
+  HookChain(std::shared_ptr<PluginSet> set, std::function<void()> moved)
       : set_(std::move(set)), moved_(std::move(moved)) {}
   // Attaches the hooks; false: there are none, and the chain costs nothing more.
-  bool attach(ExchangeView& view, std::string_view server, Place place);
+  bool attach(ExchangeView& view, std::string_view server, ServerRole role);
 
   // Passes the message on from its position; call again with the same message after a wait.
   Verdict client_message(ExchangeView& view, mcp::Message& message);

@@ -1,4 +1,4 @@
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -15,11 +15,11 @@
 
 #include "config/secrets.h"
 #include "foundation/base/freed.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "foundation/net/socket_address.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 
-namespace lineward::http_client {
+namespace lineward::fetch {
 namespace {
 
 using std::chrono::steady_clock;
@@ -89,7 +89,7 @@ Step HttpExchange::connect_tcp(const std::string& host, uint16_t port, bool is_p
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
-    return {fmt::format("{}{} has no address: {}", what, printable(host), gai_strerror(error)),
+    return {fmt::format("{}{} has no address: {}", what, sanitize(host), gai_strerror(error)),
             is_proxy ? "proxy" : "dns",
             is_proxy ? "correct the proxy (HTTPS_PROXY, HTTP_PROXY or proxy), or name the host in NO_PROXY"
                      : "is the name right? See /etc/resolv.conf and the network",
@@ -108,7 +108,7 @@ Step HttpExchange::connect_tcp(const std::string& host, uint16_t port, bool is_p
     getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &why, &size);
     if (why == 0) return {};
   }
-  return {fmt::format("cannot connect to {}{}:{}: {}", what, printable(host), port, strerror(why)),
+  return {fmt::format("cannot connect to {}{}:{}: {}", what, sanitize(host), port, strerror(why)),
           is_proxy ? "proxy" : "connect",
           is_proxy ? "is the proxy running? Correct it, or name the host in NO_PROXY"
                    : "is the server running, and on this port?",
@@ -126,8 +126,8 @@ Step HttpExchange::tunnel(const HttpTarget& target, Time until) {
          receive(answer, until)) {
   }
   if (answer.rfind("HTTP/1.", 0) == 0 && answer.size() > 12 && answer[9] == '2') return {};
-  const std::string said = Masked(target.secrets)(answer.substr(0, answer.find('\r')), 100);
-  return {fmt::format("the proxy does not let through to {}: {}", printable(host),
+  const std::string said = Redactor(target.secrets)(answer.substr(0, answer.find('\r')), 100);
+  return {fmt::format("the proxy does not let through to {}: {}", sanitize(host),
                       said.empty() ? "no answer" : said),
           "proxy",
           said.find("407") != std::string::npos
@@ -151,7 +151,7 @@ Step HttpExchange::handshake(const HttpTarget& target, Time until) {
     tls_->feed(wire, plain);
   }
   if (tls_->state() == net::TlsEngine::State::failed)
-    return fix_of_tls(Masked(target.secrets)(tls_->fault(), 300));
+    return fix_of_tls(Redactor(target.secrets)(tls_->fault(), 300));
   return {};
 }
 
@@ -164,7 +164,7 @@ Step HttpExchange::connect(const HttpTarget& target, std::string request, Time u
     if (!socket_.open() && error == ENAMETOOLONG)
       return {"its socket's path is too long", "connect", "use a shorter path", error};
     if (!socket_.open())
-      return {fmt::format("cannot connect to {}: {}", printable(url.unix_path), strerror(error)), "connect",
+      return {fmt::format("cannot connect to {}: {}", sanitize(url.unix_path), strerror(error)), "connect",
               "is the server running, and its socket yours to use?", error};
   } else {
     step = target.proxy ? connect_tcp(target.proxy->host, target.proxy->port, true, until)
@@ -292,4 +292,4 @@ Answer fetch(const HttpTarget& target, std::string request, Enough enough, Time 
   return answer;
 }
 
-}  // namespace lineward::http_client
+}  // namespace lineward::fetch

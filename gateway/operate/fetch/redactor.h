@@ -9,13 +9,13 @@
 #include "config/config.h"
 #include "foundation/log/secret_set.h"
 
-namespace lineward::http_client {
+namespace lineward::fetch {
 
-class Masked {
+class Redactor {
  public:
   // Masks all values of config::given_to().
-  explicit Masked(const config::Server& server);
-  explicit Masked(const std::vector<std::string>& secrets);
+  explicit Redactor(const config::Server& server);
+  explicit Redactor(const std::vector<std::string>& secrets);
   // At most `most` bytes, on one line, printable.
   std::string operator()(std::string_view said, size_t most = 200) const;
 
@@ -23,4 +23,4 @@ class Masked {
   redaction::SecretSet given_;
 };
 
-}  // namespace lineward::http_client
+}  // namespace lineward::fetch

@@ -1,4 +1,4 @@
-#include "operate/admin/hide_secrets.h"
+#include "operate/admin/redact_json.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace lineward::admin {
 
-void hide_secrets(nlohmann::json& value) {
+void redact_json(nlohmann::json& value) {
   if (value.is_string()) {
     auto& text = value.get_ref<std::string&>();
-    text = redaction::without_secrets(text);
+    text = redaction::redacted(text);
   } else if (value.is_structured()) {
     for (nlohmann::json& element : value)
-      hide_secrets(element);
+      redact_json(element);
   }
 }
 
