@@ -1,4 +1,7 @@
 // Starting commands: what they get, what is told, what failed. How they end is in child_tree_test.cc.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "unit/foundation/process/child_family.h"

@@ -1,4 +1,7 @@
 // Ending commands: all their processes end with them, in any order of deaths.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "unit/foundation/process/child_family.h"
