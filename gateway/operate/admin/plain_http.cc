@@ -93,8 +93,7 @@ void OpsHttpServer::Connection::on_data(std::string_view bytes) {
       case Next::need_more: return;
       case Next::head: continue;
       case Next::failed:
-        return respond(
-            {parser_.fault().code, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
+        return respond({parser_.fault().code, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
       case Next::complete: return handle();
     }
   }

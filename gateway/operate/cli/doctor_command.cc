@@ -239,10 +239,10 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   tell_diagnostics(loaded, about_config);
   if (loaded.ok() && !file.empty()) {
     about_config.ok("config", fmt::format("{}: {} server{}", sanitize(file), loaded.config.servers.size(),
-                                            loaded.config.servers.size() == 1 ? "" : "s"));
+                                          loaded.config.servers.size() == 1 ? "" : "s"));
   } else if (loaded.ok() && !has_server) {
     about_config.warning("config", "there is no configuration; looked for " + searched_places(around),
-                       "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
+                         "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
   }
   if (!about_config.all().empty()) report.take("config", about_config);
   if (!loaded.ok()) return report.end();

@@ -192,7 +192,7 @@ class Exchange final : public core::CallCallbacks,
   struct Hooks {
     Hooks(Exchange& exchange, const std::shared_ptr<plugin::PluginSet>& set);
     plugin::HookChain chain;
-    plugin::HookQueue queue;                 // the server's messages
+    plugin::HookQueue queue;                   // the server's messages
     std::optional<core::PolicyError> refusal;  // a plugin's end of the exchange: the first one given counts
     std::optional<std::string> answer;
     std::string trace_id, span_id;

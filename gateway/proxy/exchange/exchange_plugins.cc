@@ -30,7 +30,8 @@ Exchange::Hooks::Hooks(Exchange& exchange, const std::shared_ptr<plugin::PluginS
 void Exchange::attach(const std::shared_ptr<plugin::PluginSet>& set) {
   if (!set || set->empty()) return;
   hooks_ = std::make_unique<Hooks>(*this, set);
-  auto role = config::is_aggregate(from_->upstream) ? plugin::ServerRole::aggregate : plugin::ServerRole::single;
+  auto role =
+      config::is_aggregate(from_->upstream) ? plugin::ServerRole::aggregate : plugin::ServerRole::single;
   if (!hooks_->chain.attach(*this, from_->upstream, role)) hooks_ = nullptr;
 }
 

@@ -98,8 +98,8 @@ class HttpCallTable {
   void over(AnsweredStream& stream);
   void end_answered();
 
-  // Lost sessions. A call that the server did not accept waits for the result of a ping; it stays in the table
-  // meanwhile. True: the session may be lost, and the call is handled.
+  // Lost sessions. A call that the server did not accept waits for the result of a ping; it stays in the
+  // table meanwhile. True: the session may be lost, and the call is handled.
   bool is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
   // The same for a call that was answered with an error.
   bool is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status);

@@ -235,10 +235,11 @@ void HttpMessages::read_events() {
 // The limit of a stdio server's lines. Messages that belong to nothing are counted by their receivers.
 void HttpMessages::count_useless(uint64_t events) {
   if (events == 0 || owner_ == nullptr || !flood_.is_over(events, pool_.loop().now())) return;
-  core::Failure fault{EndReason::upstream_protocol,
-                  fmt::format("flooded its event stream: events that are no messages, or belong to nothing "
-                              "({} at once, then {} a second)",
-                              LineFlood::kBurst, LineFlood::kPerSecond)};
+  core::Failure fault{
+      EndReason::upstream_protocol,
+      fmt::format("flooded its event stream: events that are no messages, or belong to nothing "
+                  "({} at once, then {} a second)",
+                  LineFlood::kBurst, LineFlood::kPerSecond)};
   log::write(log::Level::warn, "upstream.stream_flooded",
              {{"upstream", pool_.server()}, {"why", fault.text}});
   end({.kind = MessagesEnd::Kind::failed, .status = status_, .fault = std::move(fault), .flooded = true});
