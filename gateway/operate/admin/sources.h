@@ -28,7 +28,7 @@ struct WorkerView {
   // Servers replaced or removed by a reload that still have calls.
   std::function<std::vector<const config::Server*>()> leaving;
   // The aggregate, if it is served; else null.
-  std::function<const config::Server*()> together;
+  std::function<const config::Server*()> aggregate;
   exchange::ExchangeTable& exchanges;
   client::Front& front;
   metrics::GatewayStats& stats;
