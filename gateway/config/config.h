@@ -335,7 +335,7 @@ struct Config {
   std::vector<Server> servers;       // in the order of the file
   // Values of ${env:} and ${file:} anywhere in the file; no text may show them (config/secrets.h).
   std::vector<std::string> given_secrets;
-  Server together;  // the aggregate as a server, from `defaults`; its name is the path
+  Server aggregate_server;  // the aggregate as a server, from `defaults`; its name is the path
 };
 
 }  // namespace lineward::config

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "config/aggregate.h"
@@ -15,8 +16,8 @@
 #include "config/secrets.h"
 #include "foundation/base/file_limit.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
 #include "foundation/log/redaction.h"
+#include "foundation/log/sanitize.h"
 #include "foundation/net/activation_sockets.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/local_address.h"
@@ -56,6 +57,14 @@ std::string command_line(const config::Server& server) {
 
 std::string stopping_text(size_t calls) {
   return fmt::format("stopping: {} call{} left", calls, calls == 1 ? "" : "s");
+}
+
+admin::ReloadControls reload_controls(Reloader& reloader) {
+  return {.reload = [&reloader](bool dry_run, std::string_view by) { return reloader.reload(dry_run, by); },
+          .counts = [&reloader]() -> const admin::ReloadCounts& { return reloader.counts(); },
+          .act = [&reloader](const std::string& server, admin::ServerAct act,
+                             bool force) { return reloader.act(server, act, force); },
+          .is_held = [&reloader](const std::string& server) { return reloader.is_held(server); }};
 }
 
 }  // namespace
@@ -140,7 +149,7 @@ int Gateway::start() {
   reloader_->follow_watch();
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
-                     draining_, *reloader_, loop.now()});
+                     draining_, reload_controls(*reloader_), loop.now()});
   first_->plugin_host().use_metrics(
       [this](metrics::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
@@ -268,13 +277,13 @@ void Gateway::client_left(mcp::EndReason why) {
   first_->end_calls([this] { stop_upstreams(); });
 }
 
-int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option) {
+int Gateway::cannot_listen(const Error& failure, const char* option) {
   log::tell(fmt::format("lineward: {}\n", failure.text));
-  if (failure.in_use) {
+  if (failure.code == EADDRINUSE) {
     log::tell(fmt::format("  fix   choose another address ({}) or stop what listens there\n", option));
     return code(cli::ExitCode::temporary);
   }
-  if (failure.not_permitted) return code(cli::ExitCode::no_permission);
+  if (failure.code == EACCES || failure.code == EPERM) return code(cli::ExitCode::no_permission);
   // A missing interface, directory or name server may appear a moment later.
   log::tell(fmt::format("  fix   give an address of this machine ({}), or start Lineward when it is there\n",
                         option));
@@ -294,11 +303,11 @@ void Gateway::print_banner() {
   std::string text = fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
                                  pool_.size() > 1 ? fmt::format("  workers: {}", pool_.size()) : "");
   const std::string address = first_->front().address();
-  const bool together = first_->upstreams().together() != nullptr;
+  const bool aggregated = first_->upstreams().aggregate() != nullptr;
   bool unix_socket = address.rfind("unix:", 0) == 0;
   if (address == "stdio") {
-    text +=
-        fmt::format("  MCP      stdio   {}\n", together ? "all servers as one" : config.servers.front().name);
+    text += fmt::format("  MCP      stdio   {}\n",
+                        aggregated ? "all servers as one" : config.servers.front().name);
     log::tell(text);
     return warm_up();
   }
@@ -312,7 +321,7 @@ void Gateway::print_banner() {
     std::string path = served == 1 ? config.listen.path : config.listen.below(server.name);
     text += fmt::format("  MCP      {}{}   {}\n", base, path, server.name);
   }
-  if (together)
+  if (aggregated)
     text += fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served);
   if (served == 0)
     text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
@@ -333,7 +342,7 @@ void Gateway::warm_up() {
   // process of that client, which may be meant to be the only one.
   const config::Config& config = first_->config();
   const bool one_process = first_->front().address() == "stdio" &&
-                           first_->upstreams().together() == nullptr && !config.servers.empty() &&
+                           first_->upstreams().aggregate() == nullptr && !config.servers.empty() &&
                            config.servers.front().url.empty();
   if (one_process) return;
   on_each([](Worker& worker) { worker.upstreams().warm_up(); });
@@ -345,17 +354,17 @@ void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict
   const config::Server& server = *found;
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
-    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server), 100),
+    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, sanitize(command_line(server), 100),
                           mcp::name(verdict.era),
                           verdict.versions.empty() ? "" : " " + verdict.versions.front(),
-                          verdict.server.empty() ? "" : "   " + printable(verdict.server)));
+                          verdict.server.empty() ? "" : "   " + sanitize(verdict.server)));
   } else {
     log::tell(fmt::format("  failed   {}   {} {}\n", server.name, server.name,
-                          printable(verdict.failure.text, 500)));
+                          sanitize(verdict.failure.text, 500)));
     if (!verdict.failure.detail.empty())
-      log::tell(fmt::format("           {}\n", printable(verdict.failure.detail)));
+      log::tell(fmt::format("           {}\n", sanitize(verdict.failure.detail)));
     if (!verdict.failure.last_stderr.empty())
-      log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
+      log::tell(fmt::format("    stderr {}\n", sanitize(verdict.failure.last_stderr)));
     // A server that answers 401 is available: its clients bring their credentials.
     bool asks_who =
         verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(first_->config(), server);

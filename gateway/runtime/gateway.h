@@ -79,7 +79,7 @@ class Gateway final : public WorkerDirectory {
   void one_stopped();
   int all_sockets_taken() const;
   size_t calls_in_flight();
-  int cannot_listen(const net::ListenFailure& failure, const char* option);
+  int cannot_listen(const Error& failure, const char* option);
   void print_banner();
   void warm_up();
   void upstream_ready(const std::string& server, const upstream::EraVerdict& verdict);

@@ -12,8 +12,8 @@
 #include "config/options/options.h"
 #include "config/secrets.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
 #include "foundation/log/redaction.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/audit/audit.h"
 #include "runtime/remote_members.h"
 #include "runtime/routes.h"
@@ -259,7 +259,7 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
     auto same = after.servers.find(path);
     if (same != after.servers.end() && same->second != server) {
       auto spell = [&](const std::string& name) {
-        return name == next.together.name ? "all servers as one" : name;
+        return name == next.aggregate_server.name ? "all servers as one" : name;
       };
       rows.push_back({'~', path, "led to " + spell(server), "leads to " + spell(same->second) + " now"});
     }
@@ -384,7 +384,7 @@ admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act
   admin::ServerActed out;
   if (config::find_server(config(), server) == nullptr) {
     out.outcome = admin::ServerActed::Outcome::unknown;
-    out.error = fmt::format("there is no server '{}'", printable(server, 100));
+    out.error = fmt::format("there is no server '{}'", sanitize(server, 100));
     return out;
   }
   out.error = refusal_of(server, act);

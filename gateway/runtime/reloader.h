@@ -31,15 +31,15 @@ struct ReloadEvents {
   std::function<void()> over;
 };
 
-class Reloader final : public admin::ReloadApi {
+class Reloader {
  public:
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.
   Reloader(WorkerDirectory& workers, const bool& draining, config::ReadAgain load, std::string file);
 
-  admin::ReloadReport reload(bool dry_run, std::string_view by) override;
-  const admin::ReloadCounts& counts() const override { return counts_; }
-  admin::ServerActed act(const std::string& server, admin::ServerAct act, bool force) override;
-  bool is_held(const std::string& server) const override { return held_.count(server) > 0; }
+  admin::ReloadReport reload(bool dry_run, std::string_view by);
+  const admin::ReloadCounts& counts() const { return counts_; }
+  admin::ServerActed act(const std::string& server, admin::ServerAct act, bool force);
+  bool is_held(const std::string& server) const { return held_.count(server) > 0; }
   void tell(ReloadEvents events) { events_ = std::move(events); }
   // Starts or stops watching the file, according to `reload.watch`.
   void follow_watch();

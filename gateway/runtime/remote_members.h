@@ -16,7 +16,7 @@
 #include "foundation/net/mailbox.h"
 #include "proxy/cluster/remote_call_server.h"
 #include "proxy/cluster/remote_handle.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 #include "proxy/upstream/layers/guarded_upstream.h"
 
 namespace lineward::cluster {

@@ -9,8 +9,8 @@
 #include "foundation/net/loop.h"
 #include "proxy/client/endpoint/http_front.h"
 #include "proxy/client/replica/replicas.h"
-#include "proxy/core/peer_api.h"
 #include "proxy/exchange/exchange_table.h"
+#include "proxy/upstream/http_client/peer_link.h"
 
 namespace lineward::runtime {
 

@@ -32,9 +32,9 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
     table.servers[config.listen.path] = served.front()->name;
     list = config.listen.path;
   }
-  bool together = config::is_aggregated(config);
-  if (together) {
-    const std::string& all = config.together.name;
+  const bool aggregated = config::is_aggregated(config);
+  if (aggregated) {
+    const std::string& all = config.aggregate_server.name;
     std::string path = config::aggregate_path(config);
     table.servers[path] = all;
     list = path + ", " + list;
@@ -51,7 +51,7 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
     table.sse_posts["/messages" + end] = server;
     table.sse_post_of["/sse" + end] = "/messages" + end;
   };
-  if (config.listen.legacy_sse && together) offer_sse("", config.together.name);
+  if (config.listen.legacy_sse && aggregated) offer_sse("", config.aggregate_server.name);
   if (config.listen.legacy_sse) {
     for (const auto* server : served)
       offer_sse(served.size() == 1 ? "" : "/" + server->name, server->name);

@@ -24,11 +24,12 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
       events_(std::move(events)),
       remote_(loop, [this] { return exchanges_.plugins(); }) {
   if (!place_.first) return;
-  auto members = std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate, config_.together);
-  together_.members = members.get();
-  auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
-  together_.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
-  exchanges_.servers().add(*together_.upstream, config_.together);
+  auto members =
+      std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate, config_.aggregate_server);
+  aggregate_.members = members.get();
+  auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.aggregate_server);
+  aggregate_.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);
+  exchanges_.servers().add(*aggregate_.upstream, config_.aggregate_server);
 }
 
 UpstreamSet::~UpstreamSet() = default;
@@ -80,17 +81,17 @@ void UpstreamSet::add(const config::Server& server) {
 
 void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& guarded,
                        std::function<std::shared_ptr<void>()> lease) {
-  together_.members->join(server, guarded, std::move(lease));
+  aggregate_.members->join(server, guarded, std::move(lease));
   sort_members();
 }
 
 void UpstreamSet::sort_members() {
-  if (together_.members == nullptr) return;
+  if (aggregate_.members == nullptr) return;
   std::vector<std::string> order;
   for (const auto& each : config_.servers) {
     if (!each.disabled) order.push_back(each.name);
   }
-  together_.members->sort(order);
+  aggregate_.members->sort(order);
 }
 
 std::vector<RemoteServer> UpstreamSet::show_new() {
@@ -108,8 +109,8 @@ void UpstreamSet::join_remote(RemoteServer shown) {
   join(one.server, *one.guarded, RemoteMembers::leases(one));
 }
 
-const config::Server* UpstreamSet::together() const {
-  return place_.first && config::is_aggregated(config_) ? &config_.together : nullptr;
+const config::Server* UpstreamSet::aggregate() const {
+  return place_.first && config::is_aggregated(config_) ? &config_.aggregate_server : nullptr;
 }
 
 void UpstreamSet::adjust(const config::Server& server) {
@@ -120,8 +121,8 @@ void UpstreamSet::adjust(const config::Server& server) {
 }
 
 void UpstreamSet::retire(const std::string& name, exchange::Retirement how, const std::string& why) {
-  if (together_.members != nullptr)
-    together_.members->leave(name, how == exchange::Retirement::replaced ? std::string() : why);
+  if (aggregate_.members != nullptr)
+    aggregate_.members->leave(name, how == exchange::Retirement::replaced ? std::string() : why);
   auto found = std::find_if(running_.begin(), running_.end(),
                             [&](const auto& one) { return one->server.name == name; });
   if (found == running_.end()) return remote_.retire(name);
@@ -166,13 +167,19 @@ void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
                                         : upstream::HttpFailures::Credentials::of_gateway);
     if (is_plain) plain = one->http;
   }
-  front.use_documents(plain);
+  core::FetchDocument fetch;
+  if (plain != nullptr) {
+    fetch = [plain](const std::string& path, core::DocumentDone done) {
+      plain->fetch_document(path, std::move(done));
+    };
+  }
+  front.use_documents(std::move(fetch));
 }
 
 core::Upstream* UpstreamSet::find(const std::string& name) const {
   Running* one = find_running(name);
-  if (one == nullptr && together_.upstream && name == together_.upstream->name())
-    return together_.upstream.get();
+  if (one == nullptr && aggregate_.upstream && name == aggregate_.upstream->name())
+    return aggregate_.upstream.get();
   return one != nullptr ? one->upstream.get() : nullptr;
 }
 
@@ -201,7 +208,7 @@ exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) cons
 
 void UpstreamSet::stop(std::function<void()> done) {
   stopped_ = std::move(done);
-  if (together_.upstream) together_.upstream->stop([] {});
+  if (aggregate_.upstream) aggregate_.upstream->stop([] {});
   std::vector<Running*> all;
   for (auto* list : {&running_, &leaving_}) {
     for (auto& one : *list)

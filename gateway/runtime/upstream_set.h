@@ -31,7 +31,7 @@ class AggregateUpstream;
 
 namespace lineward::runtime {
 
-class UpstreamSet final : public admin::UpstreamFinder {
+class UpstreamSet final {
  public:
   struct Events {
     std::function<void(const config::Server&, const upstream::EraVerdict&)> ready;  // or failed to start
@@ -76,9 +76,9 @@ class UpstreamSet final : public admin::UpstreamFinder {
   void stop(std::function<void()> done);
 
   size_t size() const { return running_.size(); }
-  core::Upstream* find(const std::string& name) const override;
-  std::vector<const config::Server*> leaving() const override;
-  const config::Server* together() const override;
+  core::Upstream* find(const std::string& name) const;
+  std::vector<const config::Server*> leaving() const;
+  const config::Server* aggregate() const;
   // Outstanding work of a server that a reload would wait for. Counts calls here: at the server's own path if
   // it lives here, and at the aggregate if that lives here.
   exchange::ExchangeTable::Work work_of(const std::string& name) const;
@@ -96,7 +96,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
     bool stopping = false;
   };
   // The aggregate.
-  struct Together {
+  struct AggregateParts {
     std::unique_ptr<core::Upstream> upstream;
     aggregate::AggregateUpstream* members = nullptr;  // within `upstream`
   };
@@ -115,7 +115,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   std::vector<std::unique_ptr<Running>> running_;
   std::vector<std::unique_ptr<Running>> leaving_;
   RemoteMembers remote_;
-  Together together_;  // destroyed before its members; only on the first worker
+  AggregateParts aggregate_;  // destroyed before its members; only on the first worker
   std::function<void()> stopped_;
   size_t stopping_ = 0;  // servers that stop() waits for
   net::Lifetime lifetime_;

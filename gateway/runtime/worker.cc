@@ -134,7 +134,7 @@ void Worker::make_front() {
   for (const auto& one : config_.servers) {
     if (!one.disabled && server.empty()) server = one.name;
   }
-  if (config::is_aggregated(config_)) server = config_.together.name;
+  if (config::is_aggregated(config_)) server = config_.aggregate_server.name;
   front_ = std::make_unique<client::StdioFront>(loop_, config_.listen, server, exchanges_,
                                                 [this](mcp::EndReason why) { events_.client_left(why); });
 }
@@ -156,11 +156,11 @@ Status<> Worker::prepare_replication(const config::Config& next) {
   return Done{};
 }
 
-Status<net::ListenFailure> Worker::listen() {
+Status<> Worker::listen() {
   return front_->listen();
 }
 
-Status<net::ListenFailure> Worker::listen_with(int socket, std::string address, bool loopback) {
+Status<> Worker::listen_with(int socket, std::string address, bool loopback) {
   return http_->listen_with(socket, std::move(address), loopback);
 }
 
@@ -223,7 +223,7 @@ void Worker::end_calls_of(const std::string& server, const std::string& why) {
   exchanges_.park_table().end_at(server, why);
   for (exchange::Exchange* exchange : exchanges_.live().all()) {
     if (exchange->server_name() == server && !exchange->ended())
-      exchange->tell(mcp::EndReason::cancelled_operator, why);
+      exchange->cancel(mcp::EndReason::cancelled_operator, why);
   }
 }
 
@@ -303,7 +303,14 @@ void Worker::beat() {
 }
 
 admin::WorkerView Worker::view() {
-  return {loop_, *upstreams_, exchanges_, *front_, metrics::stats(), *loop_watch_};
+  return {loop_,
+          [this](const std::string& name) { return upstreams_->find(name); },
+          [this] { return upstreams_->leaving(); },
+          [this] { return upstreams_->aggregate(); },
+          exchanges_,
+          *front_,
+          metrics::stats(),
+          *loop_watch_};
 }
 
 std::unique_ptr<net::LoopWatch> Worker::watch_loop() {

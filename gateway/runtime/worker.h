@@ -74,8 +74,8 @@ class Worker {
   // An error is one sentence for operators.
   Status<> prepare();
   // The first worker opens the address; the others accept from the same socket.
-  Status<net::ListenFailure> listen();
-  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  Status<> listen();
+  Status<> listen_with(int socket, std::string address, bool loopback);
   // Creates the servers of this worker; warm_up() starts them.
   void serve();
 

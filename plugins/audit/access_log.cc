@@ -64,7 +64,7 @@ class AccessLog final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   std::vector<std::string> headers() const override { return {"user-agent"}; }
   void on_refused(const core::RefusedRequest& request) override;
-  void on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) override;
+  void on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
   void count(plugin::CounterSink& sink) const override {
     sink.add("lineward_access_log_lines_total", {}, static_cast<double>(writer_->lines()));
     sink.add("lineward_access_log_dropped_total", {}, static_cast<double>(writer_->dropped()));
@@ -81,8 +81,7 @@ class AccessLog final : public plugin::Plugin {
   }
   // A sample of 1 in `sample` successful requests, and all others.
   bool wanted(EndReason reason) {
-    bool well = reason == EndReason::ok || reason == EndReason::input_required;
-    return !well || sample_ <= 1 || seen_++ % sample_ == 0;
+    return !mcp::is(reason, mcp::EndKind::success) || sample_ <= 1 || seen_++ % sample_ == 0;
   }
   void write(LineValues& values) {
     values.set(F::time, log::iso_now());
@@ -167,7 +166,7 @@ std::unique_ptr<plugin::Hook> AccessLog::attach(plugin::ExchangeView&) {
 }
 
 // A notification or an answer: it has no outcome to record, and no tool.
-void AccessLog::on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) {
+void AccessLog::on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
   const EndReason reason = refusal == nullptr ? EndReason::ok : refusal->reason;
   if (!wanted(reason)) return;
   LineValues values;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "foundation/log/printable.h"
 #include "foundation/log/redaction.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::plugins {
 namespace {

@@ -144,8 +144,8 @@ std::string Challenge::text() const {
   return out;
 }
 
-core::AuthError denial(mcp::EndReason reason, int status, std::string text, std::string challenge) {
-  core::AuthError out;
+core::PolicyError denial(mcp::EndReason reason, int status, std::string text, std::string challenge) {
+  core::PolicyError out;
   out.reason = reason;
   out.status = status;
   out.text = std::move(text);
@@ -283,7 +283,7 @@ plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mc
   if (facts.caller != nullptr ? has_all(*facts.caller, needed) : needed.empty())
     return plugin::Verdict::proceed;
   failures_.add(facts.caller != nullptr ? "scope" : "missing");
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   refusal.parts = rules_.refused_tasks(facts, message);
   Challenge challenge;
   challenge.scope = facts.caller != nullptr ? scopes_to_ask(*facts.caller, needed) : joined(needed);

@@ -46,7 +46,7 @@ struct Challenge {
   std::string text() const;
 };
 
-core::AuthError denial(mcp::EndReason reason, int status, std::string text, std::string challenge);
+core::PolicyError denial(mcp::EndReason reason, int status, std::string text, std::string challenge);
 
 // Failures by reason, for `lineward_auth_failures_total`. Reasons are Lineward's own names.
 class Failures {

@@ -239,7 +239,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     failures_.add(label(fault));
     std::string why(sentence(fault));
     if (fault == JwtFault::keys_unavailable) {
-      core::AuthError out = denial(EndReason::upstream_unreachable, 503, std::move(why), {});
+      core::PolicyError out = denial(EndReason::upstream_unreachable, 503, std::move(why), {});
       out.headers.emplace_back("Retry-After", "10");
       return out;
     }

@@ -166,7 +166,7 @@ Verdict Asking::failed(plugin::ExchangeView& view, std::string_view why) {
     ++plugin_.opened;
     return Verdict::proceed;
   }
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = mcp::EndReason::internal;
   refusal.text = fmt::format("hook {} {}", plugin_.name(), why);
   view.refuse(std::move(refusal));

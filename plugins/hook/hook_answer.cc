@@ -38,11 +38,8 @@ std::string sentence(std::string_view said) {
 }
 
 std::optional<EndReason> reason_of(std::string_view name) {
-  for (EndReason one : {EndReason::forbidden, EndReason::unauthorized, EndReason::rate_limited,
-                        EndReason::invalid_request, EndReason::internal}) {
-    if (mcp::name(one) == name) return one;
-  }
-  return std::nullopt;
+  const mcp::EndReasonRow* row = mcp::end_reason(name);
+  return row != nullptr && mcp::has(row->reason, mcp::kByPlugin) ? std::optional(row->reason) : std::nullopt;
 }
 
 }  // namespace

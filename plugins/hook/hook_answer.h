@@ -16,7 +16,7 @@ namespace lineward::plugins {
 struct HookAnswer {
   enum class Kind : uint8_t { proceed, refuse, answer, drop } kind = Kind::proceed;
   std::optional<mcp::Message> message;  // replaces the message it saw
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   std::string result;
   std::vector<std::pair<std::string, std::string>> headers;  // for the server; checked
 };

@@ -118,8 +118,8 @@ void HookProcess::start() {
     log::write(log::Level::info, "plugin.spawn",
                {{"plugin", command_.name}, {"pid", static_cast<int64_t>(pid)}});
   };
-  events.failed = [this](const process::SpawnFailure& failure) {
-    down(fmt::format("could not be started ({}: {})", failure.step, std::strerror(failure.error)));
+  events.failed = [this](const Error& failure) {
+    down(fmt::format("could not be started ({}: {})", failure.place, std::strerror(failure.code)));
   };
   events.exited = [this](process::ExitStatus status) {
     ending(status.signal != 0 ? fmt::format("was ended by signal {}", status.signal)

@@ -70,9 +70,9 @@ class RateLimit final : public plugin::Plugin {
 
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
 
-  std::optional<plugin::Refusal> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
-                                                plugin::Direction way) override;
-  void on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) override;
+  std::optional<core::PolicyError> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
+                                                  plugin::Direction way) override;
+  void on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) override;
   void on_refused(const core::RefusedRequest& request) override;
   // Whether requests refused before they reached this limit count (docs/rate-limits.md).
   bool counts_refused(mcp::EndReason reason) const;
@@ -116,7 +116,7 @@ class RateLimit final : public plugin::Plugin {
     if (on_error_ == OnError::allow) return Verdict::proceed;
     if (on_error_ == OnError::local) return judge(exchange, take_local(key));
     ++limited_;
-    plugin::Refusal refusal;
+    core::PolicyError refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = 1000;
     refusal.text = "the rate of requests cannot be checked now; try again in 1000 ms";
@@ -138,9 +138,9 @@ class RateLimit final : public plugin::Plugin {
   }
 
  private:
-  plugin::Refusal refusal_of(const Admittance& admittance) {
+  core::PolicyError refusal_of(const Admittance& admittance) {
     ++limited_;
-    plugin::Refusal refusal;
+    core::PolicyError refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
     refusal.text = fmt::format(
@@ -177,7 +177,7 @@ class RateLimit final : public plugin::Plugin {
   std::deque<std::shared_ptr<SharedBuckets::Ticket>> asked_;
   std::map<RateKey, int64_t> over_until_;
   OnError on_error_ = OnError::local;
-  bool loose_charged_ = false;  // the current out-of-call message
+  bool out_of_call_charged_ = false;  // the current out-of-call message
   uint64_t limited_ = 0, fallbacks_ = 0;
 };
 
@@ -255,12 +255,12 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
 
 // Notifications and answers. A cancel is counted but passes: the work it ends costs more. So does the message
 // that completes an admitted handshake: refused, it would leave an unusable session.
-std::optional<plugin::Refusal> RateLimit::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
-                                                         plugin::Direction way) {
+std::optional<core::PolicyError> RateLimit::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message&,
+                                                           plugin::Direction way) {
   if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
-  loose_charged_ = true;
+  out_of_call_charged_ = true;
   auto admittance = charge(rate_key(key));
   const bool ends_something =
       facts.method == mcp::Method::cancelled || facts.method == mcp::Method::initialized;
@@ -276,19 +276,12 @@ bool RateLimit::counts_refused(mcp::EndReason reason) const {
 
 // A request answered by a plugin, or left by its client, was not refused.
 bool RateLimit::counts_unasked(mcp::EndReason reason) const {
-  switch (reason) {
-    case mcp::EndReason::rate_limited:
-    case mcp::EndReason::unauthorized:
-    case mcp::EndReason::forbidden:
-    case mcp::EndReason::invalid_request:
-    case mcp::EndReason::queue_full:
-    case mcp::EndReason::internal: return counts_refused(reason);
-    default: return true;
-  }
+  const bool refused = mcp::has(reason, mcp::kByPlugin) || reason == mcp::EndReason::queue_full;
+  return !refused || counts_refused(reason);
 }
 
-void RateLimit::on_loose_end(const plugin::RequestInfo& facts, const plugin::Refusal* refusal) {
-  const bool asked = std::exchange(loose_charged_, false);
+void RateLimit::on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
+  const bool asked = std::exchange(out_of_call_charged_, false);
   if (asked || refusal == nullptr || facts.peer.empty() || !counts(facts)) return;
   const std::string key = key_of(key_, facts);
   if (!key.empty() && counts_refused(refusal->reason)) charge(rate_key(key));

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "foundation/json/json_scan.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "plugins/common/otlp_json.h"
 
 namespace lineward::plugins {
@@ -61,7 +61,7 @@ std::string otlp_log_record(log::Level level, std::string_view event,
       span_id = field.text;
       continue;
     }
-    std::string shown = printable(field.text, kMaxValue);
+    std::string shown = sanitize(field.text, kMaxValue);
     body += fmt::format(" {}={}", field.key, shown);
     attributes.text(field.key, shown);
   }

@@ -1,4 +1,4 @@
-// A log event in OTLP's JSON encoding. Pure, except for redaction (foundation/log/printable.h).
+// A log event in OTLP's JSON encoding. Pure, except for redaction (foundation/log/sanitize.h).
 #pragma once
 
 #include <cstdint>

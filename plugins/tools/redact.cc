@@ -82,8 +82,8 @@ class Redact final : public plugin::Plugin {
   void from_client(mcp::Message& message);
   void from_server(Method method, mcp::Message& message);
   void words(std::string& text);
-  std::optional<plugin::Refusal> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message& message,
-                                                Direction way) override;
+  std::optional<core::PolicyError> on_out_of_call(const plugin::RequestInfo& facts, mcp::Message& message,
+                                                  Direction way) override;
   bool reads_all() const override { return where_ != Where::log; }
   bool has_tools() const { return !tools_.empty(); }
   // Whether its tools are known, and not among `tools`.
@@ -92,7 +92,7 @@ class Redact final : public plugin::Plugin {
  private:
   bool concerns(const plugin::RequestInfo& facts) const;
   bool is_named(const std::string& tool) const;
-  std::optional<plugin::Refusal> too_large(const mcp::Message& message);
+  std::optional<core::PolicyError> too_large(const mcp::Message& message);
   void apply(mcp::Message& message, json::Splice& splice, uint64_t count);
   std::shared_ptr<Rules> rules_;
   std::shared_ptr<void> kept_;
@@ -158,10 +158,10 @@ std::unique_ptr<plugin::Hook> Redact::attach(plugin::ExchangeView& exchange) {
 }
 
 // A message too large to be searched in reasonable time is refused.
-std::optional<plugin::Refusal> Redact::too_large(const mcp::Message& message) {
+std::optional<core::PolicyError> Redact::too_large(const mcp::Message& message) {
   if (message.bytes().size() <= most_) return std::nullopt;
   ++too_large_;
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = mcp::EndReason::internal;
   refusal.text = fmt::format("a message of {} bytes is over redact.maxBytes ({})", message.bytes().size(),
                              config::format_size(most_));
@@ -258,8 +258,8 @@ void Redact::words(std::string& text) {
 }
 
 // The tool of such a message is unknown: it is redacted for any `tools`.
-std::optional<plugin::Refusal> Redact::on_out_of_call(const plugin::RequestInfo& facts, mcp::Message& message,
-                                                      Direction way) {
+std::optional<core::PolicyError> Redact::on_out_of_call(const plugin::RequestInfo& facts,
+                                                        mcp::Message& message, Direction way) {
   if (where_ == Where::log) return std::nullopt;
   if (auto refusal = too_large(message)) return refusal;
   way == Direction::to_server ? from_client(message) : from_server(facts.method, message);

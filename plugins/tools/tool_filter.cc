@@ -72,7 +72,7 @@ class ToolFilter final : public plugin::Plugin {
 
  private:
   // nullopt: admitted.
-  using Refused = std::optional<plugin::Refusal>;
+  using Refused = std::optional<core::PolicyError>;
   static Verdict verdict(plugin::ExchangeView& exchange, Refused refused);
   Verdict listen(plugin::ExchangeView& exchange, const mcp::Message& message, int no_resource);
   Refused call(const plugin::RequestInfo& facts, const std::string& tool);
@@ -191,7 +191,7 @@ ToolFilter::Refused ToolFilter::call(const plugin::RequestInfo& facts, const std
     return lacks_scopes(facts, "tool " + tool.substr(0, 128), scopes_.needed(tool));
   if (!pins_ || pins_->may_call(facts.upstream, tool)) return std::nullopt;
   ++unpinned_;
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = EndReason::forbidden;
   refusal.text = fmt::format("tool {} is not as it was when it was approved", tool.substr(0, 128));
   return refusal;
@@ -227,7 +227,7 @@ ToolFilter::Refused ToolFilter::resource(const std::string& uri, int code) {
 // As if it did not exist: a call must not reveal an item hidden from lists.
 ToolFilter::Refused ToolFilter::refuse(std::string_view what, std::string_view name, int code) {
   ++denied_;
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = EndReason::invalid_request;
   refusal.code = code;
   refusal.text = fmt::format("{}: {}", what, name.substr(0, 128));
@@ -237,7 +237,7 @@ ToolFilter::Refused ToolFilter::refuse(std::string_view what, std::string_view n
 ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestInfo& facts, const std::string& what,
                                              const std::vector<std::string>& needed) {
   ++lacking_;
-  plugin::Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = EndReason::forbidden;
   refusal.text = fmt::format("{} needs the scopes {}", what, joined(needed));
   // Lets an OAuth client request more scopes (RFC 6750, section 3.1; MCP authorization, "Step-Up

@@ -213,8 +213,7 @@ OtlpAttributes Tracing::attributes(const plugin::RequestInfo& facts, const plugi
            id.size() > 2 && id.front() == '"' ? json::string_value(id) : std::string(id));
   out.text("mcp.protocol.version", facts.revision);
   if (ending.code != 0) out.text("rpc.response.status_code", std::to_string(ending.code));
-  bool timeout = mcp::name(ending.reason).substr(0, 8) == "timeout_";
-  if (timeout) {
+  if (mcp::is(ending.reason, mcp::EndKind::timeout)) {
     out.text("error.type", "timeout");
   } else if (ending.reason == EndReason::tool_error) {
     out.text("error.type", "tool_error");
@@ -265,8 +264,7 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
   span.end_ns = now_ns();
   span.begin_ns = span.end_ns - static_cast<uint64_t>(std::max<int64_t>(ending.took.count(), 0)) * 1000;
   span.attributes = attributes(facts, ending, true);
-  bool failed = ending.code != 0 || ending.reason == EndReason::tool_error ||
-                (ending.reason != EndReason::ok && ending.reason != EndReason::input_required);
+  bool failed = ending.code != 0 || !mcp::is(ending.reason, mcp::EndKind::success);
   span.failed = failed && !is_caller_fault(ending.code);
   span.links = std::move(links_);
   std::string server_json = span.json();
@@ -280,8 +278,7 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
     span.attributes = attributes(facts, ending, false);
     span.failed = failed;
     span.events = std::move(events_);
-    std::string_view reason = mcp::name(ending.reason);
-    if (reason.substr(0, 8) == "timeout_" || reason.substr(0, 9) == "cancelled")
+    if (mcp::is(ending.reason, mcp::EndKind::cancel) || mcp::is(ending.reason, mcp::EndKind::timeout))
       span.events.push_back({"lineward.cancel_sent", span.end_ns});
     trace_.exporter.add(span.json());
   }

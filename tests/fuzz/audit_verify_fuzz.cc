@@ -12,8 +12,8 @@
 
 #include "foundation/base/check.h"
 #include "proxy/audit/audit.h"
-#include "proxy/audit/chain.h"
 #include "proxy/audit/entry.h"
+#include "proxy/audit/hash_chain.h"
 #include "proxy/audit/verify.h"
 
 using namespace lineward;
@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kRecords = 12;
 
 std::vector<std::string> whole_log() {
-  audit::Chain chain;
+  audit::HashChain chain;
   std::vector<std::string> lines;
   const auto add = [&](audit::Kind kind, std::vector<log::Field> fields) {
     lines.push_back(chain.seal(audit::spell(kind, 1700000000000, fields).body));

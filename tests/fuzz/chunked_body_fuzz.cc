@@ -39,7 +39,7 @@ Outcome decode(std::string_view bytes, uint64_t limit, unsigned cut, bool whole)
   }
   if (out.step == Step::done) out.rest = bytes;
   if (out.step == Step::fault) {
-    out.status = decoder.fault().status;
+    out.status = decoder.fault().code;
     out.text = decoder.fault().text;
     LW_CHECK((out.status == 400 || out.status == 413) && !out.text.empty());
   }

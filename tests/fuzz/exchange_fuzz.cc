@@ -87,7 +87,7 @@ class World {
               {script_.byte() % 2 ? EndReason::upstream_exited : EndReason::upstream_protocol, "gone \"\n"});
         }
         return;
-      case 12: return client_gone();
+      case 12: return client_left();
       case 13: return client_notifies();
       case 14: return server_asks();
       case 15: return client_answers();
@@ -156,11 +156,11 @@ class World {
     start(mcp::Era::legacy, session->id, "initialize");
   }
 
-  void client_gone() {
+  void client_left() {
     Track* track = any_track();
     if (track == nullptr) return;
     track->gone = track->gone || track->open();
-    table_.client_gone(track->id,
+    table_.client_left(track->id,
                        script_.byte() & 1 ? EndReason::client_too_slow : EndReason::cancelled_client);
   }
 

@@ -46,7 +46,7 @@ class Observer {
         return parser_.buffered() > 0;
       }
       case RequestParser::Next::failed:
-        if (!failed_) note("fault " + std::to_string(parser_.fault().status), parser_.fault().text);
+        if (!failed_) note("fault " + std::to_string(parser_.fault().code), parser_.fault().text);
         failed_ = true;
         return false;
       case RequestParser::Next::need_more: return false;

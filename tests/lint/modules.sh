@@ -31,7 +31,7 @@ proxy/client/http
 proxy/client/session proxy/client/replica
 proxy/client/endpoint
 proxy/client/stdio proxy/exchange
-operate/http_client
+operate/fetch
 operate/admin operate/doctor operate/mcp_client
 operate/cli
 runtime

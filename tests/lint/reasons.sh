@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Each reason for which a call ends (gateway/protocol/mcp/end_reason.h) has a page in docs/reasons/. Each page there is of a reason,
-# has the required content, and its links have targets. docs/errors.md links to all of them.
+# has the required content, and its links have targets. The table of docs/errors.md is made from them.
 #   reasons.sh [FOLDER]   another folder of pages
+#   reasons.sh write      makes the table of docs/errors.md
 #   reasons.sh selftest   pages with a fault in them are refused
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -11,11 +12,32 @@ md=md  # else the lint of citations takes patterns for names of pages
 
 names() { sed -nE 's/^ *\{EndReason::[a-z_]+, "([a-z_]+)",.*/\1/p' gateway/protocol/mcp/end_reason.h; }
 
+# The code of the client's error or HTTP status, from a row that ends on the next line at most; 0: none.
+code_of() { grep -A1 "\"$1\"" gateway/protocol/mcp/end_reason.h | grep -oE 'EndKind::[a-z]+, [0-9]+' | head -1 | grep -oE '[0-9]+$'; }
+
+# PAGE PARTY: what the page says that the client or the server gets, as a cell of a table in docs/.
+gets() {
+  sed -n "/^\*\*The $2 gets:\*\* /,/^\$/p" "$1" | sed "s/^\*\*The $2 gets:\*\* //" | tr '\n' ' ' |
+    sed -E 's/ +$//; s/\|/\\|/g; s#\]\(([a-z_]+\.md)#](reasons/\1#g; s#\]\(\.\./#](#g'
+}
+
+table() {
+  echo '| reason | the client gets | the server gets |'
+  echo '|---|---|---|'
+  local name page
+  while read -r name; do
+    page=docs/reasons/$name.$md
+    echo "| [\`$name\`](reasons/$name.$md) | $(gets "$page" client) | $(gets "$page" server) |"
+  done < <(names)
+}
+first='^| reason | the client gets | the server gets |$'
+table_of() { sed -n "/$first/,/^\$/p" docs/errors.md | sed '/^$/d'; }
+
 # As GitHub makes them of headings.
 anchors() { sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'; }
 
 faults_of() {  # FOLDER
-  local folder=$1 name page link file anchor
+  local folder=$1 name page link file anchor code
   while read -r name; do
     page=$folder/$name.$md
     [ -f "$page" ] || { echo "$folder: there is no page of $name"; continue; }
@@ -23,13 +45,14 @@ faults_of() {  # FOLDER
     for part in '\*\*The client gets:\*\* ' '\*\*The server gets:\*\* ' '## Checks' '## How to fix it'; do
       grep -q "^$part" "$page" || echo "$page: there is no '${part//\\/}'"
     done
+    code=$(code_of "$name")
+    [ "$code" = 0 ] || [[ $(gets "$page" client) == *"$code"* ]] || echo "$page: the client gets $code"
     while read -r link; do
       file=${link%%#*} anchor=
       [[ $link != *#* ]] || anchor=${link#*#}
       [ -f "docs/reasons/$file" ] || { echo "$page: there is no $link"; continue; }
       [ -z "$anchor" ] || grep -qxF "$anchor" <<<"$(anchors "docs/reasons/$file")" || echo "$page: nothing is called #$anchor in $file"
     done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\(|\)$//g' | grep -v '^https\?:')
-    grep -qF "(reasons/$name.$md)" docs/errors.md || echo "docs/errors.md: no link to the page of $name"
   done < <(names)
   for page in "$folder"/*.md; do
     name=$(basename "$page" .md)
@@ -52,6 +75,7 @@ selftest() {
   try "a page is missing" 'rm ok.*'
   try "a page of nothing" 'cp ok.* fine.$md'
   try "another name" 'sed -i 1s/ok/okay/ ok.*'
+  try "another code" 'sed -i s/504/503/ timeout_request.*'
   try "no advice" 'sed -i /^##.How/d internal.*'
   try "a link to nothing" 'sed -i s/limits\./limit./g queue_full.*'
   try "an anchor of nothing" 'sed -i s/#shares/#share/ queue_full.*'
@@ -60,6 +84,14 @@ selftest() {
 }
 
 if [ "${1:-}" = selftest ]; then selftest; exit; fi
+if [ "${1:-}" = write ]; then
+  made=$(mktemp)
+  { sed "/$first/,\$d" docs/errors.md; table; sed "1,/$first/d" docs/errors.md | sed '1,/^$/{/^$/!d}'; } >"$made"
+  cat "$made" >docs/errors.md
+  rm "$made"
+  exit
+fi
 found=$(faults_of "${1:-docs/reasons}")
+[ "$(table_of)" = "$(table)" ] || found+=$'\n'"docs/errors.md: its table is not made from the pages: tests/lint/reasons.sh write"
 if [ -n "$found" ]; then echo "$found"; exit 1; fi
 echo "each reason has its page"

@@ -175,11 +175,11 @@ void draw_more_of_call(Random& random, const Plan& plan, const ClientPlan& clien
 void put_together(Plan& plan) {
   config::Config& config = plan.config;
   config.aggregate.enabled = true;
-  config.together = config.servers.front();
-  config.together.url.clear();
-  config.together.name = "/mcp";
-  config.together.protocol_era = config::Era::modern;
-  config.together.isolation = config::Isolation::automatic;
+  config.aggregate_server = config.servers.front();
+  config.aggregate_server.url.clear();
+  config.aggregate_server.name = "/mcp";
+  config.aggregate_server.protocol_era = config::Era::modern;
+  config.aggregate_server.isolation = config::Isolation::automatic;
 }
 
 // When all that there was has ended: by its limits or, where nothing goes wrong, by itself.

@@ -189,7 +189,7 @@ struct Plan {
 // The credentials of a client, and its name at the gateway.
 const char* key_of(int who);
 
-// The share of the memory that a client's bytes count in (proxy/client/http/caller_account.h).
+// The share of the memory that a client's bytes count in (proxy/client/http/client_connection.h).
 std::string share_of(const Plan& plan, size_t client);
 
 // The address of a replica.

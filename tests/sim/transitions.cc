@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::array<const char*, 6> kSteps = {"admitted",       "plugins", "route",
                                                "await_upstream", "ending",  "ended"};
-constexpr std::array<const char*, 13> kEvents = {"advance", "phase",    "message", "received", "failure",
-                                                 "routed",  "gone",     "told",    "deadline", "sending",
-                                                 "asked",   "answered", "end"};
+constexpr std::array<const char*, 13> kEvents = {"advance", "phase",       "message", "received", "failure",
+                                                 "routed",  "client_left", "cancel",  "deadline", "sending",
+                                                 "asked",   "answered",    "end"};
 
 // Only ever fewer.
 constexpr size_t kMostUnmet = 0;

@@ -5,7 +5,7 @@
 
 #include "config/duration.h"
 #include "config/options/names.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::config {
 namespace {
@@ -101,7 +101,7 @@ std::string spell_bound(Kind kind, uint64_t bound) {
 
 std::string clip(std::string_view text) {
   constexpr size_t kMaxLength = 60;
-  return printable(text, kMaxLength);
+  return sanitize(text, kMaxLength);
 }
 
 Result<Value, Misfit> read_value(const Option& option, std::string_view text) {

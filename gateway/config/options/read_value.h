@@ -33,7 +33,7 @@ std::string spell_bound(Kind kind, uint64_t bound);
 // place.
 std::string_view headers_fault(const Value& headers);
 
-// User text for a message: shortened, and safe for a terminal (foundation/log/printable.h).
+// User text for a message: shortened, and safe for a terminal (foundation/log/sanitize.h).
 std::string clip(std::string_view text);
 
 }  // namespace lineward::config

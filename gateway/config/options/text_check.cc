@@ -22,12 +22,13 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
-TextFault check_text(std::string_view text) {
+std::optional<Diagnostic> check_text(std::string_view text) {
   int line = 1, column = 1;
   while (!text.empty()) {
     size_t length = utf8_length(text);
     if (length == 0) {
-      return {"not-utf8", "this is not UTF-8 text", line, column};
+      return Diagnostic{
+          .code = "not-utf8", .message = "this is not UTF-8 text", .line = line, .column = column};
     }
     auto c = static_cast<unsigned char>(text[0]);
     bool printable = c >= 0x20 || c == '\n' || c == '\r' || c == '\t';
@@ -35,8 +36,10 @@ TextFault check_text(std::string_view text) {
     // secret could be shown because its line was not detected.
     bool lone_return = c == '\r' && (text.size() < 2 || text[1] != '\n');
     if (!printable || lone_return || c == 0x7F) {
-      return {"control-character", fmt::format("a control character (0x{:02X}) does not belong here", c),
-              line, column};
+      return Diagnostic{.code = "control-character",
+                        .message = fmt::format("a control character (0x{:02X}) does not belong here", c),
+                        .line = line,
+                        .column = column};
     }
     text.remove_prefix(length);
     ++column;
@@ -45,7 +48,7 @@ TextFault check_text(std::string_view text) {
       column = 1;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace lineward::config

@@ -92,14 +92,15 @@ const Server* find_enabled(const Config& config, std::string_view name) {
 }
 
 // `defaults:` of the aggregate, which apply even if no server uses them.
-void compare_together(const Config& now, const Config& next, Changes& changes) {
+void compare_aggregate(const Config& now, const Config& next, Changes& changes) {
   if (!is_aggregated(now) || !is_aggregated(next)) return;
   const Config unused;
   for (const Option& option : options()) {
     if (!option.inherited() || !is_adjustable(option.key())) continue;
-    if (option.same(unused, now.together, unused, next.together)) continue;
-    changes.settings.push_back(
-        {now.together.name, describe(option, unused, now.together, unused, next.together), false});
+    if (option.same(unused, now.aggregate_server, unused, next.aggregate_server)) continue;
+    changes.settings.push_back({now.aggregate_server.name,
+                                describe(option, unused, now.aggregate_server, unused, next.aggregate_server),
+                                false});
   }
   auto order = [](const Config& of, const Config& in) {
     std::vector<std::string_view> names;
@@ -218,7 +219,7 @@ Changes compare(const Config& now, const Config& next) {
     const Server* known = find_server(next, server.name);
     changes.servers.push_back({Change::removed, server.name, {known == nullptr ? "removed" : "disabled"}});
   }
-  compare_together(now, next, changes);
+  compare_aggregate(now, next, changes);
   return changes;
 }
 
@@ -230,7 +231,7 @@ void keep_fixed_settings(const Config& now, Config& next) {
   next.log.format = now.log.format;
   next.watchdog = now.watchdog;
   next.aggregate.path = now.aggregate.path;
-  next.together.name = now.together.name;  // calls find it by this name
+  next.aggregate_server.name = now.aggregate_server.name;  // calls find it by this name
   next.aggregate.prefix = now.aggregate.prefix;
   next.aggregate.prefix_mode = now.aggregate.prefix_mode;
   if (is_fixed("listen.address", now, next)) next.listen.address = now.listen.address;

@@ -262,20 +262,16 @@ Syntax syntax_of(std::string_view name, std::string_view text) {
 
 Document parse_document(std::string_view text, Syntax syntax) {
   Document document;
-  TextFault fault;
+  std::optional<Diagnostic> fault;
   if (text.size() > kMaxDocumentBytes) {
-    fault = {"too-large", "a configuration has at most 1 MiB", 1, 1};
+    fault = Diagnostic{
+        .code = "too-large", .message = "a configuration has at most 1 MiB", .line = 1, .column = 1};
   } else {
     if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
     fault = check_text(text);
   }
-  if (!fault.code.empty()) {
-    Diagnostic diagnostic;
-    diagnostic.code = fault.code;
-    diagnostic.message = fault.message;
-    diagnostic.line = fault.line;
-    diagnostic.column = fault.column;
-    document.diagnostics.push_back(std::move(diagnostic));
+  if (fault) {
+    document.diagnostics.push_back(std::move(*fault));
     return document;
   }
   // The parser needs a line break at the end of the last line.

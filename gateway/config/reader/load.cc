@@ -38,7 +38,7 @@ void apply(const Setting& setting, LoadResult& result) {
     for (Server& server : result.config.servers) {
       if (option->per_server()) option->set(result.config, server, *value);
     }
-    if (option->inherited()) option->set(result.config, result.config.together, *value);
+    if (option->inherited()) option->set(result.config, result.config.aggregate_server, *value);
     return;
   }
   diagnostic.code = misfit.code;
@@ -210,8 +210,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     reader.read(document.root, client_file, options.running);
     result.left_out = reader.left_out();
     defaults = reader.defaults();
-    result.config.together = defaults;
-    result.config.together.protocol_era = Era::modern;  // the only era of an aggregate
+    result.config.aggregate_server = defaults;
+    result.config.aggregate_server.protocol_era = Era::modern;  // the only era of an aggregate
     result.config.given_secrets.assign(reader.secrets().begin(), reader.secrets().end());
     for (const auto& [user, names] : reader.uses())
       uses[user].insert(names.begin(), names.end());
@@ -230,7 +230,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     apply(setting, result);
   take_off_slash(result.config.listen.path);
   take_off_slash(result.config.aggregate.path);
-  result.config.together.name = aggregate_path(result.config);
+  result.config.aggregate_server.name = aggregate_path(result.config);
   check_together(document.root, result);
   check_replicas(document.root, options, result);
   check_addresses(document.root, result);

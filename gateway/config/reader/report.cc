@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "config/options/text_check.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::config {
 namespace {
@@ -89,7 +89,7 @@ Printed show_line(std::string_view line, const Diagnostic& at, const std::vector
     if (column == at.column + at.length) to = here;
     inside = span;
     if (masked) continue;
-    cells.push_back(character == "\t" ? " " : printable(character));
+    cells.push_back(character == "\t" ? " " : sanitize(character));
   }
   auto size = static_cast<int>(cells.size());
   if (from < 0) from = size;
@@ -138,7 +138,7 @@ std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& 
   std::string head =
       painter.paint(severity_colour(diagnostic.severity),
                     fmt::format("{}[{}]", severity_name(diagnostic.severity), diagnostic.code));
-  const std::string place = printable(place_of(diagnostic, source), std::string::npos);
+  const std::string place = sanitize(place_of(diagnostic, source), std::string::npos);
   const std::string message = terminal_text(diagnostic.message), hint = terminal_text(diagnostic.hint);
   if (diagnostic.severity == Severity::info) return fmt::format("{}: {}: {}\n", head, place, message);
   std::string text = fmt::format("{}: {}\n  --> {}\n", head, message, place);
@@ -171,7 +171,7 @@ std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string
   if (warnings > 0) {
     text += fmt::format("{}{} warning{}", text.empty() ? "" : ", ", warnings, warnings == 1 ? "" : "s");
   }
-  return fmt::format("{}: {}", printable(name, std::string::npos), text.empty() ? "ok" : text);
+  return fmt::format("{}: {}", sanitize(name, std::string::npos), text.empty() ? "ok" : text);
 }
 
 std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,

@@ -62,7 +62,7 @@ bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out, b
   }
   secrets_.insert(out.secrets.begin(), out.secrets.end());
   if (reading_) uses_[*reading_].insert(out.variables.begin(), out.variables.end());
-  for (const VariableFault& fault : out.faults)
+  for (const Diagnostic& fault : out.faults)
     add(fault.code, fault.message, node).hint = fault.hint;
   if (out.bare_dollar) {
     // The text after the dollar may be part of a password: do not quote it.

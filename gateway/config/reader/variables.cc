@@ -148,7 +148,7 @@ class Expander {
   }
 
   void fault(std::string code, std::string message, std::string hint) {
-    out_.faults.push_back({std::move(code), std::move(message), std::move(hint)});
+    out_.faults.push_back({.code = std::move(code), .message = std::move(message), .hint = std::move(hint)});
   }
 
   const VariableSources& sources_;

@@ -9,21 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "config/diagnostic.h"
 #include "foundation/base/result.h"
 
 namespace lineward::config {
 
 using EnvLookup = std::function<std::optional<std::string>(std::string_view)>;
 
-struct VariableFault {
-  std::string code;     // "missing-variable", "missing-file", "bad-variable"
-  std::string message;  // names the variable, never a value
-  std::string hint;
-};
-
 struct Expansion {
   std::string text;
-  std::vector<VariableFault> faults;
+  // "missing-variable", "missing-file", "bad-variable", without their places. They name the variable, never a
+  // value.
+  std::vector<Diagnostic> faults;
   bool bare_dollar = false;  // contains $NAME, which is not expanded
   bool replaced = false;
   std::vector<std::string> variables;  // names of environment variables used

@@ -32,13 +32,13 @@ class CountedString {
 };
 
 // A set of texts.
-class KeptTexts {
+class CountedStringSet {
  public:
   // The bytes counted for a node, without its text.
   static constexpr size_t kNode = 80;
 
-  KeptTexts() = default;
-  explicit KeptTexts(Held as) : held_(as) {}
+  CountedStringSet() = default;
+  explicit CountedStringSet(Held as) : held_(as) {}
 
   // False if the text is already in the set.
   bool insert(std::string text, const AccountPtr& whose = nullptr) {

@@ -8,11 +8,12 @@
 
 namespace lineward {
 
-// The reason of a failure, as text for people. `retryable`: nothing was done yet, and the same request may be
-// sent again.
+// The reason of a failure.
 struct Error {
-  std::string text;
-  bool retryable = false;
+  std::string text;        // for people
+  bool retryable = false;  // nothing was done yet, and the same request may be sent again
+  int code = 0;            // an errno or an HTTP status, if a caller decides by it; 0: none
+  std::string place = {};  // the step that failed, if a caller decides by it
 };
 
 template <class E>

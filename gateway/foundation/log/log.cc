@@ -21,8 +21,8 @@
 
 #include "foundation/base/line_output.h"
 #include "foundation/log/peer_rates.h"
-#include "foundation/log/printable.h"
 #include "foundation/log/redaction.h"
+#include "foundation/log/sanitize.h"
 #include "foundation/log/tap.h"
 
 namespace lineward::log {

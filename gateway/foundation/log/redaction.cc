@@ -52,7 +52,7 @@ void use_secrets(const std::vector<std::string>& values) {
   if (KnownSecrets::any()) detail::has_rules = true;
 }
 
-std::string without_secrets(std::string_view text) {
+std::string redacted(std::string_view text) {
   return KnownSecrets::hide(text);
 }
 

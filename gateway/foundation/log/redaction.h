@@ -21,7 +21,7 @@ using Redactor = std::function<std::string(std::string_view text)>;
 // The secrets of a configuration; call it before starting anything that knows them (known_secrets.h).
 void use_secrets(const std::vector<std::string>& values);
 // Removes only the secrets.
-std::string without_secrets(std::string_view text);
+std::string redacted(std::string_view text);
 // Whether apply() may change this text. Runs for every log line: almost free without rules and secrets, if
 // the text is short or has no "@".
 inline bool touches(std::string_view text);

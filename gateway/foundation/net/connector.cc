@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace lineward::net {
 namespace {
@@ -31,7 +32,7 @@ Connector::Connector(Loop& loop, Resolver& resolver, milliseconds limit, Done do
   }
   resolver.ask(lifetime_.guard([this](const Result<Addresses>& answer) {
     if (!done_) return;
-    if (!answer) return finish(Unexpected<ConnectFailure>{{false, answer.error().text}});
+    if (!answer) return finish(fail(answer.error().text));
     use(*answer);
   }));
 }
@@ -54,8 +55,8 @@ Connector::~Connector() = default;
 
 void Connector::begin(milliseconds limit) {
   overall_.start(limit, [this] {
-    finish(Unexpected<ConnectFailure>{
-        {true, fmt::format("has no connection: {} did not answer in time", address_)}});
+    finish(Unexpected<Error>{
+        {.text = fmt::format("has no connection: {} did not answer in time", address_), .code = ETIMEDOUT}});
   });
 }
 
@@ -73,7 +74,7 @@ void Connector::use(const Addresses& addresses) {
 }
 
 void Connector::try_next() {
-  if (next_ == addresses_.size()) return finish_later({false, last_error_});
+  if (next_ == addresses_.size()) return finish_later(last_error_);
   const Address& address = addresses_[next_++];
   address_ = address.text;
   const milliseconds left = std::max(deadline_ - loop_.now(), milliseconds(1));
@@ -85,7 +86,7 @@ void Connector::try_next() {
 
 void Connector::try_unix() {
   if (unix_path_.empty() || unix_path_.size() >= sizeof(sockaddr_un::sun_path)) {
-    return finish_later({false, fmt::format("{} is no path of a socket", address_)});
+    return finish_later(fmt::format("{} is no path of a socket", address_));
   }
   if (const int error = attempt_.start(unix_path_); error != 0) attempted(nullptr, error);
 }
@@ -95,7 +96,7 @@ void Connector::attempted(std::unique_ptr<ByteStream> stream, int error) {
   share_.stop();
   attempt_.stop();
   last_error_ = fmt::format("cannot connect to {}: {}", address_, uv_strerror(error));
-  if (resolver_ == nullptr) return finish_later({false, last_error_});
+  if (resolver_ == nullptr) return finish_later(last_error_);
   try_next();
 }
 
@@ -108,10 +109,10 @@ void Connector::finish(Connected connected) {
 }
 
 // For errors found while a caller may be on the stack.
-void Connector::finish_later(ConnectFailure failure) {
+void Connector::finish_later(std::string failure) {
   share_.stop();
   loop_.defer(lifetime_, [this, failure = std::move(failure)]() mutable {
-    if (done_) finish(Unexpected<ConnectFailure>{std::move(failure)});
+    if (done_) finish(fail(std::move(failure)));
   });
 }
 

@@ -14,14 +14,11 @@
 
 namespace lineward::net {
 
-struct ConnectFailure {
-  bool timed_out = false;
-  std::string text;  // "cannot connect to 127.0.0.1:8000: connection refused"
-};
-
 class Connector {
  public:
-  using Connected = Result<std::unique_ptr<ByteStream>, ConnectFailure>;
+  // The error: "cannot connect to 127.0.0.1:8000: connection refused". Its code is ETIMEDOUT if the time
+  // limit of the whole attempt has expired, else 0.
+  using Connected = Result<std::unique_ptr<ByteStream>>;
   // Called last: the callback may destroy the connector.
   using Done = std::function<void(Connected connected)>;
 
@@ -44,7 +41,7 @@ class Connector {
   void try_unix();
   void attempted(std::unique_ptr<ByteStream> stream, int error);  // `error` is set if `stream` is null
   void finish(Connected connected);
-  void finish_later(ConnectFailure failure);
+  void finish_later(std::string failure);
 
   Loop& loop_;
   Resolver* resolver_ = nullptr;

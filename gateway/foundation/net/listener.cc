@@ -26,13 +26,8 @@ int highest_descriptor() {
   return most - std::clamp(most / 8, 16, 256);
 }
 
-Unexpected<ListenFailure> failure(int error, const std::string& address) {
-  ListenFailure f;
-  f.error = error;
-  f.in_use = error == UV_EADDRINUSE;
-  f.not_permitted = error == UV_EACCES || error == UV_EPERM;
-  f.text = fmt::format("cannot listen on {}: {}", address, uv_strerror(error));
-  return {f};
+Unexpected<Error> failure(int error, const std::string& address) {
+  return {Error{.text = fmt::format("cannot listen on {}: {}", address, uv_strerror(error)), .code = -error}};
 }
 
 // A socket file without a listener was left by a killed process; a live one is in use.
@@ -91,8 +86,7 @@ int Listener::listen_at(const sockaddr_storage& address) {
   return error;
 }
 
-Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
-                                                                Accepted accepted) {
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted) {
   if (auto given = activation_sockets().take(address))
     return join(loop, given->fd, std::move(given->address), given->loopback, std::move(accepted));
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
@@ -113,9 +107,8 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   }
   sockaddr_storage bound{};
   if (!parse_address(address, bound)) {
-    ListenFailure f;
-    f.text = fmt::format("'{}' is no address to listen on; write host:port, :port or unix:/path", address);
-    return Unexpected<ListenFailure>{f};
+    return fail(
+        fmt::format("'{}' is no address to listen on; write host:port, :port or unix:/path", address));
   }
   sockaddr_storage ipv6{};
   int error = UV_EAFNOSUPPORT;
@@ -131,8 +124,8 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   return self;
 }
 
-Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int fd, std::string address,
-                                                                bool loopback, Accepted accepted) {
+Result<std::unique_ptr<Listener>> Listener::join(Loop& loop, int fd, std::string address, bool loopback,
+                                                 Accepted accepted) {
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
   self->highest_ = highest_descriptor();
   self->address_ = std::move(address);

@@ -12,26 +12,19 @@
 
 namespace lineward::net {
 
-struct ListenFailure {
-  int error = 0;  // negative errno, e.g. UV_EADDRINUSE
-  std::string text;
-  bool in_use = false;
-  bool not_permitted = false;
-};
-
 class Listener {
  public:
   // `peer` is "127.0.0.1:51234", or "unix".
   using Accepted = std::function<void(std::unique_ptr<ByteStream> stream, std::string peer)>;
 
   // `address` is "host:port", ":port" (all addresses, IPv6 too if the machine has it) or "unix:/path"; port 0
-  // picks a free port. A socket of a service manager at this address is used instead (activation_sockets.h).
-  static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
-                                                               Accepted accepted);
+  // picks a free port. The error has the errno. A socket of a service manager at this address is used instead
+  // (activation_sockets.h).
+  static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, Accepted accepted);
   // Accepts from the same socket on another loop and thread. Takes ownership of `fd` from share() (closed on
   // failure too); `address` is that listener's address().
-  static Result<std::unique_ptr<Listener>, ListenFailure> join(Loop& loop, int fd, std::string address,
-                                                               bool loopback, Accepted accepted);
+  static Result<std::unique_ptr<Listener>> join(Loop& loop, int fd, std::string address, bool loopback,
+                                                Accepted accepted);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -182,7 +182,7 @@ struct Spawner::State {
   }
 
   // Each of these may destroy the child, and this object too: no member may be used after the call.
-  static void end_failed(ChildProcess* child, const SpawnFailure& failure) {
+  static void end_failed(ChildProcess* child, const Error& failure) {
     if (child == nullptr) return;
     child->running_ = false;
     if (auto failed = std::exchange(child->events_.failed, nullptr)) failed(failure);
@@ -196,7 +196,7 @@ struct Spawner::State {
     if (entry.started) {
       end_exited(entry.child, {.code = 0, .signal = SIGKILL});
     } else {
-      end_failed(entry.child, {.step = "spawner", .error = EPIPE, .searched = {}});
+      end_failed(entry.child, {.text = {}, .code = EPIPE, .place = "spawner"});
     }
   }
 

@@ -26,14 +26,6 @@ struct SpawnRequest {
   std::vector<ResourceLimit> limits;     // for the command and its descendants
 };
 
-// The reason why a command could not be started: the failed step, and errno. `searched` is the PATH that was
-// searched.
-struct SpawnFailure {
-  std::string step;  // "find", "chdir", "exec", "fork", "pipe", "spawner", "rlimit.memory" and the like
-  int error = 0;     // errno
-  std::string searched;
-};
-
 struct ExitStatus {
   int code = 0;  // when signal == 0
   int signal = 0;
@@ -51,9 +43,11 @@ class ChildProcess {
   // Called once each, from the loop, never from inside start(): started or failed, later exited. `exited` is
   // called when the command itself is gone; its descendants are being killed by then. No callback after
   // destruction.
+  // The error of `failed`: `place` is the step, such as "find", "chdir", "exec", "fork", "pipe", "spawner" or
+  // "rlimit.memory". `code` is the errno. `text` is the PATH that was searched, if any.
   struct Events {
     std::function<void(pid_t pid)> started;
-    std::function<void(const SpawnFailure&)> failed;
+    std::function<void(const Error&)> failed;
     std::function<void(ExitStatus)> exited;
   };
   ~ChildProcess();

@@ -113,9 +113,9 @@ std::string encode(const Reply& reply) {
     out.number(reply.status.signal);
   }
   if (reply.kind == Reply::Kind::failed) {
-    out.text(reply.failure.step);
-    out.number(reply.failure.error);
-    out.text(std::string_view(reply.failure.searched).substr(0, kMaxTextBytes));
+    out.text(reply.failure.place);
+    out.number(reply.failure.code);
+    out.text(std::string_view(reply.failure.text).substr(0, kMaxTextBytes));
   }
   return out.take();
 }
@@ -131,9 +131,9 @@ bool decode(std::string_view bytes, Reply* reply) {
       reply->status.signal = in.number<int>();
       break;
     case Reply::Kind::failed:
-      reply->failure.step = in.text();
-      reply->failure.error = in.number<int>();
-      reply->failure.searched = in.text();
+      reply->failure.place = in.text();
+      reply->failure.code = in.number<int>();
+      reply->failure.text = in.text();
       break;
     case Reply::Kind::gone: break;
     default: return false;

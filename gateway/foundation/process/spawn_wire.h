@@ -57,9 +57,9 @@ struct Reply {
   enum class Kind : uint8_t { started = 1, failed = 2, exited = 3, gone = 4 };
   Kind kind = Kind::gone;
   uint64_t id = 0;
-  pid_t pid = 0;         // started
-  ExitStatus status;     // exited
-  SpawnFailure failure;  // failed
+  pid_t pid = 0;      // started
+  ExitStatus status;  // exited
+  Error failure;      // failed
 };
 
 std::string encode(const Request& request);

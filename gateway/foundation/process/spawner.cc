@@ -158,8 +158,8 @@ class SpawnerProcess {
     Reply reply;
     reply.kind = Reply::Kind::failed;
     reply.id = id;
-    reply.failure.step = step;
-    reply.failure.error = error;
+    reply.failure.place = step;
+    reply.failure.code = error;
     tell(reply);
   }
 

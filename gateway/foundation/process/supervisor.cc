@@ -47,13 +47,13 @@ const char* name_of(Step step) {
   return limit ? step_name(static_cast<Resource>(beyond)) : "exec";
 }
 
-struct ExecError {
+struct StepReport {
   Step step = Step::exec;
   int error = 0;
 };
 
 [[noreturn]] void give_up(int errors, Step step, int error) {
-  ExecError report;
+  StepReport report;
   report.step = step;
   report.error = error;
   write_all(errors, {reinterpret_cast<const char*>(&report), sizeof report});
@@ -269,7 +269,7 @@ class Supervisor {
   // End of file without a report: exec closed the pipe.
   void read_exec_outcome() {
     if (!exec_errors_.open()) return;
-    ExecError report;
+    StepReport report;
     const ssize_t n = ::read(exec_errors_.get(), &report, sizeof report);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     exec_errors_.reset();
@@ -332,12 +332,12 @@ class Supervisor {
   void tell_failure(const char* step, int error) {
     Reply reply;
     reply.kind = Reply::Kind::failed;
-    reply.failure.step = step;
-    reply.failure.error = error;
+    reply.failure.place = step;
+    reply.failure.code = error;
     const auto& argv = order_.command.argv;
     const bool by_path = !argv.empty() && argv[0].find('/') == std::string::npos;
     if (by_path && std::string_view(step) == "find") {
-      reply.failure.searched = std::string(search_path(order_.command));
+      reply.failure.text = std::string(search_path(order_.command));
     }
     tell(reply);
   }

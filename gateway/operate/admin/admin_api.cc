@@ -7,12 +7,12 @@
 
 #include "config/duration.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/api_lists.h"
 #include "operate/admin/control_json.h"
 #include "operate/admin/denial.h"
-#include "operate/admin/hide_secrets.h"
 #include "operate/admin/openapi.h"
+#include "operate/admin/redact_json.h"
 #include "operate/admin/request_body.h"
 #include "proxy/audit/audit.h"
 
@@ -36,7 +36,7 @@ bool flag(const json& body, const char* name) {
 
 std::string text(const json& body, const char* name) {
   auto found = body.find(name);
-  return found != body.end() && found->is_string() ? printable(found->get<std::string>(), kMaxReason)
+  return found != body.end() && found->is_string() ? sanitize(found->get<std::string>(), kMaxReason)
                                                    : std::string();
 }
 
@@ -72,7 +72,7 @@ ServerAct act_of(ApiCall call) {
 
 // The same text for callers without read access and without operate access.
 std::string no_such_path(std::string_view path) {
-  return fmt::format("there is no {}; /api/v1/openapi.json says what there is", printable(path, 100));
+  return fmt::format("there is no {}; /api/v1/openapi.json says what there is", sanitize(path, 100));
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ AdminApi::AdminApi(const Sources& sources, std::function<OwnUrls()> urls)
 AdminApi::~AdminApi() = default;
 
 PlainResponse AdminApi::reply(int status, json body) {
-  hide_secrets(body);
+  redact_json(body);
   PlainResponse response;
   response.status = status;
   response.content_type = "application/json";
@@ -135,7 +135,7 @@ PlainResponse AdminApi::look(const Asked& asked) {
   if (!limit) return refused(400, fmt::format("limit is a number from 1 to {}", kMaxPage));
   PageQuery query{*limit, asked.http.parameter("after").value_or(""),
                   asked.http.parameter("upstream").value_or("")};
-  EventRing& feed = events_->feed();
+  EventRing& feed = events_->ring();
   switch (asked.route.call) {
     case ApiCall::openapi: return reply(200, openapi_document(sources_.version));
     case ApiCall::status: return look_at_status();
@@ -204,8 +204,8 @@ PlainResponse AdminApi::look_at_log(const Asked& asked, size_t limit) {
     return refused(400, "level is info, warn or error");
   query.least = level == "info" ? log::Level::info : level == "warn" ? log::Level::warn : log::Level::error;
   // A cursor of an earlier process: everything here is new.
-  query.after = events_->feed().number_of(asked.http.parameter("after").value_or("")).value_or(0);
-  return reply(200, log_page(events_->feed(), query));
+  query.after = events_->ring().number_of(asked.http.parameter("after").value_or("")).value_or(0);
+  return reply(200, log_page(events_->ring(), query));
 }
 
 PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
@@ -216,7 +216,7 @@ PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
   log::write(log::Level::info, "admin.action",
              {{"action", fmt::format("server.{}", word(act))},
               {"who", asked.who},
-              {"upstream", printable(asked.argument, 100)},
+              {"upstream", sanitize(asked.argument, 100)},
               {"force", force ? "yes" : ""},
               {"outcome", done ? "done" : acted.error},
               {"why", text(body, "reason")}});
@@ -254,7 +254,7 @@ PlainResponse AdminApi::reload(const Asked& asked, const json& body) {
 }
 
 PlainResponse AdminApi::unknown_call(const std::string& id) {
-  json out{{"error", fmt::format("no call {} in flight", printable(id, 20))}};
+  json out{{"error", fmt::format("no call {} in flight", sanitize(id, 20))}};
   if (auto over = ended_call(sources_, id)) out["ended"] = std::move(*over);
   return reply(404, std::move(out));
 }
@@ -270,7 +270,7 @@ void AdminApi::cancel(const Asked& asked, const json& body, OpsHttpServer::Answe
   log::write(log::Level::info, "admin.action",
              {{"action", "call.cancel"},
               {"who", asked.who},
-              {"call", printable(id, 20)},
+              {"call", sanitize(id, 20)},
               {"found", found ? "yes" : "no"},
               {"why", reason}});
   audit::record(audit::Kind::action, {{"action", "call.cancel"},

@@ -17,7 +17,7 @@ class AdminServer {
   // All arguments must outlive it.
   AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Console& console, Way way);
 
-  Status<net::ListenFailure> listen(const std::string& address) { return server_.listen(address); }
+  Status<> listen(const std::string& address) { return server_.listen(address); }
   const std::string& address() const { return server_.address(); }
   bool is_loopback() const { return server_.is_loopback(); }
 

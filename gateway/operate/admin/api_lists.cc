@@ -6,7 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/control_json.h"
 #include "operate/admin/process_info.h"
 
@@ -114,11 +114,11 @@ json counts_json(const metrics::UpstreamStats& stats) {
   auto add = [&](const metrics::UpstreamStats& of) {
     for (const auto& by_method : of.ends) {
       for (size_t k = 0; k < by_method.size(); ++k) {
-        const std::string_view reason = mcp::name(static_cast<mcp::EndReason>(k));
+        const auto reason = static_cast<mcp::EndReason>(k);
         calls += by_method[k];
-        if (static_cast<mcp::EndReason>(k) == mcp::EndReason::ok) ok += by_method[k];
-        if (reason.substr(0, 8) == "timeout_") timeouts += by_method[k];
-        if (reason.substr(0, 10) == "cancelled_") cancels += by_method[k];
+        if (reason == mcp::EndReason::ok) ok += by_method[k];
+        if (mcp::is(reason, mcp::EndKind::timeout)) timeouts += by_method[k];
+        if (mcp::is(reason, mcp::EndKind::cancel)) cancels += by_method[k];
       }
     }
   };
@@ -157,7 +157,7 @@ ServerLook look_at(const Sources& sources, const config::Server& server, size_t 
   out.shown["versions"] = json::array();
   if (const core::Upstream* upstream = sources.upstream(server.name)) {
     for (const std::string& one : upstream->status().versions.value_or(std::vector<std::string>{}))
-      out.shown["versions"].push_back(printable(one, 20));
+      out.shown["versions"].push_back(sanitize(one, 20));
   }
   for (const auto& stats : host.stats.upstreams) {
     if (stats->name == server.name) out.shown["counts"] = counts_json(*stats);
@@ -201,8 +201,8 @@ json session_json(const client::Session& session, std::chrono::milliseconds now)
   return {{"session", session.id.substr(0, 8)},
           {"upstream", session.upstream},
           {"client", client_label(session.client_info)},
-          {"principal", printable(session.principal, 80)},
-          {"revision", printable(session.revision, 20)},
+          {"principal", sanitize(session.principal, 80)},
+          {"revision", sanitize(session.revision, 20)},
           {"age_ms", (now - session.opened).count()},
           {"idle_ms", (now - session.last_used).count()},
           {"calls", session.exchanges},
@@ -236,7 +236,7 @@ json quantile(const metrics::Histogram& histogram, double part) {
 // servers after it would be skipped.
 std::vector<std::string> places_of(const Sources& sources,
                                    const std::vector<const config::Server*>& servers) {
-  const size_t staying = sources.config.servers.size() + (sources.together() != nullptr ? 1 : 0);
+  const size_t staying = sources.config.servers.size() + (sources.aggregate() != nullptr ? 1 : 0);
   std::vector<std::string> places;
   for (size_t i = 0; i < servers.size(); ++i)
     places.push_back(i < staying ? servers[i]->name : "leaving:" + servers[i]->name);
@@ -442,16 +442,14 @@ std::optional<json> operations_page(const Sources& sources, const PageQuery& que
                 if (operation.method == mcp::Method::prompts_get) name = stats.prompts.name(operation.name);
                 const mcp::MethodRow* row = mcp::row(operation.method);
                 Sum& sum = sums[{server->name, route, row == nullptr ? "_other" : std::string(row->name),
-                                 printable(name, 100)}];
+                                 sanitize(name, 100)}];
                 sum.calls += took.count();
-                const bool fine = operation.reason == mcp::EndReason::ok ||
-                                  operation.reason == mcp::EndReason::input_required;
-                if (!fine) sum.failed += took.count();
+                if (!mcp::is(operation.reason, mcp::EndKind::success)) sum.failed += took.count();
                 sum.took.add(took);
               });
         };
         add(*server, {});
-        if (server->routed) add(*server->routed, sources.config.together.name);
+        if (server->routed) add(*server->routed, sources.config.aggregate_server.name);
       }
     });
   });

@@ -2,7 +2,7 @@
 // are paused, and builds only its page. nullopt if a worker does not answer.
 //
 // Texts of clients and servers are sanitized; secrets of the configuration never appear
-// (operate/admin/hide_secrets.h removes them).
+// (operate/admin/redact_json.h removes them).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "operate/admin/control_json.h"
-#include "operate/admin/hide_secrets.h"
-#include "proxy/exchange/exchange_report.h"
+#include "operate/admin/redact_json.h"
+#include "proxy/exchange/exchange.h"
 
 namespace lineward::admin {
 namespace {
@@ -14,7 +14,7 @@ using exchange::CallMoment;
 using nlohmann::json;
 
 std::string text_of(json body) {
-  hide_secrets(body);
+  redact_json(body);
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -25,6 +25,8 @@ std::string type_of(CallMoment moment, bool listen) {
     case CallMoment::phase: return out + "phase";
     case CallMoment::progress: return out + (listen ? "event" : "progress");
     case CallMoment::cancel: return out + "cancel";
+    case CallMoment::end:
+    case CallMoment::settled: break;  // ended(), settled()
   }
   return out;
 }
@@ -47,11 +49,16 @@ bool CallEventPublisher::has_room() {
 }
 
 void CallEventPublisher::flush() {
-  if (skipped_ > 0) feed_->skipped(EventGroup::calls, std::exchange(skipped_, 0));
+  if (skipped_ > 0) ring_->skipped(EventGroup::calls, std::exchange(skipped_, 0));
 }
 
-void CallEventPublisher::told(CallMoment moment, exchange::Exchange& exchange) {
-  if (!feed_->wants(EventGroup::calls)) return;
+void CallEventPublisher::on_event(const exchange::CallEvent& event) {
+  if (event.exchange != nullptr) return in_flight(event.moment, *event.exchange);
+  event.moment == CallMoment::end ? ended(*event.ended) : settled(*event.ended);
+}
+
+void CallEventPublisher::in_flight(CallMoment moment, const exchange::Exchange& exchange) {
+  if (!ring_->wants(EventGroup::calls)) return;
   if (moment == CallMoment::progress) {
     auto [known, is_new] = progress_.try_emplace(exchange.from().call_id, loop_.now());
     if (!is_new) {
@@ -61,21 +68,21 @@ void CallEventPublisher::told(CallMoment moment, exchange::Exchange& exchange) {
     if (progress_.size() > kMaxProgress) progress_.clear();
   }
   if (!has_room()) return;
-  const exchange::CallView view = exchange::ExchangeReport(exchange).view();
-  feed_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
+  const exchange::CallView view = exchange.view();
+  ring_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
 }
 
 void CallEventPublisher::ended(const exchange::EndedCall& call) {
   if (!progress_.empty()) progress_.erase(call.call.id);
-  if (!feed_->wants(EventGroup::calls) || !has_room()) return;
+  if (!ring_->wants(EventGroup::calls) || !has_room()) return;
   const bool listen = !call.call.listens.empty() || call.call.method == "subscriptions/listen";
-  feed_->publish(EventGroup::calls, listen ? "listen.end" : "call.end",
+  ring_->publish(EventGroup::calls, listen ? "listen.end" : "call.end",
                  text_of(ended_json(call, loop_.now())));
 }
 
 void CallEventPublisher::settled(const exchange::EndedCall& call) {
-  if (!feed_->wants(EventGroup::calls) || !has_room()) return;
-  feed_->publish(EventGroup::calls, "call.settled", text_of(ended_json(call, loop_.now())));
+  if (!ring_->wants(EventGroup::calls) || !has_room()) return;
+  ring_->publish(EventGroup::calls, "call.settled", text_of(ended_json(call, loop_.now())));
 }
 
 }  // namespace lineward::admin

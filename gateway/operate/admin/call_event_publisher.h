@@ -11,19 +11,18 @@
 
 #include "foundation/net/loop.h"
 #include "operate/admin/event_ring.h"
-#include "proxy/exchange/call_watcher.h"
+#include "proxy/exchange/call_log.h"
 
 namespace lineward::admin {
 
-class CallEventPublisher final : public exchange::CallWatcher {
+class CallEventPublisher final {
  public:
   // `loop` is the worker's, and must outlive this object.
   CallEventPublisher(net::Loop& loop, std::shared_ptr<EventRing> feed)
-      : loop_(loop), feed_(std::move(feed)) {}
+      : loop_(loop), ring_(std::move(feed)) {}
 
-  void told(exchange::CallMoment moment, exchange::Exchange& exchange) override;
-  void ended(const exchange::EndedCall& call) override;
-  void settled(const exchange::EndedCall& call) override;
+  // As exchange::CallWatcher.
+  void on_event(const exchange::CallEvent& event);
   // Reports lost events that are not reported yet.
   void flush();
 
@@ -32,10 +31,13 @@ class CallEventPublisher final : public exchange::CallWatcher {
   static constexpr std::chrono::milliseconds kProgressApart{250};
   static constexpr size_t kMaxProgress = 10000;
 
+  void in_flight(exchange::CallMoment moment, const exchange::Exchange& exchange);
+  void ended(const exchange::EndedCall& call);
+  void settled(const exchange::EndedCall& call);
   bool has_room();
 
   net::Loop& loop_;
-  const std::shared_ptr<EventRing> feed_;
+  const std::shared_ptr<EventRing> ring_;
   std::chrono::milliseconds second_{-1000};
   uint32_t in_second_ = 0;
   uint64_t skipped_ = 0;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "operate/admin/console_files.h"
 #include "operate/admin/denial.h"
 #include "protocol/http/percent.h"
+#include "protocol/mcp/end_reason.h"
 
 namespace lineward::admin {
 namespace {
@@ -39,6 +41,16 @@ std::string_view type_of(std::string_view name) {
   if (extension == ".css") return "text/css; charset=utf-8";
   if (extension == ".js") return "text/javascript; charset=utf-8";
   return extension == ".svg" ? "image/svg+xml" : std::string_view();
+}
+
+// The module reasons.js: the class in app.css for each end reason.
+std::string reason_classes() {
+  constexpr std::array<std::string_view, static_cast<size_t>(mcp::EndKind::count_)> kClasses{
+      "ok", "fail", "stop", "stop", "late", "no", "fail"};
+  std::string out = "export const KIND_OF = {\n";
+  for (const mcp::EndReasonRow& row : mcp::kEndReasons)
+    out += fmt::format("  {}: '{}',\n", row.name, kClasses[static_cast<size_t>(row.kind)]);
+  return out + "};\n";
 }
 
 const EmbeddedFile* file_of(std::string_view name) {
@@ -133,6 +145,11 @@ PlainResponse Console::answered(const PlainRequest& request, const Access& acces
   if (const EmbeddedFile* file = file_of(below.substr(1))) {
     PlainResponse out = html(200, std::string(file->text));
     out.content_type = std::string(type_of(file->name));
+    return out;
+  }
+  if (below == "/reasons.js") {
+    PlainResponse out = html(200, reason_classes());
+    out.content_type = std::string(type_of(below));
     return out;
   }
   return refused(404, "there is no such page; the console is at /console");

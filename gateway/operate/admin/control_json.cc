@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foundation/json/json_member.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::admin {
 namespace {
@@ -53,7 +53,7 @@ json progress_of(const exchange::CallView& call) {
   if (call.progress.empty()) return nullptr;
   json out{{"progress", number_of(member(call.progress, "progress"))},
            {"total", number_of(member(call.progress, "total"))},
-           {"message", printable(string_value(member(call.progress, "message")))}};
+           {"message", sanitize(string_value(member(call.progress, "message")))}};
   if (call.progress_ago) out["ago_ms"] = call.progress_ago->count();
   return out;
 }
@@ -79,21 +79,21 @@ std::string listens_of(const exchange::CallView& call) {
 std::string client_label(std::string_view implementation) {
   std::string name = string_value(member(implementation, "name"));
   std::string version = string_value(member(implementation, "version"));
-  return printable(version.empty() ? name : name + " " + version, 60);
+  return sanitize(version.empty() ? name : name + " " + version, 60);
 }
 
 json call_json(const exchange::CallView& call) {
   json out{{"id", call.id},
-           {"rpc_id", printable(call.rpc_id, 64)},
+           {"rpc_id", sanitize(call.rpc_id, 64)},
            {"upstream", call.upstream},
            {"route", call.route},
-           {"method", printable(call.method, 100)},
-           {"target", printable(call.target)},
+           {"method", sanitize(call.method, 100)},
+           {"target", sanitize(call.target)},
            {"client", client_label(call.client_info)},
-           {"principal", printable(call.caller, 80)},
+           {"principal", sanitize(call.caller, 80)},
            {"peer", call.peer},
            {"era", mcp::name(call.era)},
-           {"revision", printable(call.revision, 20)},
+           {"revision", sanitize(call.revision, 20)},
            {"state", state_name(call.state)},
            {"age_ms", call.age.count()},
            {"queued_ms", call.queued_for.count()},
@@ -136,7 +136,7 @@ json filter_json(std::string_view listens) {
     out["uri_count"] = list.size();
     for (const json& uri : list) {
       if (uri.is_string() && out["uris"].size() < kMaxUris)
-        out["uris"].push_back(printable(uri.get_ref<const std::string&>()));
+        out["uris"].push_back(sanitize(uri.get_ref<const std::string&>()));
     }
   });
   return out;
@@ -146,7 +146,7 @@ json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now) 
   json out = call_json(call.call);
   out["reason"] = mcp::name(call.reason);
   if (call.code != 0) out["code"] = call.code;
-  if (!call.text.empty()) out["text"] = printable(call.text, 300);
+  if (!call.text.empty()) out["text"] = sanitize(call.text, 300);
   out["ended_ago_ms"] = (now - call.ended_at).count();
   out["bytes_out"] = call.bytes_out;
   if (!call.cancelled) return out;
@@ -168,8 +168,8 @@ json reload_json(const ReloadReport& report) {
   out["changes"] = json::array();
   for (const PlanRow& row : report.rows) {
     out["changes"].push_back({{"mark", std::string(1, row.mark)},
-                              {"name", printable(row.name, 100)},
-                              {"what", printable(row.what, 500)},
+                              {"name", sanitize(row.name, 100)},
+                              {"what", sanitize(row.what, 500)},
                               {"effect", row.effect}});
   }
   out["unchanged"] = report.unchanged;
@@ -183,11 +183,11 @@ json server_json(const Sources& sources, const config::Server& server, size_t se
   auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
   load.add(sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate));
   json one{{"name", server.name},
-           {"kind", &server == sources.together() ? "together"
-                    : server.url.empty()          ? "stdio"
-                                                  : "http"},
+           {"kind", &server == sources.aggregate() ? "together"
+                    : server.url.empty()           ? "stdio"
+                                                   : "http"},
            {"state", core::name(status.state)},
-           {"server", printable(status.server, 60)},
+           {"server", sanitize(status.server, 60)},
            {"in_flight", load.in_flight},
            {"max_in_flight", server.limits.max_in_flight},
            {"waiting", load.waiting},
@@ -196,7 +196,7 @@ json server_json(const Sources& sources, const config::Server& server, size_t se
            {"required", server.required},
            {"cancel_grace_ms", server.timeouts.cancel_grace.count()},
            {"pids", json::array()}};
-  if (!status.why.empty()) one["why"] = printable(status.why);
+  if (!status.why.empty()) one["why"] = sanitize(status.why);
   if (status.limit.count() > 0) one["limit_ms"] = status.limit.count();
   for (const auto& process : status.processes)
     one["pids"].push_back(process.pid);

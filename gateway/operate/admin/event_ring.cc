@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/exchange/call_views.h"
 
 namespace lineward::admin {
@@ -236,7 +236,7 @@ void EventRing::told(log::Level level, std::string_view event, std::initializer_
       continue;
     }
     if (field.text.empty()) continue;
-    std::string value = printable(field.text, kMaxValue);
+    std::string value = sanitize(field.text, kMaxValue);
     if (field.key == "upstream") upstream = value;
     if (field.key == "route") route = value;
     if (field.key == "line") text = value.substr(0, kMaxSaidLine);

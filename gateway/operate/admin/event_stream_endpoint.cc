@@ -8,7 +8,7 @@
 #include "foundation/log/tap.h"
 #include "operate/admin/api_access.h"
 #include "operate/admin/control_json.h"
-#include "operate/admin/hide_secrets.h"
+#include "operate/admin/redact_json.h"
 
 namespace lineward::admin {
 namespace {
@@ -40,28 +40,29 @@ std::optional<EventGroups> groups_of(std::string_view words) {
 // A reader; owned by its connection.
 class EventStreamEndpoint::Reader final : public OpsStream {
  public:
-  Reader(std::weak_ptr<EventStreamEndpoint> hub, EventGroups wanted, std::string cursor, milliseconds now)
-      : groups(wanted), hub_(std::move(hub)), cursor_(std::move(cursor)), moved_(now) {}
+  Reader(std::weak_ptr<EventStreamEndpoint> endpoint, EventGroups wanted, std::string cursor,
+         milliseconds now)
+      : groups(wanted), endpoint_(std::move(endpoint)), cursor_(std::move(cursor)), moved_(now) {}
   ~Reader() override {
-    auto hub = hub_.lock();
-    if (!hub) return;
-    hub->readers_.erase(this);
-    hub->last_reader_ = hub->sources_.loop.now();
+    auto endpoint = endpoint_.lock();
+    if (!endpoint) return;
+    endpoint->readers_.erase(this);
+    endpoint->last_reader_ = endpoint->sources_.loop.now();
   }
 
-  void begin(PlainSink& to) override {
+  void begin(OpsHttpServer::Connection& to) override {
     sink_ = &to;
-    auto hub = hub_.lock();
-    if (!hub) return to.end();
-    hub->readers_.insert(this);
-    hub->watch();
-    EventRing& feed = hub->feed();
+    auto endpoint = endpoint_.lock();
+    if (!endpoint) return to.end();
+    endpoint->readers_.insert(this);
+    endpoint->watch();
+    EventRing& feed = endpoint->ring();
     const std::string newest = feed.cursor(feed.newest());
     const auto known = feed.number_of(cursor_);
     at_ = known.value_or(feed.newest());
     // A reader that disconnects here resumes from its old position, not behind unread events.
     std::string text = fmt::format("retry: 1000\nevent: hello\nid: {}\ndata: {}\n\n", feed.cursor(at_),
-                                   json{{"cursor", newest}, {"version", hub->sources_.version}}.dump());
+                                   json{{"cursor", newest}, {"version", endpoint->sources_.version}}.dump());
     if (!cursor_.empty() && !known) {
       text += fmt::format("event: lost\nid: {}\ndata: {}\n\n", newest,
                           json{{"reason", "restarted"}, {"groups", json::array()}}.dump());
@@ -71,10 +72,10 @@ class EventStreamEndpoint::Reader final : public OpsStream {
   }
   void drained() override { pump(); }
   void pump() {
-    auto hub = hub_.lock();
-    if (!hub || sink_ == nullptr) return;
+    auto endpoint = endpoint_.lock();
+    if (!endpoint || sink_ == nullptr) return;
     while (sink_->backlog() < kBacklog) {
-      std::string text = hub->feed().read(at_, groups, kPiece);
+      std::string text = endpoint->ring().read(at_, groups, kPiece);
       if (text.empty()) return;
       write(std::move(text));
     }
@@ -102,34 +103,34 @@ class EventStreamEndpoint::Reader final : public OpsStream {
     sink_->write(std::move(text));
   }
 
-  const std::weak_ptr<EventStreamEndpoint> hub_;
+  const std::weak_ptr<EventStreamEndpoint> endpoint_;
   const std::string cursor_;
-  PlainSink* sink_ = nullptr;
+  OpsHttpServer::Connection* sink_ = nullptr;
   uint64_t at_ = 0;
   uint64_t written_ = 0, taken_ = 0;  // bytes; taken_ as of the last check
   milliseconds moved_;                // time of the last read progress
 };
 
 std::shared_ptr<EventStreamEndpoint> EventStreamEndpoint::create(const Sources& sources) {
-  std::shared_ptr<EventStreamEndpoint> hub(new EventStreamEndpoint(sources));
-  hub->start();
-  return hub;
+  std::shared_ptr<EventStreamEndpoint> endpoint(new EventStreamEndpoint(sources));
+  endpoint->start();
+  return endpoint;
 }
 
 void EventStreamEndpoint::start() {
   auto wake = [workers = &sources_.workers, weak = weak_from_this()] {
     workers->tell_first([weak] {
-      if (auto hub = weak.lock()) hub->woken();
+      if (auto endpoint = weak.lock()) endpoint->woken();
     });
   };
-  feed_ = std::make_shared<EventRing>(random_id().substr(0, 8), std::move(wake));
-  log::add_tap(feed_, log::Wants::warnings);
+  ring_ = std::make_shared<EventRing>(random_id().substr(0, 8), std::move(wake));
+  log::add_tap(ring_, log::Wants::warnings);
   tick();
 }
 
 EventStreamEndpoint::~EventStreamEndpoint() {
-  log::end_tap(*feed_);
-  feed_->close();
+  log::end_tap(*ring_);
+  ring_->close();
   use_tellers(false);
 }
 
@@ -161,7 +162,7 @@ void EventStreamEndpoint::woken() {
 
 void EventStreamEndpoint::deliver() {
   delivered_ = sources_.loop.now();
-  feed_->rearm();
+  ring_->rearm();
   // A reader is removed only by its connection, never from inside a write.
   for (Reader* reader : readers_)
     reader->pump();
@@ -177,9 +178,9 @@ void EventStreamEndpoint::watch() {
   if (!readers_.empty()) wanted |= wanted_;
   if (wanted == wanted_) return;
   const bool calls = (wanted & bit(EventGroup::calls)) != 0;
-  feed_->want(wanted);
+  ring_->want(wanted);
   const bool lines = (wanted & bit(EventGroup::log)) != 0;
-  log::tap_wants(*feed_, lines ? log::Wants::everything : log::Wants::warnings);
+  log::tap_wants(*ring_, lines ? log::Wants::everything : log::Wants::warnings);
   wanted_ = wanted;
   if (calls == tellers_.empty()) use_tellers(calls);
 }
@@ -188,8 +189,10 @@ void EventStreamEndpoint::use_tellers(bool wanted) {
   tellers_.clear();
   for (size_t k = 0; k < sources_.workers.workers(); ++k) {
     std::shared_ptr<CallEventPublisher> teller;
-    if (wanted) teller = std::make_shared<CallEventPublisher>(sources_.workers.view(k).loop, feed_);
-    sources_.workers.run(k, [&] { sources_.workers.view(k).exchanges.log().use_watcher(teller); });
+    if (wanted) teller = std::make_shared<CallEventPublisher>(sources_.workers.view(k).loop, ring_);
+    exchange::CallWatcher watcher;
+    if (wanted) watcher = [teller](const exchange::CallEvent& event) { teller->on_event(event); };
+    sources_.workers.run(k, [&] { sources_.workers.view(k).exchanges.log().use_watcher(watcher); });
     if (wanted) tellers_.push_back(std::move(teller));
   }
 }
@@ -220,17 +223,17 @@ void EventStreamEndpoint::look_at_servers() {
   if (!sources_.workers.paused([&] { now = status_json(sources_, {}); })) return;
   std::map<std::string, std::string> seen;
   for (json& server : now["upstreams"]) {
-    hide_secrets(server);
+    redact_json(server);
     std::string text = server.dump(-1, ' ', false, json::error_handler_t::replace);
     const std::string name = server["name"];
     auto before = servers_.find(name);
     if (before == servers_.end() || before->second != text)
-      feed_->publish(EventGroup::servers, "server.state", text);
+      ring_->publish(EventGroup::servers, "server.state", text);
     seen.emplace(name, std::move(text));
   }
   for (const auto& [name, text] : servers_) {
     if (seen.count(name) == 0)
-      feed_->publish(EventGroup::servers, "server.gone", json{{"name", name}}.dump());
+      ring_->publish(EventGroup::servers, "server.gone", json{{"name", name}}.dump());
   }
   servers_ = std::move(seen);
 }

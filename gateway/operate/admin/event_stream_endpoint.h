@@ -30,7 +30,7 @@ class EventStreamEndpoint final : public std::enable_shared_from_this<EventStrea
   EventStreamEndpoint(const EventStreamEndpoint&) = delete;
   EventStreamEndpoint& operator=(const EventStreamEndpoint&) = delete;
 
-  EventRing& feed() { return *feed_; }
+  EventRing& ring() { return *ring_; }
   // The response to a reader: a stream, or an error.
   PlainResponse open(const PlainRequest& request);
 
@@ -54,7 +54,7 @@ class EventStreamEndpoint final : public std::enable_shared_from_this<EventStrea
   void look_at_servers();
 
   const Sources& sources_;
-  std::shared_ptr<EventRing> feed_;
+  std::shared_ptr<EventRing> ring_;
   std::set<Reader*> readers_;
   std::vector<std::shared_ptr<CallEventPublisher>> tellers_;  // one per worker, while calls are wanted
   std::map<std::string, std::string> servers_;                // last published state

@@ -127,13 +127,7 @@ void operations(Families& out, const UpstreamStats& stats, const UpstreamStats& 
 }
 
 void ends(Families& out, const UpstreamStats& stats, std::string_view route) {
-  uint64_t timeouts[5] = {};
-  using R = mcp::EndReason;
-  static constexpr std::pair<R, const char*> kKinds[5] = {{R::timeout_connect, "connect"},
-                                                          {R::timeout_startup, "startup"},
-                                                          {R::timeout_queue, "queue"},
-                                                          {R::timeout_request, "request"},
-                                                          {R::timeout_max_duration, "max_duration"}};
+  constexpr std::string_view kTimeout = "timeout_";
   for (size_t method = 0; method < stats.ends.size(); ++method) {
     for (size_t reason = 0; reason < stats.ends[method].size(); ++reason) {
       uint64_t count = stats.ends[method][reason];
@@ -143,16 +137,19 @@ void ends(Families& out, const UpstreamStats& stats, std::string_view route) {
               {{"upstream", stats.name},
                {"route", route},
                {"method", method_label(static_cast<mcp::Method>(method))},
-               {"reason", mcp::name(static_cast<R>(reason))}},
+               {"reason", mcp::kEndReasons[reason].name}},
               count);
     }
-    for (size_t i = 0; i < 5; ++i)
-      timeouts[i] += stats.ends[method][static_cast<size_t>(kKinds[i].first)];
   }
-  for (size_t i = 0; i < 5; ++i)
-    out.add(M::timeouts, {{"upstream", stats.name}, {"route", route}, {"kind", kKinds[i].second}},
-            timeouts[i]);
-  out.add(M::timeouts, {{"upstream", stats.name}, {"route", route}, {"kind", "park"}}, stats.park_timeouts);
+  for (const mcp::EndReasonRow& row : mcp::kEndReasons) {
+    if (row.kind != mcp::EndKind::timeout) continue;
+    uint64_t count = 0;
+    for (const auto& by_reason : stats.ends)
+      count += by_reason[static_cast<size_t>(row.reason)];
+    if (row.reason == mcp::EndReason::timeout_park) count = stats.park_timeouts;
+    out.add(M::timeouts,
+            {{"upstream", stats.name}, {"route", route}, {"kind", row.name.substr(kTimeout.size())}}, count);
+  }
 }
 
 template <class Enum>
@@ -205,7 +202,7 @@ void upstream_now(Families& out, const Sources& sources, const config::Server& s
   auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
-  if (const config::Server* all = sources.together(); all != nullptr && all != &server) {
+  if (const config::Server* all = sources.aggregate(); all != nullptr && all != &server) {
     auto routed =
         sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate);
     out.add(M::in_flight, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.in_flight});
@@ -443,7 +440,7 @@ void MetricsReading::State::read_server(const Sources& sources, const config::Se
   ends(out, stats, {});
   waits_and_cancels(out, stats, {});
   if (first.routed) {
-    const std::string& route = sources.config.together.name;
+    const std::string& route = sources.config.aggregate_server.name;
     operations(out, *first.routed, stats, route, client_transport);
     ends(out, *first.routed, route);
     waits_and_cancels(out, *first.routed, route);

@@ -9,7 +9,7 @@ namespace lineward::admin {
 
 Operations::Operations(Sources sources) : sources_(std::move(sources)), readiness_(sources_) {}
 
-Status<net::ListenFailure> Operations::listen() {
+Status<> Operations::listen() {
   auto ops = listen_ops();
   if (!ops || sources_.config.admin.address == "off") return ops;
   api_ = std::make_unique<AdminApi>(sources_, [this] { return OwnUrls{ops_url(), admin_url()}; });
@@ -18,7 +18,7 @@ Status<net::ListenFailure> Operations::listen() {
   return control ? listen_tcp() : control;
 }
 
-Status<net::ListenFailure> Operations::listen_ops() {
+Status<> Operations::listen_ops() {
   const config::Ops& ops = sources_.config.ops;
   if (ops.address == "off") return Done{};
   ops_ = std::make_unique<OpsServer>(sources_, readiness_);
@@ -32,7 +32,7 @@ Status<net::ListenFailure> Operations::listen_ops() {
 }
 
 // A read-only system has no place for the default path: the gateway serves anyway.
-Status<net::ListenFailure> Operations::listen_control() {
+Status<> Operations::listen_control() {
   const std::string& address = sources_.config.admin.address;
   const bool automatic = address.rfind("unix:", 0) != 0;
   std::string chosen = address;
@@ -58,7 +58,7 @@ Status<net::ListenFailure> Operations::listen_control() {
   return Done{};
 }
 
-Status<net::ListenFailure> Operations::listen_tcp() {
+Status<> Operations::listen_tcp() {
   const config::Admin& admin = sources_.config.admin;
   if (!config::is_tcp_address(admin.address)) return Done{};
   tcp_ = std::make_unique<AdminServer>(sources_.loop, admin, *api_, *console_, Way::tcp);
@@ -66,10 +66,8 @@ Status<net::ListenFailure> Operations::listen_tcp() {
   if (!listening) return listening;
   if (tcp_->is_loopback() || !admin.token_file.empty()) return Done{};
   // The name resolved to an unexpected address.
-  net::ListenFailure open;
-  open.text =
-      "admin.address " + admin.address + " is not this machine's alone, and there is no admin.tokenFile";
-  return Unexpected<net::ListenFailure>{std::move(open)};
+  return fail("admin.address " + admin.address +
+              " is not this machine's alone, and there is no admin.tokenFile");
 }
 
 bool Operations::read_metrics(metrics::MetricSnapshot& metrics) const {

@@ -23,7 +23,7 @@ class Operations {
 
   // Opens the configured listeners. Fails only for an explicitly configured address; a default address that
   // is unavailable only logs a warning.
-  Status<net::ListenFailure> listen();
+  Status<> listen();
   // Reads all metrics; false if a worker is stuck.
   bool read_metrics(metrics::MetricSnapshot& metrics) const;
   // "http://127.0.0.1:9464", or empty.
@@ -39,9 +39,9 @@ class Operations {
   std::unique_ptr<Console> console_;
   std::unique_ptr<AdminServer> control_;
   std::unique_ptr<AdminServer> tcp_;
-  Status<net::ListenFailure> listen_ops();
-  Status<net::ListenFailure> listen_control();
-  Status<net::ListenFailure> listen_tcp();
+  Status<> listen_ops();
+  Status<> listen_control();
+  Status<> listen_tcp();
 };
 
 }  // namespace lineward::admin

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/client/http/admission.h"
 
 namespace lineward::admin {
@@ -116,7 +116,7 @@ PlainResponse OpsServer::ready(const PlainRequest& request) const {
     if (!good && ok) first = check.name;
     ok = ok && good;
     list += fmt::format("[{}]{} {}\n", good ? '+' : '-', check.name,
-                        left_out ? std::string("excluded: ok") : printable(check.text));
+                        left_out ? std::string("excluded: ok") : sanitize(check.text));
   }
   list += ok ? "readyz check passed\n" : "readyz check failed\n";
   PlainResponse response = plain_text(ok ? 200 : 503, "ok\n");

@@ -19,7 +19,7 @@ class OpsServer {
  public:
   OpsServer(const Sources& sources, const Readiness& readiness);
 
-  Status<net::ListenFailure> listen(const std::string& address) { return server_.listen(address); }
+  Status<> listen(const std::string& address) { return server_.listen(address); }
   const std::string& address() const { return server_.address(); }
 
  private:

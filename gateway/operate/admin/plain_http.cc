@@ -42,113 +42,98 @@ std::optional<std::string> PlainRequest::parameter(std::string_view name) const 
   return http::form_value(query, name);
 }
 
-class OpsHttpServer::Connection final : public net::StreamCallbacks, public PlainSink {
- public:
-  Connection(OpsHttpServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream, std::string peer)
-      : server_(server),
-        id_(id),
-        peer_(std::move(peer)),
-        stream_(std::move(stream)),
-        parser_(limits()),
-        timer_(server.loop_) {
-    stream_->set_owner(this);
-    stream_->start_reading();
-    timer_.start(kRequestLimit,
-                 [this] { respond(plain_text(408, "the request was not complete within 5s\n")); });
-  }
-  ~Connection() {
-    writer_.reset();
-    if (stream_) stream_->close();
-  }
-  // Connected before `moment` without a request so far.
-  bool is_idle_since(milliseconds moment) const { return !busy_ && since_ <= moment; }
+OpsHttpServer::Connection::Connection(OpsHttpServer& server, uint64_t id,
+                                      std::unique_ptr<net::ByteStream> stream, std::string peer)
+    : server_(server),
+      id_(id),
+      peer_(std::move(peer)),
+      stream_(std::move(stream)),
+      parser_(limits()),
+      timer_(server.loop_),
+      since_(server.loop_.now()) {
+  stream_->set_owner(this);
+  stream_->start_reading();
+  timer_.start(kRequestLimit,
+               [this] { respond(plain_text(408, "the request was not complete within 5s\n")); });
+}
 
-  void respond(const PlainResponse& response) {
-    http::ResponseHead head;
-    head.status = response.status;
-    head.keep_alive = false;
-    head.headers = response.headers;
-    head.headers.push_back({"Content-Type", response.content_type});
-    head.headers.push_back({"Cache-Control", "no-store"});
-    head.headers.push_back({"X-Content-Type-Options", "nosniff"});
-    if (response.stream) {
-      head.minor_version = 0;  // not chunked: the end of the connection ends it
-      stream_->write(http::streaming_head(head));
-      writer_ = response.stream;
-      return writer_->begin(*this);
-    }
-    stream_->set_owner(nullptr);
-    std::string bytes = http::full_response(head, response.body);
-    // The length is announced without a body (RFC 9110, section 9.3.2).
-    if (busy_ && parser_.head().method == "HEAD") bytes.resize(bytes.size() - response.body.size());
-    stream_->write(std::move(bytes));
-    net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
-    server_.drop(id_);
-  }
+OpsHttpServer::Connection::~Connection() {
+  writer_.reset();
+  if (stream_) stream_->close();
+}
 
- private:
-  void on_data(std::string_view bytes) override {
-    if (busy_) return;  // one request per connection
-    parser_.append(bytes);
-    for (;;) {
-      switch (parser_.next()) {
-        case Next::need_more: return;
-        case Next::head: continue;
-        case Next::failed:
-          return respond(
-              {parser_.fault().status, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
-        case Next::complete: return handle();
-      }
+void OpsHttpServer::Connection::respond(const PlainResponse& response) {
+  http::ResponseHead head;
+  head.status = response.status;
+  head.keep_alive = false;
+  head.headers = response.headers;
+  head.headers.push_back({"Content-Type", response.content_type});
+  head.headers.push_back({"Cache-Control", "no-store"});
+  head.headers.push_back({"X-Content-Type-Options", "nosniff"});
+  if (response.stream) {
+    head.minor_version = 0;  // not chunked: the end of the connection ends it
+    stream_->write(http::streaming_head(head));
+    writer_ = response.stream;
+    return writer_->begin(*this);
+  }
+  stream_->set_owner(nullptr);
+  std::string bytes = http::full_response(head, response.body);
+  // The length is announced without a body (RFC 9110, section 9.3.2).
+  if (busy_ && parser_.head().method == "HEAD") bytes.resize(bytes.size() - response.body.size());
+  stream_->write(std::move(bytes));
+  net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
+  server_.drop(id_);
+}
+
+void OpsHttpServer::Connection::on_data(std::string_view bytes) {
+  if (busy_) return;  // one request per connection
+  parser_.append(bytes);
+  for (;;) {
+    switch (parser_.next()) {
+      case Next::need_more: return;
+      case Next::head: continue;
+      case Next::failed:
+        return respond({parser_.fault().code, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
+      case Next::complete: return handle();
     }
   }
-  void on_end(int) override { server_.drop(id_); }
-  void on_drained() override {
-    if (writer_) writer_->drained();
-  }
-  // PlainSink
-  void write(std::string bytes) override {
-    if (stream_) stream_->write(std::move(bytes));
-  }
-  size_t backlog() const override { return stream_ ? stream_->backlog() : 0; }
-  bool reader_is_silent(milliseconds quiet) override { return stream_ && stream_->peer_is_silent(quiet); }
-  void end() override {
-    if (!stream_) return;
-    stream_->set_owner(nullptr);
-    net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
-    server_.drop(id_);
-  }
+}
 
-  void handle() {
-    busy_ = true;
-    timer_.stop();
-    const http::RequestHead& head = parser_.head();
-    PlainRequest request{head, std::string(head.path), {}, parser_.take_body(), peer_, stream_->peer_uid()};
-    if (head.target.size() > head.path.size()) request.query = head.target.substr(head.path.size() + 1);
-    server_.handler_(request,
-                     server_.lifetime_.guard([server = &server_, id = id_](const PlainResponse& response) {
-                       server->answer(id, response);
-                     }));
-  }
+void OpsHttpServer::Connection::on_end(int) {
+  server_.drop(id_);
+}
 
-  OpsHttpServer& server_;
-  const uint64_t id_;
-  const std::string peer_;
-  std::unique_ptr<net::ByteStream> stream_;
-  http::RequestParser parser_;
-  net::Timer timer_;
-  const milliseconds since_ = server_.loop_.now();
-  bool busy_ = false;
-  std::shared_ptr<OpsStream> writer_;  // of an endless answer
-};
+void OpsHttpServer::Connection::on_drained() {
+  if (writer_) writer_->drained();
+}
+
+void OpsHttpServer::Connection::end() {
+  if (!stream_) return;
+  stream_->set_owner(nullptr);
+  net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
+  server_.drop(id_);
+}
+
+void OpsHttpServer::Connection::handle() {
+  busy_ = true;
+  timer_.stop();
+  const http::RequestHead& head = parser_.head();
+  PlainRequest request{head, std::string(head.path), {}, parser_.take_body(), peer_, stream_->peer_uid()};
+  if (head.target.size() > head.path.size()) request.query = head.target.substr(head.path.size() + 1);
+  server_.handler_(request,
+                   server_.lifetime_.guard([server = &server_, id = id_](const PlainResponse& response) {
+                     server->answer(id, response);
+                   }));
+}
 
 OpsHttpServer::OpsHttpServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
 
 OpsHttpServer::~OpsHttpServer() = default;
 
-Status<net::ListenFailure> OpsHttpServer::listen(const std::string& address) {
+Status<> OpsHttpServer::listen(const std::string& address) {
   auto listener = net::Listener::open(
       loop_, address, [this](auto stream, std::string peer) { accept(std::move(stream), std::move(peer)); });
-  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  if (!listener) return Unexpected<Error>{listener.error()};
   listener_ = std::move(*listener);
   return Done{};
 }

@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/net/listener.h"
+#include "foundation/net/loop.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/writer.h"
 
@@ -32,30 +34,7 @@ struct PlainRequest {
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
-// The output of an endless answer. Never calls back.
-class PlainSink {
- public:
-  virtual void write(std::string bytes) = 0;
-  // Unread bytes, without the kernel's buffers.
-  virtual size_t backlog() const = 0;
-  // The reader's host has acknowledged nothing for nine times `quiet` (foundation/net/peer_silence.h).
-  virtual bool reader_is_silent(std::chrono::milliseconds quiet) = 0;
-  // Ends the stream; written data is still sent.
-  virtual void end() = 0;
-
- protected:
-  ~PlainSink() = default;
-};
-
-// The writer of such an answer. Destroyed when its reader disconnects, or after end().
-class OpsStream {
- public:
-  virtual ~OpsStream() = default;
-  // The head is sent. `to` lives until this is destroyed. Called once.
-  virtual void begin(PlainSink& to) = 0;
-  // The kernel has taken all written data.
-  virtual void drained() = 0;
-};
+class OpsStream;
 
 struct PlainResponse {
   int status = 200;
@@ -71,6 +50,45 @@ PlainResponse not_allowed(std::string allow, PlainResponse answer);
 
 class OpsHttpServer {
  public:
+  // A client's connection: its request, its answer, and for an OpsStream its endless output.
+  class Connection final : private net::StreamCallbacks {
+   public:
+    Connection(OpsHttpServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream, std::string peer);
+    ~Connection();
+    // Connected before `moment` without a request so far.
+    bool is_idle_since(std::chrono::milliseconds moment) const { return !busy_ && since_ <= moment; }
+    void respond(const PlainResponse& response);
+
+    // The output of an endless answer. Never calls back.
+    void write(std::string bytes) {
+      if (stream_) stream_->write(std::move(bytes));
+    }
+    // Unread bytes, without the kernel's buffers.
+    size_t backlog() const { return stream_ ? stream_->backlog() : 0; }
+    // The reader's host has acknowledged nothing for nine times `quiet` (foundation/net/peer_silence.h).
+    bool reader_is_silent(std::chrono::milliseconds quiet) {
+      return stream_ && stream_->peer_is_silent(quiet);
+    }
+    // Ends the stream; written data is still sent.
+    void end();
+
+   private:
+    void on_data(std::string_view bytes) override;
+    void on_end(int error) override;
+    void on_drained() override;
+    void handle();
+
+    OpsHttpServer& server_;
+    const uint64_t id_;
+    const std::string peer_;
+    std::unique_ptr<net::ByteStream> stream_;
+    http::RequestParser parser_;
+    net::Timer timer_;
+    const std::chrono::milliseconds since_;
+    bool busy_ = false;
+    std::shared_ptr<OpsStream> writer_;  // of an endless answer
+  };
+
   // Call it once; the answer is dropped if the client has disconnected.
   using Answer = std::function<void(PlainResponse)>;
   using Handler = std::function<void(const PlainRequest&, Answer)>;
@@ -80,12 +98,11 @@ class OpsHttpServer {
   OpsHttpServer(const OpsHttpServer&) = delete;
   OpsHttpServer& operator=(const OpsHttpServer&) = delete;
 
-  Status<net::ListenFailure> listen(const std::string& address);
+  Status<> listen(const std::string& address);
   const std::string& address() const { return listener_->address(); }
   bool is_loopback() const { return listener_->is_loopback(); }
 
  private:
-  class Connection;
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   bool make_room();
   void answer(uint64_t id, const PlainResponse& response);
@@ -97,6 +114,16 @@ class OpsHttpServer {
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // in order of arrival
   uint64_t next_ = 1;
   net::Lifetime lifetime_;
+};
+
+// The writer of such an answer. Destroyed when its reader disconnects, or after end().
+class OpsStream {
+ public:
+  virtual ~OpsStream() = default;
+  // The head is sent. `to` lives until this is destroyed. Called once.
+  virtual void begin(OpsHttpServer::Connection& to) = 0;
+  // The kernel has taken all written data.
+  virtual void drained() = 0;
 };
 
 }  // namespace lineward::admin

@@ -1,7 +1,8 @@
-// Interface to reload, and to start or stop a server, with the result. Implemented by the gateway.
+// To reload, and to start or stop a server, with the result.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,18 +61,15 @@ struct ServerActed {
   size_t sessions = 0;
 };
 
-class ReloadApi {
- public:
+// Set by the gateway, and valid as long as it runs.
+struct ReloadControls {
   // Reads the configuration again. `by`: the requester, for the log.
-  virtual ReloadReport reload(bool dry_run, std::string_view by) = 0;
-  virtual const ReloadCounts& counts() const = 0;
+  std::function<ReloadReport(bool dry_run, std::string_view by)> reload;
+  std::function<const ReloadCounts&()> counts;
   // `force`: a restart does not wait for calls. Lasts until the opposite request, or until Lineward ends.
-  virtual ServerActed act(const std::string& server, ServerAct act, bool force) = 0;
+  std::function<ServerActed(const std::string& server, ServerAct act, bool force)> act;
   // Whether it was stopped or drained by act().
-  virtual bool is_held(const std::string& server) const = 0;
-
- protected:
-  ~ReloadApi() = default;
+  std::function<bool(const std::string& server)> is_held;
 };
 
 }  // namespace lineward::admin

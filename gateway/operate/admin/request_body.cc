@@ -10,7 +10,7 @@
 
 #include "config/options/names.h"
 #include "foundation/json/json_scan.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/api_schemas.h"
 
 namespace lineward::admin {
@@ -50,7 +50,7 @@ std::string body_fault(const ApiRoute& route, const json& body) {
       for (const auto& one : members.items())
         names.push_back(one.key());
       const std::string_view likely = config::nearest(name, names);
-      return fmt::format("the body has '{}', which is not a field here; {}", printable(name, kMaxShown),
+      return fmt::format("the body has '{}', which is not a field here; {}", sanitize(name, kMaxShown),
                          likely.empty() ? fmt::format("it may have {}", fmt::join(names, ", "))
                                         : fmt::format("did you mean '{}'?", likely));
     }

@@ -19,24 +19,16 @@
 
 namespace lineward::admin {
 
-class UpstreamFinder {
- public:
-  // Null if it is disabled or gone.
-  virtual core::Upstream* find(const std::string& name) const = 0;
-  // Servers replaced or removed by a reload that still have calls.
-  virtual std::vector<const config::Server*> leaving() const = 0;
-  // The aggregate, if it is served; else null.
-  virtual const config::Server* together() const = 0;
-
- protected:
-  ~UpstreamFinder() = default;
-};
-
 // The data of a worker. Its own thread changes it: other threads read it within WorkerDirectory::paused() or
 // run().
 struct WorkerView {
   net::Loop& loop;
-  const UpstreamFinder& upstreams;
+  // Null if it is disabled or gone.
+  std::function<core::Upstream*(const std::string& name)> find_upstream;
+  // Servers replaced or removed by a reload that still have calls.
+  std::function<std::vector<const config::Server*>()> leaving;
+  // The aggregate, if it is served; else null.
+  std::function<const config::Server*()> aggregate;
   exchange::ExchangeTable& exchanges;
   client::Front& front;
   metrics::GatewayStats& stats;
@@ -70,7 +62,7 @@ struct Sources {
   std::string version, revision;
   std::string config_source;
   const bool& draining;
-  ReloadApi& reload;
+  ReloadControls reload;
   std::chrono::milliseconds started;  // Loop::now() at the start
 
   const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }
@@ -82,26 +74,26 @@ struct Sources {
   const client::Front& front() const { return workers.view(0).front; }
 
   // Only within paused().
-  core::Upstream* upstream(const std::string& name) const { return host(name).upstreams.find(name); }
+  core::Upstream* upstream(const std::string& name) const { return host(name).find_upstream(name); }
   // The configured servers, the aggregate, then removed servers that still have calls.
   std::vector<const config::Server*> servers() const {
     std::vector<const config::Server*> out;
     for (const auto& server : config.servers)
       out.push_back(&server);
-    if (const config::Server* all = together()) out.push_back(all);
+    if (const config::Server* all = aggregate()) out.push_back(all);
     each([&](const WorkerView& worker) {
-      for (const config::Server* old : worker.upstreams.leaving()) {
+      for (const config::Server* old : worker.leaving()) {
         bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
         if (!shown) out.push_back(old);
       }
     });
     return out;
   }
-  const config::Server* together() const { return workers.view(0).upstreams.together(); }
+  const config::Server* aggregate() const { return workers.view(0).aggregate(); }
   bool is_leaving(const std::string& name) const {
     bool found = false;
     each([&](const WorkerView& worker) {
-      for (const config::Server* one : worker.upstreams.leaving())
+      for (const config::Server* one : worker.leaving())
         found = found || one->name == name;
     });
     return found;

@@ -1,5 +1,5 @@
 // Text in terminal columns: width, truncation, padding, and tables. Expects text without control characters
-// (foundation/log/printable.h). Pure.
+// (foundation/log/sanitize.h). Pure.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/control_client.h"
 #include "operate/cli/control_commands.h"
 #include "operate/cli/json_fields.h"
@@ -46,10 +46,10 @@ Place place_of(const json& status, const std::string& name) {
   Place place;
   place.url = reachable(text_of(status, "url"));
   std::vector<std::string> names;
-  std::string together;  // the aggregate's path, which is its name
+  std::string aggregate;  // the aggregate's path, which is its name
   for (const json& one : status.value("upstreams", json::array())) {
     if (text_of(one, "kind") == "together") {
-      together = text_of(one, "name");
+      aggregate = text_of(one, "name");
     } else {
       names.push_back(text_of(one, "name"));
     }
@@ -60,8 +60,8 @@ Place place_of(const json& status, const std::string& name) {
   } else if (names.empty()) {
     place.fault = "that gateway has no server";
   } else if (name.empty()) {
-    if (!together.empty()) place.url = with_path(place.url, together);
-    if (names.size() > 1 && together.empty())
+    if (!aggregate.empty()) place.url = with_path(place.url, aggregate);
+    if (names.size() > 1 && aggregate.empty())
       place.fault = fmt::format("the gateway has several servers; choose one: --upstream {}",
                                 fmt::join(names, ", --upstream "));
   } else if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -159,10 +159,10 @@ std::variant<Target, ExitCode> find_target(TargetFlags flags, const CommandConte
     server.headers.push_back("Authorization: Bearer ${file:" + flags.token_file + "}");
   }
   if (target.where.empty()) {
-    target.where = !server.url.empty() ? printable(first_word(server.url, '?'))
+    target.where = !server.url.empty() ? sanitize(first_word(server.url, '?'))
                    : !server.config.empty()
-                       ? printable(server.config)
-                       : printable(fmt::format("{}", fmt::join(server.server_words, " ")), 100);
+                       ? sanitize(server.config)
+                       : sanitize(fmt::format("{}", fmt::join(server.server_words, " ")), 100);
   }
   target.logs = server.verbose;
   server.listen = "stdio";

@@ -138,7 +138,7 @@ class ConsoleBridge::Passing final : public net::StreamCallbacks,
     forget();
   }
   // OpsStream
-  void begin(admin::PlainSink& to) override { sink_ = &to; }
+  void begin(admin::OpsHttpServer::Connection& to) override { sink_ = &to; }
   void drained() override {
     if (stream_ && !stream_->closed() && !stream_->reading()) stream_->start_reading();
   }
@@ -168,7 +168,7 @@ class ConsoleBridge::Passing final : public net::StreamCallbacks,
   std::string body_;
   std::optional<net::Connector> connector_;
   std::unique_ptr<net::ByteStream> stream_;
-  admin::PlainSink* sink_ = nullptr;
+  admin::OpsHttpServer::Connection* sink_ = nullptr;
   net::Timer timer_;
   bool over_ = false;
 };
@@ -190,7 +190,7 @@ ConsoleBridge::~ConsoleBridge() {
     one->leave();
 }
 
-Status<net::ListenFailure> ConsoleBridge::listen() {
+Status<> ConsoleBridge::listen() {
   return server_.listen("127.0.0.1:0");
 }
 

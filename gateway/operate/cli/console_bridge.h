@@ -31,7 +31,7 @@ class ConsoleBridge {
   ConsoleBridge& operator=(const ConsoleBridge&) = delete;
 
   // Listens on a free port of 127.0.0.1.
-  Status<net::ListenFailure> listen();
+  Status<> listen();
   // Valid for one browser, once. A secret until then.
   std::string link() const;
   // The console's address for a browser with the cookie.

@@ -5,7 +5,7 @@
 
 #include "config/reader/admin.h"
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/control_path.h"
 #include "operate/cli/json_fields.h"
 
@@ -30,7 +30,7 @@ void make_reply_printable(nlohmann::json& body) {
 // Sanitized whatever their source.
 void make_printable(nlohmann::json& value) {
   if (value.is_string()) {
-    value = printable(value.get_ref<const std::string&>(), std::string::npos);
+    value = sanitize(value.get_ref<const std::string&>(), std::string::npos);
   } else if (value.is_structured()) {
     for (nlohmann::json& element : value)
       make_printable(element);
@@ -91,7 +91,7 @@ Found find_gateway(const std::string& address) {
           "on this "
           "machine, over its control socket; elsewhere use the API: curl -H 'Authorization: Bearer TOKEN' "
           "http://{0}/api/v1/status",
-          printable(address, 200), fmt::join(others, ", "));
+          sanitize(address, 200), fmt::join(others, ", "));
     } else if (all.size() == 1) {
       found.socket = all[0];
     } else {

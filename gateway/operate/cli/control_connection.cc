@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kTryAgain{50};
 
 ControlConnection::ControlConnection(std::string socket, std::string path, std::string_view body,
                                      std::string_view headers)
-    : target_(http_client::unix_target(std::move(socket), std::move(path))),
+    : target_(fetch::unix_target(std::move(socket), std::move(path))),
       request_(target_.request(body.empty() ? "GET" : "POST", headers, body)),
       exchange_(kMaxAnswer) {
   connect();

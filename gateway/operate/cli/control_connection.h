@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 namespace lineward::cli {
 
@@ -37,9 +37,9 @@ class ControlConnection {
  private:
   void connect();
 
-  const http_client::HttpTarget target_;
+  const fetch::HttpTarget target_;
   const std::string request_;
-  http_client::HttpExchange exchange_;
+  fetch::HttpExchange exchange_;
   std::string fault_;
 };
 

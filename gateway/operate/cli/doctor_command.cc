@@ -10,7 +10,7 @@
 #include "config/duration.h"
 #include "config/reader/load.h"
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/control_path.h"
 #include "operate/cli/cells.h"
 #include "operate/cli/control_client.h"
@@ -31,9 +31,9 @@ extern char** environ;
 namespace lineward::cli {
 namespace {
 
+using doctor::CheckStatus;
 using doctor::Finding;
 using doctor::Findings;
-using doctor::Verdict;
 using nlohmann::json;
 
 constexpr const char* kDoctorHelp = "lineward doctor --help";
@@ -50,12 +50,12 @@ constexpr const char* kDoctorFooter =
     "  lineward doctor --url https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
     "  lineward doctor https://mcp.example.com/mcp --idle 2m";
 
-const char* word_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::well: return "ok";
-    case Verdict::doubt: return "warning";
-    case Verdict::fault: return "fault";
-    case Verdict::untold: return "skipped";
+const char* word_of(CheckStatus status) {
+  switch (status) {
+    case CheckStatus::ok: return "ok";
+    case CheckStatus::warning: return "warning";
+    case CheckStatus::error: return "fault";
+    case CheckStatus::skipped: return "skipped";
   }
   return "";
 }
@@ -69,12 +69,12 @@ class Report {
   void take(const std::string& subject, const Findings& findings) {
     if (!as_json_) around_.out << paint(subject, "1", colour_) << "\n";
     for (const Finding& one : findings.all()) {
-      faults_ += one.verdict == Verdict::fault ? 1 : 0;
-      doubts_ += one.verdict == Verdict::doubt ? 1 : 0;
+      faults_ += one.status == CheckStatus::error ? 1 : 0;
+      doubts_ += one.status == CheckStatus::warning ? 1 : 0;
       if (as_json_) {
         json line{{"subject", one.subject},
                   {"check", one.check},
-                  {"status", word_of(one.verdict)},
+                  {"status", word_of(one.status)},
                   {"text", one.text}};
         if (!one.where.empty()) line["where"] = one.where;
         if (!one.fix.empty()) line["fix"] = one.fix;
@@ -112,16 +112,16 @@ class Report {
 
 void tell_diagnostics(const config::LoadResult& loaded, Findings& findings) {
   for (const config::Diagnostic& one : loaded.diagnostics) {
-    std::string where = printable(loaded.name);
+    std::string where = sanitize(loaded.name);
     if (one.line > 0) where += fmt::format(":{}:{}", one.line, one.column);
-    if (!one.origin.empty()) where = printable(one.origin);
+    if (!one.origin.empty()) where = sanitize(one.origin);
     std::string fix = !one.hint.empty() ? one.hint : one.note;
     if (fix.empty() && loaded.unreadable) fix = "name a file that can be read: lineward doctor FILE";
     if (fix.empty()) fix = "lineward validate shows the line";
     if (one.severity == config::Severity::error)
-      findings.fault("config", printable(one.message, 500), printable(fix, 300), where);
+      findings.error("config", sanitize(one.message, 500), sanitize(fix, 300), where);
     if (one.severity == config::Severity::warning)
-      findings.doubt("config", printable(one.message, 500), printable(fix, 300), where);
+      findings.warning("config", sanitize(one.message, 500), sanitize(fix, 300), where);
   }
 }
 
@@ -166,10 +166,10 @@ Result<doctor::Trial> trial_of(const DoctorFlags& flags) {
 }  // namespace
 
 std::string finding_text(const Finding& finding, bool colour) {
-  const auto [mark, code] = finding.verdict == Verdict::well    ? std::pair("✓", "32")
-                            : finding.verdict == Verdict::doubt ? std::pair("!", "33")
-                            : finding.verdict == Verdict::fault ? std::pair("✗", "31")
-                                                                : std::pair("–", "2");
+  const auto [mark, code] = finding.status == CheckStatus::ok        ? std::pair("✓", "32")
+                            : finding.status == CheckStatus::warning ? std::pair("!", "33")
+                            : finding.status == CheckStatus::error   ? std::pair("✗", "31")
+                                                                     : std::pair("–", "2");
   std::string out = fmt::format("  {} {:<11} {}\n", paint(mark, code, colour), finding.check, finding.text);
   if (!finding.where.empty()) out += fmt::format("      where {}\n", finding.where);
   if (!finding.fix.empty()) out += fmt::format("      fix   {}\n", finding.fix);
@@ -238,11 +238,11 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   Findings about_config("config");
   tell_diagnostics(loaded, about_config);
   if (loaded.ok() && !file.empty()) {
-    about_config.well("config", fmt::format("{}: {} server{}", printable(file), loaded.config.servers.size(),
-                                            loaded.config.servers.size() == 1 ? "" : "s"));
+    about_config.ok("config", fmt::format("{}: {} server{}", sanitize(file), loaded.config.servers.size(),
+                                          loaded.config.servers.size() == 1 ? "" : "s"));
   } else if (loaded.ok() && !has_server) {
-    about_config.doubt("config", "there is no configuration; looked for " + searched_places(around),
-                       "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
+    about_config.warning("config", "there is no configuration; looked for " + searched_places(around),
+                         "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
   }
   if (!about_config.all().empty()) report.take("config", about_config);
   if (!loaded.ok()) return report.end();
@@ -262,7 +262,7 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
     found = true;
     Findings about(server.name);
     if (server.disabled) {
-      about.untold("server", "it is disabled");
+      about.skipped("server", "it is disabled");
     } else if (server.url.empty()) {
       doctor::check_stdio_server(server, *trial, environ, about);
     } else {
@@ -273,7 +273,7 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   }
   if (!found)
     return bad_usage(around.err,
-                     fmt::format("the configuration has no server '{}'", printable(given.server, 64)),
+                     fmt::format("the configuration has no server '{}'", sanitize(given.server, 64)),
                      kDoctorHelp);
   return report.end();
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::cli {
 
@@ -53,7 +53,7 @@ std::optional<StreamEvent> EventStream::next() {
                                                    "0123456789abcdefghijklmnopqrstuvwxyz"
                                                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == std::string::npos;
     if (plain) cursor_ = read.id;
-    StreamEvent event{printable(read.event, 60), plain ? cursor_ : std::string(),
+    StreamEvent event{sanitize(read.event, 60), plain ? cursor_ : std::string(),
                       lineward::json::parse_document(read.data)};
     if (!event.data.is_object()) continue;
     make_printable(event.data);

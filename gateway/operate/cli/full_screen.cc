@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "config/duration.h"
 #include "config/options/names.h"
 #include "config/options/read_value.h"
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 namespace lineward::cli {
 namespace {
@@ -28,9 +28,9 @@ constexpr const char* kHealthFooter =
     "  HEALTHCHECK CMD [\"/lineward\", \"healthcheck\"]";
 
 // The address is one that socket_fault() accepts.
-http_client::HttpTarget target_at(const std::string& address, std::string path) {
-  if (address.rfind("unix:", 0) == 0) return http_client::unix_target(address.substr(5), std::move(path));
-  http_client::HttpTarget target = http_client::unix_target({}, std::move(path));
+fetch::HttpTarget target_at(const std::string& address, std::string path) {
+  if (address.rfind("unix:", 0) == 0) return fetch::unix_target(address.substr(5), std::move(path));
+  fetch::HttpTarget target = fetch::unix_target({}, std::move(path));
   const size_t colon = std::min(address.rfind(':'), address.size() - 1);
   std::string host = address.substr(0, colon);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
@@ -69,8 +69,8 @@ ExitCode healthcheck(const HealthcheckFlags& flags, const CommandContext& around
     return bad_usage(around.err, fmt::format("'{}' is no address: {}", config::clip(address), fault),
                      kHealthcheckHelp);
   const auto target = target_at(address, flags.live ? "/livez" : "/readyz");
-  const auto answer = http_client::fetch(target, target.request("GET", "Connection: close\r\n"), nullptr,
-                                         std::chrono::steady_clock::now() + *timeout);
+  const auto answer = fetch::fetch(target, target.request("GET", "Connection: close\r\n"), nullptr,
+                                   std::chrono::steady_clock::now() + *timeout);
   if (const int error = answer.step.error; error != 0) {
     around.err << fmt::format(
         "error: no gateway answers at {}: {}\n  fix    name its ops listener: --ops ADDR, or "

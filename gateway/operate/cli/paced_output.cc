@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::cli {
 

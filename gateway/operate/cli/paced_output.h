@@ -1,5 +1,5 @@
 // Output to a descriptor that may be slow or lose its reader: written in non-blocking pieces. Callers bound
-// the queue by checking full(). Foreign text is passed through terminal_text (foundation/log/printable.h).
+// the queue by checking full(). Foreign text is passed through terminal_text (foundation/log/sanitize.h).
 #pragma once
 
 #include <poll.h>

@@ -1,11 +1,11 @@
 // The output of commands: stdout or stderr, possibly a terminal. All text passes through terminal_text
-// (foundation/log/printable.h), so that files, servers and clients cannot control the terminal.
+// (foundation/log/sanitize.h), so that files, servers and clients cannot control the terminal.
 #pragma once
 
 #include <ostream>
 #include <string_view>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::cli {
 

@@ -10,7 +10,7 @@
 #include "config/options/names.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/shell_words.h"
 
 namespace lineward::cli {
@@ -130,7 +130,7 @@ std::string url_to_show(std::string_view url) {
   const size_t scheme = shown.find("://"), host = shown.find('@');
   if (scheme != std::string::npos && host != std::string::npos && host > scheme)
     shown.erase(scheme + 3, host - scheme - 2);
-  return printable(shown, 100);
+  return sanitize(shown, 100);
 }
 
 std::string choose_server(const std::string& name, config::Config& config) {

@@ -7,6 +7,7 @@
 
 #include "operate/cli/control_text.h"
 #include "operate/cli/json_fields.h"
+#include "protocol/mcp/end_reason.h"
 
 namespace lineward::cli {
 namespace {
@@ -42,8 +43,8 @@ bool is_bad_state(const std::string& state) {
 }
 
 bool went_well(const json& ended) {
-  const std::string reason = text_of(ended, "reason");
-  return reason == "ok" || reason == "input_required" || reason == "cancelled_client";
+  const mcp::EndReasonRow* row = mcp::end_reason(text_of(ended, "reason"));
+  return row != nullptr && mcp::has(row->reason, mcp::kExpected);
 }
 
 std::string field_text(const std::string& key, const json& value) {

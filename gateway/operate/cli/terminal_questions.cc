@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/options/read_value.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/json_fields.h"
 #include "operate/mcp_client/arguments.h"
 
@@ -56,7 +56,7 @@ Result<json> field_value(const json& property, const json& schema, const std::st
       return value;
     all += (all.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : value.dump());
   }
-  return fail(fmt::format("'{}' is none of {}", config::clip(text), printable(all, 300)));
+  return fail(fmt::format("'{}' is none of {}", config::clip(text), sanitize(all, 300)));
 }
 
 std::string field_prompt(const std::string& name, const json& property, bool required) {
@@ -71,12 +71,12 @@ std::string field_prompt(const std::string& name, const json& property, bool req
   }
   std::string about = text_of(property, "description");
   if (about.empty()) about = text_of(property, "title");
-  std::string out = fmt::format("  {} ({}{})", printable(name, 60), printable(type, 200),
+  std::string out = fmt::format("  {} ({}{})", sanitize(name, 60), sanitize(type, 200),
                                 required ? "" : ", may be left out");
-  if (!about.empty()) out += " " + printable(about, 300);
+  if (!about.empty()) out += " " + sanitize(about, 300);
   if (auto fallback = property.find("default"); fallback != property.end())
-    out += fmt::format(
-        " [{}]", printable(fallback->is_string() ? fallback->get<std::string>() : fallback->dump(), 60));
+    out += fmt::format(" [{}]",
+                       sanitize(fallback->is_string() ? fallback->get<std::string>() : fallback->dump(), 60));
   return out + ": ";
 }
 
@@ -85,7 +85,7 @@ std::string questions_text(const json& requests) {
   for (auto it = requests.begin(); it != requests.end(); ++it) {
     if (!it->is_object()) continue;
     const std::string message = text_of(member_object(*it, "params"), "message");
-    out += (out.empty() ? "" : "; ") + printable(message.empty() ? text_of(*it, "method") : message, 300);
+    out += (out.empty() ? "" : "; ") + sanitize(message.empty() ? text_of(*it, "method") : message, 300);
   }
   return out;
 }
@@ -101,24 +101,24 @@ TerminalQuestions::~TerminalQuestions() {
   if (terminal_ >= 0) close(terminal_);
 }
 
-TerminalQuestions::Heard TerminalQuestions::read_line(std::string& line) {
+TerminalQuestions::ReadEnd TerminalQuestions::read_line(std::string& line) {
   line.clear();
   around_.err.flush();
   for (;;) {
     std::array<pollfd, 2> watched{{{terminal_, POLLIN, 0}, {interrupts_.fd(), POLLIN, 0}}};
     if (poll(watched.data(), watched.size(), -1) < 0) {
       if (errno == EINTR) continue;
-      return Heard::end;
+      return ReadEnd::end;
     }
-    if (watched[1].revents != 0) return Heard::interrupt;
+    if (watched[1].revents != 0) return ReadEnd::interrupt;
     std::array<char, 4096> bytes;
     const ssize_t n = read(terminal_, bytes.data(), bytes.size());
-    if (n <= 0) return Heard::end;
+    if (n <= 0) return ReadEnd::end;
     line.append(bytes.data(), static_cast<size_t>(n));
-    if (line.size() > kMaxTyped) return Heard::end;
+    if (line.size() > kMaxTyped) return ReadEnd::end;
     if (line.back() != '\n') continue;
     line.pop_back();
-    return Heard::line;
+    return ReadEnd::line;
   }
 }
 
@@ -128,9 +128,9 @@ std::optional<json> TerminalQuestions::field(const std::string& name, const json
     around_.err << field_prompt(name, property, required);
     std::string line;
     switch (read_line(line)) {
-      case Heard::interrupt: return std::nullopt;
-      case Heard::end: refused_ = true; return json();
-      case Heard::line: break;
+      case ReadEnd::interrupt: return std::nullopt;
+      case ReadEnd::end: refused_ = true; return json();
+      case ReadEnd::line: break;
     }
     if (line.empty()) {
       if (auto fallback = property.find("default"); fallback != property.end()) return json(*fallback);
@@ -157,15 +157,15 @@ std::optional<json> TerminalQuestions::fill_in(const json& schema) {
 std::optional<json> TerminalQuestions::answer_one(const json& request) {
   if (!can_ask() || text_of(request, "method") != "elicitation/create") return said("cancel");
   const json& params = member_object(request, "params");
-  around_.err << "\nthe server asks: " << printable(text_of(params, "message"), 2000) << "\n";
+  around_.err << "\nthe server asks: " << sanitize(text_of(params, "message"), 2000) << "\n";
   const bool visit = text_of(params, "mode") == "url";
   const json& schema = member_object(params, "requestedSchema");
   if (visit || member_object(schema, "properties").empty()) {
-    if (visit) around_.err << "  open    " << printable(text_of(params, "url"), 2000) << "\n";
+    if (visit) around_.err << "  open    " << sanitize(text_of(params, "url"), 2000) << "\n";
     around_.err << (visit ? "  Done, or to be gone on with? [y/N] " : "  [y/N] ");
     std::string line;
-    const Heard heard = read_line(line);
-    if (heard == Heard::interrupt) return std::nullopt;
+    const ReadEnd heard = read_line(line);
+    if (heard == ReadEnd::interrupt) return std::nullopt;
     const bool yes = line == "y" || line == "Y" || line == "yes";
     json out = said(yes ? "accept" : "decline");
     if (yes && !visit) out["content"] = json::object();

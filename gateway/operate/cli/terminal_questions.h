@@ -29,8 +29,8 @@ class TerminalQuestions {
   std::optional<nlohmann::json> fill_in(const nlohmann::json& schema);
   std::optional<nlohmann::json> field(const std::string& name, const nlohmann::json& property,
                                       const nlohmann::json& schema, bool required);
-  enum class Heard : unsigned char { line, end, interrupt };
-  Heard read_line(std::string& line);
+  enum class ReadEnd : unsigned char { line, end, interrupt };
+  ReadEnd read_line(std::string& line);
 
   Interrupts& interrupts_;
   const CommandContext& around_;

@@ -17,7 +17,7 @@
 #include "config/options/read_value.h"
 #include "foundation/base/base64url.h"
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/cells.h"
 #include "operate/cli/json_fields.h"
 #include "operate/cli/prepare.h"
@@ -148,8 +148,8 @@ Saved save(const std::string& folder, const std::string& stem, const std::string
 bool keep_attachments(const ResultParts& parts, const CallOptions& options, const CommandContext& around) {
   bool kept = true;
   for (const Attachment& one : parts.attachments) {
-    const std::string mime = one.mime.empty() ? "of no type" : printable(one.mime, 80);
-    const std::string name = one.name.empty() ? "" : " " + printable(one.name, 200);
+    const std::string mime = one.mime.empty() ? "of no type" : sanitize(one.mime, 80);
+    const std::string name = one.name.empty() ? "" : " " + sanitize(one.name, 200);
     auto bytes = from_base64(one.base64);
     if (!bytes) {
       around.err << fmt::format("note: {}{}, {}: it is no base64\n", one.kind, name, mime);
@@ -163,7 +163,7 @@ bool keep_attachments(const ResultParts& parts, const CallOptions& options, cons
     const Saved saved = save(options.output, file_stem(options.tool), extension_of(one.mime), *bytes);
     kept = kept && saved.fault.empty();
     around.err << (saved.fault.empty() ? fmt::format("saved {} ({}{}, {} bytes)\n",
-                                                     printable(saved.path, 4096), mime, name, bytes->size())
+                                                     sanitize(saved.path, 4096), mime, name, bytes->size())
                                        : "error: " + saved.fault + "\n");
   }
   return kept;
@@ -298,7 +298,7 @@ ExitCode report_no_answer(const Answer& answer, McpConversation& talk, const Com
                << "\n  fix    -v shows what happened\n";
     return ExitCode::failure;
   }
-  CallFault fault = fault_of(answer.body);
+  ErrorReport fault = fault_of(answer.body);
   around.err << "error: " << fault.message << "\n  where  " << talk.where() << "\n";
   // A private gateway's call id belongs to another call at the running one.
   const bool known = talk.asks_running_gateway() && fault.server != kRunningGateway && !fault.call_id.empty();

@@ -7,7 +7,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/cli/cells.h"
 #include "operate/cli/json_fields.h"
 #include "operate/mcp_client/arguments.h"
@@ -25,7 +25,7 @@ constexpr size_t kMostArguments = 64;              // shown of one tool
 std::string first_line(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return {};
-  return printable(text.substr(begin, text.find_first_of("\r\n", begin) - begin), 300);
+  return sanitize(text.substr(begin, text.find_first_of("\r\n", begin) - begin), 300);
 }
 
 const json& object_of(const json& holder, const char* key) {
@@ -64,14 +64,14 @@ std::vector<Row> arguments_of(const json& tool) {
     };
     add(first_line(text_of(one, "description")));
     if (auto fallback = one.find("default"); fallback != one.end())
-      add("default " + printable(fallback->dump(-1, ' ', false, json::error_handler_t::replace), 60));
-    rows.push_back({printable(name, 60), printable(mcp_client::type_words(one, schema), 60), about});
+      add("default " + sanitize(fallback->dump(-1, ' ', false, json::error_handler_t::replace), 60));
+    rows.push_back({sanitize(name, 60), sanitize(mcp_client::type_words(one, schema), 60), about});
   }
   return rows;
 }
 
 std::string tool_text(const json& tool, const Style& style) {
-  const std::string name = printable(text_of(tool, "name"), 128);
+  const std::string name = sanitize(text_of(tool, "name"), 128);
   std::string about = first_line(text_of(tool, "description"));
   std::string title = first_line(text_of(tool, "title"));
   if (title.empty()) title = first_line(text_of(object_of(tool, "annotations"), "title"));
@@ -101,36 +101,6 @@ std::string tool_text(const json& tool, const Style& style) {
     out += paint(cut("    " + hints, style.width), "2", style.colour) + "\n";
   return out;
 }
-
-struct Fix {
-  mcp::EndReason reason;
-  ExitCode exit;
-  std::string_view text;
-};
-
-using R = mcp::EndReason;
-constexpr std::array<Fix, 16> kFixes{{
-    {R::timeout_queue, ExitCode::timed_out, "the server is busy: lineward ps says with what"},
-    {R::timeout_connect, ExitCode::timed_out, "is the server up, and reachable from here? lineward doctor"},
-    {R::timeout_startup, ExitCode::timed_out,
-     "lineward doctor says what its start does; timeouts.startup is the limit"},
-    {R::timeout_request, ExitCode::timed_out,
-     "--timeout 5m waits longer; a tool that reports progress is waited for"},
-    {R::timeout_max_duration, ExitCode::timed_out, "--max-duration 1h lets it run longer"},
-    {R::timeout_park, ExitCode::timed_out, "answer its question sooner, or raise timeouts.park"},
-    {R::upstream_exited, ExitCode::failure, "lineward doctor says what its start does"},
-    {R::upstream_unreachable, ExitCode::unavailable, "lineward doctor says what is wrong with it"},
-    {R::upstream_protocol, ExitCode::failure, "lineward doctor says what it does not keep to"},
-    {R::circuit_open, ExitCode::unavailable,
-     "it failed several times and is left alone for a while; try again later"},
-    {R::queue_full, ExitCode::unavailable, "the server is busy: lineward ps says with what; try again"},
-    {R::rate_limited, ExitCode::failure, "wait, and try again"},
-    {R::unauthorized, ExitCode::failure,
-     "-H 'Authorization: Bearer ${env:TOKEN}' or --token-file FILE authenticates you"},
-    {R::forbidden, ExitCode::failure, "these credentials may not do this: others, with -H or --token-file"},
-    {R::cancelled_operator, ExitCode::failure, ""},
-    {R::cancelled_drain, ExitCode::unavailable, "the gateway is stopping; try again when it is back"},
-}};
 
 std::string plain_number(double number) {
   return fmt::format("{:.6g}", number);
@@ -164,8 +134,8 @@ std::string no_such_tool(const json& tools, const std::string& name) {
 std::string missing_notes(const std::vector<mcp_client::MissingPart>& missing) {
   std::string out;
   for (const mcp_client::MissingPart& one : missing)
-    out += fmt::format("note: tools of {} are missing{}{}\n", printable(one.server, kMaxServer),
-                       one.why.empty() ? "" : ": ", printable(one.why, kMaxWhy));
+    out += fmt::format("note: tools of {} are missing{}{}\n", sanitize(one.server, kMaxServer),
+                       one.why.empty() ? "" : ": ", sanitize(one.why, kMaxWhy));
   return out;
 }
 
@@ -182,26 +152,26 @@ std::string progress_bar(const json& progress, std::chrono::milliseconds elapsed
   } else if (counted) {
     out = plain_number(done->get<double>());
   }
-  const std::string message = printable(text_of(progress, "message"), 120);
+  const std::string message = sanitize(text_of(progress, "message"), 120);
   for (const std::string& part : {message, short_time(elapsed.count())}) {
     if (!part.empty()) out += (out.empty() ? "" : "  ") + part;
   }
   return cut(out, width);
 }
 
-CallFault fault_of(const json& error) {
-  CallFault fault;
-  fault.message = printable(text_of(error, "message"), 1000);
+ErrorReport fault_of(const json& error) {
+  ErrorReport fault;
+  fault.message = sanitize(text_of(error, "message"), 1000);
   if (fault.message.empty())
     fault.message = fmt::format("error {} without a message", number_of(error, "code"));
   const json& said = object_of(object_of(error, "data"), "io.lineward/gateway");
-  fault.reason = printable(text_of(said, "reason"), 40);
-  fault.server = printable(text_of(said, "upstream"), 80);
-  fault.call_id = printable(text_of(said, "callId"), 40);
-  for (const Fix& fix : kFixes) {
-    if (fault.reason != mcp::name(fix.reason)) continue;
-    fault.exit = fix.exit;
-    fault.fix = fix.text;
+  fault.reason = sanitize(text_of(said, "reason"), 40);
+  fault.server = sanitize(text_of(said, "upstream"), 80);
+  fault.call_id = sanitize(text_of(said, "callId"), 40);
+  if (const mcp::EndReasonRow* row = mcp::end_reason(fault.reason)) {
+    if (row->kind == mcp::EndKind::timeout) fault.exit = ExitCode::timed_out;
+    if (mcp::has(row->reason, mcp::kExitUnavailable)) fault.exit = ExitCode::unavailable;
+    fault.fix = row->advice;
   }
   return fault;
 }

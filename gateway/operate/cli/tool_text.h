@@ -26,8 +26,8 @@ std::string missing_notes(const std::vector<mcp_client::MissingPart>& missing);
 // "[######----] 61/100 indexing  4.2s", at most `width` columns (0: unlimited).
 std::string progress_bar(const nlohmann::json& progress, std::chrono::milliseconds elapsed, size_t width);
 
-// The error of a call, explained for its user.
-struct CallFault {
+// The error of a call, as its user sees it.
+struct ErrorReport {
   std::string message;  // the error's own message, on one line
   std::string reason;   // from docs/errors.md; empty: the server's own error
   std::string server;   // name used by the gateway
@@ -35,7 +35,7 @@ struct CallFault {
   std::string fix;      // empty: unknown
   ExitCode exit = ExitCode::failure;
 };
-CallFault fault_of(const nlohmann::json& error);
+ErrorReport fault_of(const nlohmann::json& error);
 
 // A non-text part of a result: an image, a sound, a file.
 struct Attachment {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "config/duration.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 #include "proxy/upstream/http_client/oauth_client.h"
 
 namespace lineward::doctor {
@@ -47,7 +47,7 @@ Result<std::string, Step> access_token(const config::Server& server, const Answe
                              "what its clientCredentials are granted is not enough for it"}};
   if (!fault->empty())
     return Unexpected<Step>{
-        {"its authorization server " + http_client::Masked(server)(*fault, 400), "auth", kFix}};
+        {"its authorization server " + fetch::Redactor(server)(*fault, 400), "auth", kFix}};
   return authorization;
 }
 

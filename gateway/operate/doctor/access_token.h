@@ -7,12 +7,12 @@
 
 #include "config/config.h"
 #include "foundation/base/result.h"
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 namespace lineward::doctor {
 
-using http_client::Answer;
-using http_client::Step;
+using fetch::Answer;
+using fetch::Step;
 
 // Whether an access token may resolve this answer's error.
 bool wants_token(const config::Server& server, const Answer& answer);

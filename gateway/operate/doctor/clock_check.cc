@@ -21,7 +21,7 @@ int64_t clock_skew(const std::string& date, int64_t now) {
 void check_clock(const std::string& date, const std::string& whose, Findings& findings) {
   const int64_t skew = clock_skew(date, static_cast<int64_t>(time(nullptr)));
   if (skew > kMuchSkew || skew < -kMuchSkew) {
-    findings.doubt(
+    findings.warning(
         "clock",
         fmt::format("{} is {} s {} this machine's: tokens may be refused as expired or not yet valid", whose,
                     std::abs(skew), skew > 0 ? "ahead of" : "behind"),

@@ -7,12 +7,12 @@
 
 namespace lineward::doctor {
 
-enum class Verdict : uint8_t { well, doubt, fault, untold };
+enum class CheckStatus : uint8_t { ok, warning, error, skipped };
 
 struct Finding {
   std::string subject;  // a server's name, "config" or "machine"
   std::string check;    // a stable word: "command", "era", "tls", …
-  Verdict verdict = Verdict::well;
+  CheckStatus status = CheckStatus::ok;
   std::string text;   // one plain sentence, without secrets
   std::string where;  // may be empty
   std::string fix;    // empty if all is well
@@ -21,24 +21,25 @@ struct Finding {
 class Findings {
  public:
   explicit Findings(std::string subject) : subject_(std::move(subject)) {}
-  void well(std::string check, std::string text) {
-    add({subject_, std::move(check), Verdict::well, std::move(text), {}, {}});
+  void ok(std::string check, std::string text) {
+    add({subject_, std::move(check), CheckStatus::ok, std::move(text), {}, {}});
   }
   // A warning: it works, but causes trouble.
-  void doubt(std::string check, std::string text, std::string fix, std::string where = {}) {
-    add({subject_, std::move(check), Verdict::doubt, std::move(text), std::move(where), std::move(fix)});
+  void warning(std::string check, std::string text, std::string fix, std::string where = {}) {
+    add({subject_, std::move(check), CheckStatus::warning, std::move(text), std::move(where),
+         std::move(fix)});
   }
-  void fault(std::string check, std::string text, std::string fix, std::string where = {}) {
-    add({subject_, std::move(check), Verdict::fault, std::move(text), std::move(where), std::move(fix)});
+  void error(std::string check, std::string text, std::string fix, std::string where = {}) {
+    add({subject_, std::move(check), CheckStatus::error, std::move(text), std::move(where), std::move(fix)});
   }
   // Skipped: `text` has the reason.
-  void untold(std::string check, std::string text) {
-    add({subject_, std::move(check), Verdict::untold, std::move(text), {}, {}});
+  void skipped(std::string check, std::string text) {
+    add({subject_, std::move(check), CheckStatus::skipped, std::move(text), {}, {}});
   }
   const std::vector<Finding>& all() const { return all_; }
   bool has_fault() const {
     for (const Finding& one : all_) {
-      if (one.verdict == Verdict::fault) return true;
+      if (one.status == CheckStatus::error) return true;
     }
     return false;
   }

@@ -11,13 +11,13 @@
 #include "foundation/base/random_id.h"
 #include "operate/doctor/probe_report.h"
 #include "operate/doctor/probe_stream.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/errors.h"
 
 namespace lineward::doctor {
 namespace {
 
-using http_client::Masked;
+using fetch::Redactor;
 using nlohmann::json;
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
@@ -101,7 +101,7 @@ bool Front::is_lineward() {
   if (!hello.fault.empty()) {
     constexpr const char* kUntried = "leaves, events and idle timeouts were not tried";
     const bool off = hello.fault.find("listen.probe") != std::string::npos;
-    findings_.untold(
+    findings_.skipped(
         "front",
         off ? fmt::format("a Lineward with listen.probe off answers there: {}", kUntried)
             : fmt::format("lineward/probe is not answered there ({}): it is no Lineward, or an older one; {}",
@@ -109,14 +109,14 @@ bool Front::is_lineward() {
     return false;
   }
   const json& front = hello.front;
-  const Masked masked(server_);
+  const Redactor redactor(server_);
   seen_.host_sent = target_.url.host_header;
-  seen_.host_came = front.contains("host") ? masked(text_in(front, "host"), 100) : seen_.host_sent;
+  seen_.host_came = front.contains("host") ? redactor(text_in(front, "host"), 100) : seen_.host_sent;
   seen_.direct = flag_in(front, "direct");
   if (front.contains("signs") && front.at("signs").is_array()) {
     for (const json& one : front.at("signs")) {
       if (one.is_string() && seen_.signs.size() < kMaxSeen)
-        seen_.signs.push_back(masked(one.get<std::string>(), 64));
+        seen_.signs.push_back(redactor(one.get<std::string>(), 64));
     }
   }
   const int64_t keep_alive = number_in(front, "keepAliveMs");
@@ -139,7 +139,7 @@ void Front::check() {
   if (trial_.idle.count() > 0) {
     idle();
   } else {
-    findings_.untold("idle", "--idle 0s leaves idle timeouts out");
+    findings_.skipped("idle", "--idle 0s leaves idle timeouts out");
   }
 }
 
@@ -235,7 +235,7 @@ LeaveSeen Front::outcome(const std::string& nonce, steady_clock::time_point left
     }
     if (state == "completed" || state == "ended") {
       seen.why = fmt::format("Lineward ended the stream itself ({})",
-                             Masked(server_)(text_in(outcome, "reason"), 64));
+                             Redactor(server_)(text_in(outcome, "reason"), 64));
       return seen;
     }
     pause_for(pause);
@@ -251,9 +251,9 @@ void Front::events() {
   const Step step = stream.open(
       fmt::format(R"("nonce":"{}","events":{},"everyMs":{})", random_id(), kEvents, kBetweenEvents.count()),
       milliseconds(0), until);
-  if (!step.fault.empty()) return findings_.untold("events", step.fault);
+  if (!step.fault.empty()) return findings_.skipped("events", step.fault);
   stream.read(until);
-  if (!stream.fault().empty() && stream.events().empty()) return findings_.untold("events", stream.fault());
+  if (!stream.fault().empty() && stream.events().empty()) return findings_.skipped("events", stream.fault());
   const bool same_clock = text_in(stream.result(), "gateway") == clock_of_;
   report_events(kEvents, lateness_of(stream.events(), same_clock ? reference_ : std::nullopt), findings_);
 }
@@ -295,8 +295,8 @@ void Front::idle() {
 }  // namespace
 
 void check_front(const config::Server& server, const FrontTrial& trial, Findings& findings) {
-  auto target = http_client::target_of(server);
-  if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
+  auto target = fetch::target_of(server);
+  if (!target) return findings.error(target.error().check, target.error().fault, target.error().fix);
   Front(server, *target, trial, findings).check();
 }
 

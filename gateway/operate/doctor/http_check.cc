@@ -5,19 +5,19 @@
 #include <algorithm>
 
 #include "config/duration.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/access_token.h"
 #include "operate/doctor/clock_check.h"
-#include "operate/http_client/http_exchange.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/http_exchange.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
 
 namespace lineward::doctor {
 namespace {
 
-using http_client::HttpTarget;
-using http_client::Masked;
+using fetch::HttpTarget;
+using fetch::Redactor;
 using std::chrono::steady_clock;
 
 // Whether the body has a JSON-RPC answer.
@@ -34,12 +34,12 @@ bool has_endpoint(std::string_view body) {
 
 // Sends one request on its own connection. `headers`: beside those of the server.
 Answer ask(const config::Server& server, const HttpTarget& target, std::string_view method,
-           std::string headers, const std::string& body, http_client::Enough enough,
+           std::string headers, const std::string& body, fetch::Enough enough,
            steady_clock::time_point until) {
   headers += "Connection: close\r\n";
   for (const auto& [name, value] : server.headers)
     headers += fmt::format("{}: {}\r\n", name, value);
-  return http_client::fetch(target, target.request(method, headers, body), enough, until);
+  return fetch::fetch(target, target.request(method, headers, body), enough, until);
 }
 
 bool has_result(const Answer& answer) {
@@ -65,7 +65,7 @@ Step fix_of_status(const Answer& answer, const config::Server& server) {
     case 302:
     case 307:
     case 308:
-      return {fmt::format("{} to {}", text, Masked(server)(answer.header("Location"))), "path",
+      return {fmt::format("{} to {}", text, Redactor(server)(answer.header("Location"))), "path",
               "write that address as url, if it is the server's"};
     default:
       return {text, "http",
@@ -85,8 +85,8 @@ bool speaks_sse(const config::Server& server, const HttpTarget& target, steady_c
 
 void check_http_server(const config::Server& given, std::chrono::milliseconds patience, Findings& findings) {
   config::Server server = given;  // plus the requested credentials
-  auto target = http_client::target_of(server);
-  if (!target) return findings.fault(target.error().check, target.error().fault, target.error().fix);
+  auto target = fetch::target_of(server);
+  if (!target) return findings.error(target.error().check, target.error().fault, target.error().fix);
   const auto until = [patience] { return steady_clock::now() + patience; };
   auto post = [&](const std::string& body, std::string headers) {
     headers += "Accept: application/json, text/event-stream\r\n";
@@ -100,28 +100,28 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
   const auto begun = steady_clock::now();
   Answer modern = discover();
   if (!modern.step.fault.empty())
-    return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
+    return findings.error(modern.step.check, modern.step.fault, modern.step.fix);
   const upstream::HttpUrl& url = target->url;
-  findings.well("connect",
-                fmt::format("{}{} answered after {}",
-                            printable(url.unix_path.empty() ? url.host_header : url.unix_path),
-                            target->proxy ? " by its proxy" : "",
-                            config::format_duration(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                steady_clock::now() - begun))));
+  findings.ok(
+      "connect",
+      fmt::format("{}{} answered after {}", sanitize(url.unix_path.empty() ? url.host_header : url.unix_path),
+                  target->proxy ? " by its proxy" : "",
+                  config::format_duration(
+                      std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - begun))));
   check_clock(modern.header("Date"), "its clock", findings);
   if (wants_token(server, modern)) {
     auto token = access_token(server, modern, patience);
-    if (!token) return findings.fault(token.error().check, token.error().fault, token.error().fix);
-    findings.well("auth", "clientCredentials got an access token");
+    if (!token) return findings.error(token.error().check, token.error().fault, token.error().fix);
+    findings.ok("auth", "clientCredentials got an access token");
     server.headers.emplace_back("Authorization", *token);
     modern = discover();
     if (!modern.step.fault.empty())
-      return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
+      return findings.error(modern.step.check, modern.step.fault, modern.step.fix);
   }
   if (modern.status == 401 || modern.status == 403 || modern.status == 407 ||
       (modern.status >= 300 && modern.status < 400)) {
     const Step step = fix_of_status(modern, server);
-    return findings.fault(step.check, step.fault, step.fix);
+    return findings.error(step.check, step.fault, step.fix);
   }
   const bool is_modern = has_result(modern) && modern.body.find("supportedVersions") != std::string::npos;
   // The second request, `initialize`, does no harm: it has a time limit.
@@ -137,16 +137,16 @@ void check_http_server(const config::Server& given, std::chrono::milliseconds pa
       !is_modern && !is_legacy && legacy.status != 200 && speaks_sse(server, *target, until());
   if (!is_modern && !is_legacy && !is_sse) {
     if (!legacy.step.fault.empty())
-      return findings.fault(legacy.step.check, legacy.step.fault, legacy.step.fix);
+      return findings.error(legacy.step.check, legacy.step.fault, legacy.step.fix);
     const Step step = fix_of_status(legacy, server);
-    return findings.fault(
+    return findings.error(
         step.check, legacy.status == 200 ? "it answers, and not as an MCP server" : step.fault, step.fix);
   }
   if (server.protocol_era == config::Era::modern && !is_modern)
-    return findings.fault("era", "protocolEra is modern, and the server speaks legacy", "protocolEra: auto");
+    return findings.error("era", "protocolEra is modern, and the server speaks legacy", "protocolEra: auto");
   if (server.protocol_era == config::Era::legacy && !is_legacy && !is_sse)
-    return findings.fault("era", "protocolEra is legacy, and the server speaks modern", "protocolEra: auto");
-  findings.well("era", is_modern ? "modern" : is_sse ? "legacy, over HTTP+SSE (2024-11-05)" : "legacy");
+    return findings.error("era", "protocolEra is legacy, and the server speaks modern", "protocolEra: auto");
+  findings.ok("era", is_modern ? "modern" : is_sse ? "legacy, over HTTP+SSE (2024-11-05)" : "legacy");
 }
 
 }  // namespace lineward::doctor

@@ -21,7 +21,7 @@
 #include <sstream>
 
 #include "foundation/base/freed.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "foundation/net/socket_address.h"
 #include "foundation/process/spawn_wire.h"
 
@@ -71,7 +71,7 @@ std::string called(const std::string& pid) {
   std::string name;
   std::ifstream comm("/proc/" + pid + "/comm");
   std::getline(comm, name);
-  return fmt::format("pid {} ({})", pid, printable(name, 40));
+  return fmt::format("pid {} ({})", pid, sanitize(name, 40));
 }
 
 // The same for the process that has the port; empty if it belongs to another user.
@@ -97,14 +97,14 @@ void tell_taken(const std::string& option, const std::string& address, const Run
                 const std::string& holder, const std::string& another, Findings& findings) {
   const std::string check = option.substr(0, option.find('.'));
   if (gateway != nullptr) {
-    return findings.fault(
+    return findings.error(
         check,
-        fmt::format("another Lineward (pid {}) listens on {} already", gateway->pid, printable(address)),
+        fmt::format("another Lineward (pid {}) listens on {} already", gateway->pid, sanitize(address)),
         fmt::format("lineward reload gives that one a new configuration; or kill {}, or another {}",
                     gateway->pid, option));
   }
-  findings.fault(check,
-                 fmt::format("{} is in use{}", printable(address), holder.empty() ? "" : " by " + holder),
+  findings.error(check,
+                 fmt::format("{} is in use{}", sanitize(address), holder.empty() ? "" : " by " + holder),
                  fmt::format("stop that, or choose another {}: {}", option, another));
 }
 
@@ -131,25 +131,25 @@ void check_socket(const std::string& option, const std::string& address,
   const std::string path = address.substr(5);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0) {
-    return findings.fault(
-        check, fmt::format("a socket cannot be made in {}: {}", printable(folder), strerror(errno)),
-        "make that directory, or choose another " + option);
+    return findings.error(check,
+                          fmt::format("a socket cannot be made in {}: {}", sanitize(folder), strerror(errno)),
+                          "make that directory, or choose another " + option);
   }
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return findings.fault(check,
-                          fmt::format("{} is longer than the path of a socket may be", printable(address)),
+    return findings.error(check,
+                          fmt::format("{} is longer than the path of a socket may be", sanitize(address)),
                           "use a shorter path");
   }
   struct stat there {};
-  if (lstat(path.c_str(), &there) != 0) return findings.well(check, printable(address) + " is free");
+  if (lstat(path.c_str(), &there) != 0) return findings.ok(check, sanitize(address) + " is free");
   if (!S_ISSOCK(there.st_mode)) {
-    return findings.fault(check, fmt::format("{} is there, and no socket", printable(path)),
+    return findings.error(check, fmt::format("{} is there, and no socket", sanitize(path)),
                           "remove it, or choose another " + option);
   }
   const OwnedFd socket(net::connect_unix(path));
   const bool connected = socket.open();
   if (!connected && errno == ECONNREFUSED)
-    return findings.well(check, printable(address) + " is free: the process that left it has ended");
+    return findings.ok(check, sanitize(address) + " is free: the process that left it has ended");
   ucred holder{};
   socklen_t size = sizeof holder;
   const bool known =
@@ -181,18 +181,18 @@ void check_address(const std::string& option, const std::string& address,
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0 && listen(socket.get(), 1) == 0)
-    return findings.well(check, printable(address) + " is free");
+    return findings.ok(check, sanitize(address) + " is free");
   switch (errno) {
     case EADDRINUSE: return tell_taken_port(option, address, gateways, findings);
     case EACCES:
-      return findings.fault(check, fmt::format("{} may not be listened on", printable(address)),
+      return findings.error(check, fmt::format("{} may not be listened on", sanitize(address)),
                             "a port from 1024 on, or AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit");
     case EADDRNOTAVAIL:
-      return findings.fault(check, fmt::format("{} is no address of this machine", printable(address)),
+      return findings.error(check, fmt::format("{} is no address of this machine", sanitize(address)),
                             "ip address lists them; 0.0.0.0 is all");
     default:
-      return findings.fault(check,
-                            fmt::format("{} cannot be listened on: {}", printable(address), strerror(errno)),
+      return findings.error(check,
+                            fmt::format("{} cannot be listened on: {}", sanitize(address), strerror(errno)),
                             "choose another " + option);
   }
 }
@@ -206,12 +206,12 @@ void check_descriptors(const config::Config& config, Findings& findings) {
   const uint64_t have = std::min<uint64_t>(limit.rlim_max, kMostRaised);
   const uint64_t wanted = kOwnDescriptors + config.listen.max_connections + processes * kDescriptorsOfProcess;
   if (have >= wanted)
-    return findings.well("descriptors", fmt::format("{} may be open, {} are needed at most", have, wanted));
-  findings.doubt("descriptors",
-                 fmt::format("{} may be open, and {} connections with {} processes need up to {}", have,
-                             config.listen.max_connections, processes, wanted),
-                 fmt::format("LimitNOFILE={} in its unit, ulimit -n {}, or a lower listen.maxConnections",
-                             wanted, wanted));
+    return findings.ok("descriptors", fmt::format("{} may be open, {} are needed at most", have, wanted));
+  findings.warning("descriptors",
+                   fmt::format("{} may be open, and {} connections with {} processes need up to {}", have,
+                               config.listen.max_connections, processes, wanted),
+                   fmt::format("LimitNOFILE={} in its unit, ulimit -n {}, or a lower listen.maxConnections",
+                               wanted, wanted));
 }
 
 }  // namespace
@@ -224,10 +224,10 @@ void check_machine(const config::Config& config, const std::vector<RunningGatewa
   Findings ops("machine");
   check_address("ops.address", config.ops.address, gateways, config.ops.given ? findings : ops);
   for (const Finding& one : ops.all()) {
-    if (one.verdict == Verdict::well) {
-      findings.well(one.check, one.text);
+    if (one.status == CheckStatus::ok) {
+      findings.ok(one.check, one.text);
     } else {
-      findings.doubt(one.check, one.text + ": probes and metrics would be off", one.fix);
+      findings.warning(one.check, one.text + ": probes and metrics would be off", one.fix);
     }
   }
   if (config.admin.address != "auto")

@@ -10,15 +10,15 @@
 #include <optional>
 
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 
 namespace lineward::doctor {
 namespace {
 
-using http_client::Masked;
+using fetch::Redactor;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
@@ -125,7 +125,7 @@ std::string version_of(const std::string& node, const std::vector<std::string>& 
   request.environment = environment;
   const auto until = Clock::now() + kAskVersion;
   std::string line;
-  if (process.start(request, until) || process.next(line, until) != TrialProcess::Heard::line) return {};
+  if (process.start(request, until) || process.next(line, until) != TrialProcess::Next::line) return {};
   return line;
 }
 
@@ -168,15 +168,15 @@ void check_node(const config::Server& server, const std::string& file,
   const std::string node = is_node(file) ? file : found_in("node", variable_of(environment, "PATH"));
   const std::string version = node.empty() ? std::string() : version_of(node, environment);
   if (version.empty()) return;
-  const std::string text = fmt::format("Node {} at {}, the server wants {}", Masked(server)(version, 30),
-                                       printable(node), printable(wanted.range, 60));
+  const std::string text = fmt::format("Node {} at {}, the server wants {}", Redactor(server)(version, 30),
+                                       sanitize(node), sanitize(wanted.range, 60));
   if (version_fits(version, wanted.range)) {
-    findings.well("node", text);
+    findings.ok("node", text);
   } else {
-    findings.fault("node", text,
+    findings.error("node", text,
                    fmt::format("install Node {}, and name it as command or put it first into PATH",
-                               printable(wanted.range, 60)),
-                   printable(wanted.manifest, 400));
+                               sanitize(wanted.range, 60)),
+                   sanitize(wanted.manifest, 400));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "foundation/json/json_document.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/probe.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
@@ -126,10 +126,10 @@ const json& ProbeStream::result() const {
 
 std::string ProbeStream::fault() const {
   if (has_result()) return {};
-  const http_client::Masked masked(server_);
+  const fetch::Redactor redactor(server_);
   if (answer_.is_object() && answer_.contains("error")) {
     const json& error = answer_.at("error");
-    return fmt::format("error {}: {}", number_in(error, "code"), masked(text_in(error, "message"), 300));
+    return fmt::format("error {}: {}", number_in(error, "code"), redactor(text_in(error, "message"), 300));
   }
   if (status_ == 0) return over_ ? "the connection was closed without an answer" : "no answer in time";
   if (status_ != 200) return fmt::format("HTTP {}", status_);

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "config/config.h"
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 #include "protocol/http/sse_parser.h"
 
 namespace lineward::doctor {
 
-using http_client::HttpTarget;
-using http_client::Step;
+using fetch::HttpTarget;
+using fetch::Step;
 using std::chrono::steady_clock;
 
 // An event with its time by the gateway's clock, which is another one, and its arrival here.
@@ -61,7 +61,7 @@ class ProbeStream {
 
   const config::Server& server_;
   const HttpTarget& target_;
-  std::optional<http_client::HttpExchange> exchange_;
+  std::optional<fetch::HttpExchange> exchange_;
   http::SseParser events_of_stream_{{1 << 20, 1 << 20}};
   int status_ = 0;
   nlohmann::json front_ = nlohmann::json::object();

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::doctor {
 namespace {
@@ -54,14 +54,14 @@ std::string head_of(const std::string& file) {
 bool check_cwd(const config::Server& server, Findings& findings) {
   if (server.cwd.empty()) return true;
   struct stat found {};
-  const std::string shown = printable(server.cwd);
+  const std::string shown = sanitize(server.cwd);
   if (stat(server.cwd.c_str(), &found) != 0) {
-    findings.fault("cwd", fmt::format("its working directory is not there: {}", std::strerror(errno)),
+    findings.error("cwd", fmt::format("its working directory is not there: {}", std::strerror(errno)),
                    "make it, or change cwd", shown);
   } else if (!S_ISDIR(found.st_mode)) {
-    findings.fault("cwd", "its working directory is a file", "name a directory as cwd", shown);
+    findings.error("cwd", "its working directory is a file", "name a directory as cwd", shown);
   } else if (access(server.cwd.c_str(), X_OK) != 0) {
-    findings.fault("cwd", "its working directory may not be entered", "chmod +x it, or change cwd", shown);
+    findings.error("cwd", "its working directory may not be entered", "chmod +x it, or change cwd", shown);
   } else {
     return true;
   }
@@ -70,13 +70,13 @@ bool check_cwd(const config::Server& server, Findings& findings) {
 
 void tell_not_found(const config::Server& server, const std::string& path, const std::string& home,
                     Findings& findings) {
-  const std::string shown = printable(server.command);
+  const std::string shown = sanitize(server.command);
   if (server.command.find('/') != std::string::npos) {
     if (is_regular(server.command)) {
-      findings.fault("command", fmt::format("'{}' is not executable", shown),
+      findings.error("command", fmt::format("'{}' is not executable", shown),
                      fmt::format("chmod +x {}", shown));
     } else {
-      findings.fault("command", fmt::format("'{}' is not there", shown),
+      findings.error("command", fmt::format("'{}' is not there", shown),
                      "install it, or correct the path of command");
     }
     return;
@@ -85,17 +85,17 @@ void tell_not_found(const config::Server& server, const std::string& path, const
     const size_t end = std::min(path.find(':', begin), path.size());
     const std::string file = path.substr(begin, end - begin) + "/" + server.command;
     if (is_regular(file))
-      return findings.fault("command", fmt::format("'{}' is not executable", printable(file)),
-                            fmt::format("chmod +x {}", printable(file)));
+      return findings.error("command", fmt::format("'{}' is not executable", sanitize(file)),
+                            fmt::format("chmod +x {}", sanitize(file)));
     begin = end + 1;
   }
   std::string fix = fmt::format("install {}, or write its full path as command", shown);
   for (const std::string& place : usual_places(server.command, home)) {
     if (!is_regular(place) || access(place.c_str(), X_OK) != 0) continue;
-    fix = fmt::format("command: {}   (found there)", printable(place));
+    fix = fmt::format("command: {}   (found there)", sanitize(place));
     break;
   }
-  findings.fault("command", fmt::format("'{}' was not found", shown), fix, "PATH " + printable(path, 1000));
+  findings.error("command", fmt::format("'{}' was not found", shown), fix, "PATH " + sanitize(path, 1000));
 }
 
 }  // namespace
@@ -139,48 +139,50 @@ std::vector<std::string> usual_places(const std::string& command, const std::str
   return places;
 }
 
-std::optional<HeadFault> head_fault(const std::string& bytes, const std::string& file,
-                                    const std::string& machine) {
-  const std::string shown = printable(file);
+std::optional<Finding> head_fault(const std::string& bytes, const std::string& file,
+                                  const std::string& machine) {
+  const std::string shown = sanitize(file);
+  auto fault = [](std::string text, std::string fix) {
+    return Finding{.status = CheckStatus::error, .text = std::move(text), .fix = std::move(fix)};
+  };
   if (bytes.size() >= 20 && bytes.compare(0, 4, "\177ELF") == 0) {
     const auto low = static_cast<unsigned char>(bytes[18]), high = static_cast<unsigned char>(bytes[19]);
     const bool big_endian = bytes[5] == 2;
     const auto number = static_cast<uint16_t>(big_endian ? low << 8 | high : high << 8 | low);
     for (const ElfMachine& known : kMachines) {
       if (known.number != number || runs_on(known.name, machine)) continue;
-      return HeadFault{fmt::format("'{}' is built for {}, this machine is {}", shown, known.name, machine),
-                       "install the build for this machine"};
+      return fault(fmt::format("'{}' is built for {}, this machine is {}", shown, known.name, machine),
+                   "install the build for this machine");
     }
     return std::nullopt;
   }
   if (bytes.rfind("#!", 0) == 0) {
     const std::string line = bytes.substr(2, bytes.find('\n') - 2);
     if (!line.empty() && line.back() == '\r') {
-      return HeadFault{
+      return fault(
           fmt::format(
               "the first line of '{}' ends as in Windows (CR LF), so that its interpreter is not found",
               shown),
-          fmt::format("sed -i 's/\\r$//' {}", shown)};
+          fmt::format("sed -i 's/\\r$//' {}", shown));
     }
     const size_t begin = line.find_first_not_of(" \t");
     const std::string interpreter =
         begin == std::string::npos ? "" : line.substr(begin, line.find_first_of(" \t", begin) - begin);
     if (interpreter.empty() || !is_regular(interpreter)) {
-      return HeadFault{fmt::format("the interpreter that the first line of '{}' names is not there: {}",
-                                   shown, printable(interpreter)),
-                       "install it, or correct the line that begins with #!"};
+      return fault(fmt::format("the interpreter that the first line of '{}' names is not there: {}", shown,
+                               sanitize(interpreter)),
+                   "install it, or correct the line that begins with #!");
     }
     return std::nullopt;
   }
   if (bytes.compare(0, 2, "MZ") == 0)
-    return HeadFault{fmt::format("'{}' is a program for Windows", shown),
-                     "install the build for this machine"};
+    return fault(fmt::format("'{}' is a program for Windows", shown), "install the build for this machine");
   if (bytes.size() >= 4 &&
       (bytes.compare(0, 4, "\xcf\xfa\xed\xfe") == 0 || bytes.compare(0, 4, "\xca\xfe\xba\xbe") == 0))
-    return HeadFault{fmt::format("'{}' is a program for macOS", shown), "install the build for this machine"};
-  return HeadFault{fmt::format("'{}' is neither a program nor a script that begins with #!", shown),
-                   "write its interpreter as its first line (#!/usr/bin/env node), or as command, and the "
-                   "file as its first argument"};
+    return fault(fmt::format("'{}' is a program for macOS", shown), "install the build for this machine");
+  return fault(fmt::format("'{}' is neither a program nor a script that begins with #!", shown),
+               "write its interpreter as its first line (#!/usr/bin/env node), or as command, and the "
+               "file as its first argument");
 }
 
 std::string check_program(const config::Server& server, const std::vector<std::string>& environment,
@@ -203,11 +205,11 @@ std::string check_program(const config::Server& server, const std::vector<std::s
   const std::string head = head_of(file);
   if (!head.empty()) {  // an executable program may be unreadable
     if (auto fault = head_fault(head, file, system.machine)) {
-      findings.fault("command", fault->text, fault->fix);
+      findings.error("command", fault->text, fault->fix);
       return {};
     }
   }
-  findings.well("command", printable(file));
+  findings.ok("command", sanitize(file));
   return cwd ? file : std::string();
 }
 

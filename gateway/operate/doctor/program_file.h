@@ -17,12 +17,9 @@ std::string found_in(const std::string& command, const std::string& path);
 // Common locations of programs outside of PATH.
 std::vector<std::string> usual_places(const std::string& command, const std::string& home);
 
-// The error in a program's first bytes; nullopt: it may run. `machine`: from uname.
-struct HeadFault {
-  std::string text, fix;
-};
-std::optional<HeadFault> head_fault(const std::string& bytes, const std::string& file,
-                                    const std::string& machine);
+// The fault in a program's first bytes, with its fix; nullopt: it may run. `machine`: from uname.
+std::optional<Finding> head_fault(const std::string& bytes, const std::string& file,
+                                  const std::string& machine);
 
 // Checks the command and working directory. Returns the file, or empty if it cannot run; errors go to
 // `findings`.

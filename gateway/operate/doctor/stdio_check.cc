@@ -12,11 +12,11 @@
 #include "config/options/names.h"
 #include "config/server_environment.h"
 #include "foundation/json/json_document.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/node_version.h"
 #include "operate/doctor/program_file.h"
 #include "operate/doctor/trial_process.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/shared/process_end.h"
@@ -24,7 +24,7 @@
 namespace lineward::doctor {
 namespace {
 
-using http_client::Masked;
+using fetch::Redactor;
 using nlohmann::json;
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
@@ -55,11 +55,11 @@ std::string_view text_of(const json& object, const char* key) {
 }
 
 // An implementation's name and version, on one line.
-std::string label_of(const json& info, const Masked& masked) {
+std::string label_of(const json& info, const Redactor& redactor) {
   std::string out;
   for (const char* key : {"name", "version"}) {
     const std::string_view text = text_of(info, key);
-    if (!text.empty()) out += (out.empty() ? "" : " ") + masked(text, 40);
+    if (!text.empty()) out += (out.empty() ? "" : " ") + redactor(text, 40);
   }
   return out;
 }
@@ -70,8 +70,8 @@ class Session {
   enum class End : uint8_t { answered, refused, exited, late, not_started };
 
   Session(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment,
-          const Masked& masked)
-      : server_(server), trial_(trial), environment_(environment), masked_(masked) {}
+          const Redactor& redactor)
+      : server_(server), trial_(trial), environment_(environment), redactor_(redactor) {}
 
   End start() {
     process::SpawnRequest request;
@@ -97,9 +97,9 @@ class Session {
     std::string line;
     for (size_t lines = 0; lines < kMaxLines; ++lines) {
       switch (process_.next(line, until)) {
-        case TrialProcess::Heard::late: return End::late;
-        case TrialProcess::Heard::exited: return End::exited;
-        case TrialProcess::Heard::line: break;
+        case TrialProcess::Next::late: return End::late;
+        case TrialProcess::Next::exited: return End::exited;
+        case TrialProcess::Next::line: break;
       }
       answer_ = lineward::json::parse_document(line);
       if (!answer_.is_object()) {
@@ -138,21 +138,21 @@ class Session {
   std::string exit_text() {
     const auto after = spelled(Clock::now() - begun_);
     upstream::ProcessEnd end;
-    end.last_stderr = masked_(process_.last_stderr(), 500);
+    end.last_stderr = redactor_(process_.last_stderr(), 500);
     const auto& exit = process_.exit();
     end.text = !exit              ? "it closed its stdout"
                : exit->signal > 0 ? fmt::format("it was ended by signal {} after {}", exit->signal, after)
                                   : fmt::format("it exited with code {} after {}", exit->code, after);
     config::Server telling = server_;
     telling.tell_stderr = true;
-    return printable(upstream::start_failure_text(end, telling), 500);
+    return sanitize(upstream::start_failure_text(end, telling), 500);
   }
 
  private:
   const config::Server& server_;
   const Trial& trial_;
   const std::vector<std::string>& environment_;
-  const Masked& masked_;
+  const Redactor& redactor_;
   TrialProcess process_;
   Clock::time_point begun_ = Clock::now();
   Clock::duration first_answer_ = Clock::duration::zero();
@@ -166,7 +166,7 @@ class StdioCheck {
  public:
   StdioCheck(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment,
              Findings& findings)
-      : server_(server), trial_(trial), environment_(environment), masked_(server), findings_(findings) {}
+      : server_(server), trial_(trial), environment_(environment), redactor_(server), findings_(findings) {}
 
   void run() {
     auto session = open();
@@ -179,9 +179,9 @@ class StdioCheck {
 
  private:
   std::unique_ptr<Session> fresh() {
-    auto session = std::make_unique<Session>(server_, trial_, environment_, masked_);
+    auto session = std::make_unique<Session>(server_, trial_, environment_, redactor_);
     if (session->start() == Session::End::answered) return session;
-    findings_.fault("start", printable(session->failure(), 500), "see what it needs to run");
+    findings_.error("start", sanitize(session->failure(), 500), "see what it needs to run");
     return nullptr;
   }
 
@@ -219,8 +219,8 @@ class StdioCheck {
     if (answer == Session::End::answered) {
       session->tell(mcp::kInitialized);
       if (!ended.empty())
-        findings_.doubt("era", "it ends when it is asked server/discover before initialize: " + ended,
-                        "protocolEra: legacy");
+        findings_.warning("era", "it ends when it is asked server/discover before initialize: " + ended,
+                          "protocolEra: legacy");
       return judge_era(std::move(session));
     }
     tell_no_answer(*session, answer);
@@ -238,12 +238,12 @@ class StdioCheck {
   void tell_no_answer(Session& session, Session::End end) {
     tell_banner(session);
     if (end == Session::End::exited) {
-      findings_.fault("start", session.exit_text(), "run its command in a shell, and see to what it says");
+      findings_.error("start", session.exit_text(), "run its command in a shell, and see to what it says");
     } else if (end == Session::End::refused) {
-      findings_.fault("start", "it refused initialize",
+      findings_.error("start", "it refused initialize",
                       "is it an MCP server, of a revision that Lineward speaks?");
     } else {
-      findings_.fault("start",
+      findings_.error("start",
                       fmt::format("it answered nothing within {}", config::format_duration(trial_.patience)),
                       "is it an MCP server on stdio? Many are with a flag only, such as --stdio; --patience "
                       "2m waits longer");
@@ -255,7 +255,7 @@ class StdioCheck {
     const auto fixed = server_.protocol_era;
     if ((fixed == config::Era::modern && !modern_) ||
         (fixed == config::Era::legacy && modern_ && !speaks_legacy_too())) {
-      findings_.fault(
+      findings_.error(
           "era",
           fmt::format("protocolEra is {}, and the server speaks {}", modern_ ? "legacy" : "modern", era),
           "protocolEra: auto");
@@ -263,18 +263,18 @@ class StdioCheck {
     }
     const json& result = session->result();
     const json& in_meta = member_of(member_of(result, "_meta"), "io.modelcontextprotocol/serverInfo");
-    const std::string revision = modern_
-                                     ? std::string(mcp::kNewestModern)
-                                     : fmt::format("\"{}\"", masked_(text_of(result, "protocolVersion"), 20));
+    const std::string revision =
+        modern_ ? std::string(mcp::kNewestModern)
+                : fmt::format("\"{}\"", redactor_(text_of(result, "protocolVersion"), 20));
     const std::string label =
-        label_of(in_meta.is_null() ? member_of(result, "serverInfo") : in_meta, masked_);
-    findings_.well("era", fmt::format("{} {}{}{}", era, revision, label.empty() ? "" : ", ", label));
+        label_of(in_meta.is_null() ? member_of(result, "serverInfo") : in_meta, redactor_);
+    findings_.ok("era", fmt::format("{} {}{}{}", era, revision, label.empty() ? "" : ", ", label));
     return session;
   }
 
   // A server may support both eras; the configured era must be one of them.
   bool speaks_legacy_too() {
-    Session other(server_, trial_, environment_, masked_);
+    Session other(server_, trial_, environment_, redactor_);
     if (other.start() != Session::End::answered) return false;
     return other.ask(mcp::initialize_request(2, mcp::bare_initialize_params()), 2, trial_.patience) ==
            Session::End::answered;
@@ -282,8 +282,8 @@ class StdioCheck {
 
   void tell_banner(Session& session) {
     if (session.banner().empty()) return;
-    findings_.doubt(
-        "stdout", "it prints what is no JSON-RPC on stdout: " + masked_(session.banner(), 120),
+    findings_.warning(
+        "stdout", "it prints what is no JSON-RPC on stdout: " + redactor_(session.banner(), 120),
         "let it print on stderr (console.error, logging to sys.stderr); only messages belong on stdout");
   }
 
@@ -293,16 +293,16 @@ class StdioCheck {
     const std::string name = server_.command.substr(server_.command.rfind('/') + 1);
     const bool fetches = name == "npx" || name == "uvx" || name == "bunx" || name == "pnpx";
     if (took >= server_.timeouts.startup) {
-      findings_.fault("startup", text,
+      findings_.error("startup", text,
                       fmt::format("timeouts: {{ startup: {} }}, or make it faster",
                                   config::format_duration(duration_cast<milliseconds>(took) * 2)));
     } else if (took >= kSlowStart) {
-      findings_.doubt("startup", text,
-                      fetches
-                          ? "install it once instead of fetching it at each start, or pool: { prewarm: 1 }"
-                          : "pool: { prewarm: 1 } keeps a process ready; timeouts.startup is the limit");
+      findings_.warning("startup", text,
+                        fetches
+                            ? "install it once instead of fetching it at each start, or pool: { prewarm: 1 }"
+                            : "pool: { prewarm: 1 } keeps a process ready; timeouts.startup is the limit");
     } else {
-      findings_.well("startup", text);
+      findings_.ok("startup", text);
     }
   }
 
@@ -313,7 +313,7 @@ class StdioCheck {
         {"jsonrpc", "2.0"}, {"id", 3}, {"method", "tools/list"}, {"params", std::move(params)}};
     const json& capabilities = member_of(session.result(), "capabilities");
     if (!capabilities.is_object() || !capabilities.contains("tools"))
-      return findings_.well("tools", "it has none");
+      return findings_.ok("tools", "it has none");
     switch (session.ask(request.dump(), 3, trial_.patience)) {
       case Session::End::answered: {
         const json& tools = member_of(session.result(), "tools");
@@ -321,19 +321,19 @@ class StdioCheck {
         more_tools_ = more_tools_ || tools.size() > kMaxTools;
         for (size_t i = 0; tools.is_array() && i < std::min(tools.size(), kMaxTools); ++i)
           tools_.emplace_back(text_of(tools[i], "name").substr(0, kMaxToolName));
-        findings_.well("tools", fmt::format("{}{}", tools.is_array() ? tools.size() : 0,
-                                            session.result().contains("nextCursor") ? " and more" : ""));
+        findings_.ok("tools", fmt::format("{}{}", tools.is_array() ? tools.size() : 0,
+                                          session.result().contains("nextCursor") ? " and more" : ""));
         break;
       }
       case Session::End::refused:
-        findings_.doubt("tools", "it refuses tools/list", "lineward tools shows its error");
+        findings_.warning("tools", "it refuses tools/list", "lineward tools shows its error");
         break;
       case Session::End::exited:
-        findings_.fault("tools", "at tools/list " + session.exit_text(), "see to what it says");
+        findings_.error("tools", "at tools/list " + session.exit_text(), "see to what it says");
         break;
       case Session::End::late:
       case Session::End::not_started:
-        findings_.fault(
+        findings_.error(
             "tools",
             fmt::format("it did not answer tools/list within {}", config::format_duration(trial_.patience)),
             "see what it waits for: its stderr, a network, a lock");
@@ -350,13 +350,13 @@ class StdioCheck {
 
   // No call can be cancelled: the tool's name is wrong, unless another server has it.
   void tell_no_tool() {
-    const std::string tool = printable(trial_.tool, 60);
+    const std::string tool = sanitize(trial_.tool, 60);
     const std::string_view likely = config::nearest(trial_.tool, {tools_.begin(), tools_.end()});
     const std::string text = fmt::format("it has no tool '{}'", tool);
-    if (!trial_.alone) return findings_.untold("cancel", text);
-    findings_.fault("cancel", text,
+    if (!trial_.alone) return findings_.skipped("cancel", text);
+    findings_.error("cancel", text,
                     likely.empty() ? "lineward tools lists them: --try-cancel TOOL"
-                                   : fmt::format("--try-cancel {}", masked_(likely, 60)));
+                                   : fmt::format("--try-cancel {}", redactor_(likely, 60)));
   }
 
   void look_at_cancel(Session& session) {
@@ -367,17 +367,17 @@ class StdioCheck {
     if (modern_) params["_meta"] = meta();
     const json request{
         {"jsonrpc", "2.0"}, {"id", 4}, {"method", "tools/call"}, {"params", std::move(params)}};
-    const std::string tool = printable(trial_.tool, 60);
+    const std::string tool = sanitize(trial_.tool, 60);
     const auto early = session.ask(request.dump(), 4, kBeforeCancel);
     if (early == Session::End::exited)
-      return findings_.fault("cancel", fmt::format("at {} {}", tool, session.exit_text()),
+      return findings_.error("cancel", fmt::format("at {} {}", tool, session.exit_text()),
                              "see to what it says");
     if (early == Session::End::refused) {
-      return findings_.untold("cancel", fmt::format("{} was refused before it could be cancelled: {}", tool,
-                                                    masked_(session.refusal(), 120)));
+      return findings_.skipped("cancel", fmt::format("{} was refused before it could be cancelled: {}", tool,
+                                                     redactor_(session.refusal(), 120)));
     }
     if (early != Session::End::late) {
-      return findings_.untold(
+      return findings_.skipped(
           "cancel",
           fmt::format("{} was over before it could be cancelled: name one that takes longer", tool));
     }
@@ -386,18 +386,18 @@ class StdioCheck {
     const auto begun = Clock::now();
     const auto after = session.wait_for({4}, begun + server_.timeouts.cancel_grace);
     if (after == Session::End::answered) {
-      findings_.doubt(
+      findings_.warning(
           "cancel",
           fmt::format("it ignores cancels: {} went on for {} and gave its result", tool,
                       spelled(Clock::now() - begun)),
           "let its handler look at its abort signal; cancel: kill ends such a process and starts another");
     } else if (after == Session::End::exited) {
-      findings_.fault("cancel", "at notifications/cancelled " + session.exit_text(),
+      findings_.error("cancel", "at notifications/cancelled " + session.exit_text(),
                       "cancel: never keeps them from it");
     } else if (after == Session::End::refused) {
-      findings_.well("cancel", fmt::format("{} stopped after {}", tool, spelled(Clock::now() - begun)));
+      findings_.ok("cancel", fmt::format("{} stopped after {}", tool, spelled(Clock::now() - begun)));
     } else {
-      findings_.well("cancel", fmt::format("{} said nothing more", tool));
+      findings_.ok("cancel", fmt::format("{} said nothing more", tool));
     }
   }
 
@@ -407,24 +407,24 @@ class StdioCheck {
     process.close_stdin();
     const auto begun = Clock::now();
     if (process.wait_exit(begun + server_.stop.stdin_grace))
-      return findings_.well("end", fmt::format("it ended {} after its stdin", spelled(Clock::now() - begun)));
+      return findings_.ok("end", fmt::format("it ended {} after its stdin", spelled(Clock::now() - begun)));
     const std::string grace = config::format_duration(server_.stop.stdin_grace);
     process.signal(process::TreeSignal::term);
     if (process.wait_exit(Clock::now() + server_.stop.term_grace)) {
-      return findings_.doubt(
+      return findings_.warning(
           "end", fmt::format("it ignores the end of its stdin for {}, and ends by SIGTERM", grace),
           "let it end when stdin ends; stop: { stdinGrace: 0ms } saves the wait");
     }
-    findings_.doubt("end",
-                    fmt::format("it ignores the end of its stdin for {}, and SIGTERM for {}: it was killed",
-                                grace, config::format_duration(server_.stop.term_grace)),
-                    "let it end when stdin ends, and by SIGTERM");
+    findings_.warning("end",
+                      fmt::format("it ignores the end of its stdin for {}, and SIGTERM for {}: it was killed",
+                                  grace, config::format_duration(server_.stop.term_grace)),
+                      "let it end when stdin ends, and by SIGTERM");
   }
 
   const config::Server& server_;
   const Trial& trial_;
   const std::vector<std::string>& environment_;
-  const Masked masked_;
+  const Redactor redactor_;
   Findings& findings_;
   std::vector<std::string> tools_;  // tool names; incomplete if the server has more pages
   bool more_tools_ = false;

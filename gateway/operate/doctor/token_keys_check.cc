@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/doctor/clock_check.h"
-#include "operate/http_client/http_exchange.h"
+#include "operate/fetch/http_exchange.h"
 
 namespace lineward::doctor {
 namespace {
@@ -23,26 +23,26 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
   config::Server issuer;  // holds what a connection needs of a server
   issuer.url = entry.values.text("jwks.url");
   issuer.ca_file = entry.path_of(entry.values.text("jwks.caFile"));
-  auto target = http_client::target_of(issuer);
-  if (!target) return findings.fault("keys", target.error().fault, target.error().fix);
-  const http_client::Answer answer =
-      http_client::fetch(*target, target->request("GET", "Accept: application/json\r\nConnection: close\r\n"),
-                         has_set, std::chrono::steady_clock::now() + patience);
+  auto target = fetch::target_of(issuer);
+  if (!target) return findings.error("keys", target.error().fault, target.error().fix);
+  const fetch::Answer answer =
+      fetch::fetch(*target, target->request("GET", "Accept: application/json\r\nConnection: close\r\n"),
+                   has_set, std::chrono::steady_clock::now() + patience);
   if (!answer.step.fault.empty()) {
     const bool tls = answer.step.check == "tls";
-    return findings.fault(
+    return findings.error(
         "keys", "jwks.url: " + answer.step.fault,
         tls && answer.step.fix.rfind("caFile", 0) == 0 ? "jwks." + answer.step.fix : answer.step.fix);
   }
   check_clock(answer.header("Date"), "the clock of the token issuer", findings);
   if (answer.status != 200 || !has_set(answer.body) || answer.body.find("\"kty\"") == std::string::npos) {
-    return findings.fault("keys",
+    return findings.error("keys",
                           fmt::format("jwks.url: {} gives no keys (HTTP {}): every token will be refused",
-                                      printable(target->url.host_header), answer.status),
+                                      sanitize(target->url.host_header), answer.status),
                           "the issuer names the right address as jwks_uri in its "
                           "/.well-known/openid-configuration or /.well-known/oauth-authorization-server");
   }
-  findings.well("keys", fmt::format("{} gives the keys of tokens", printable(target->url.host_header)));
+  findings.ok("keys", fmt::format("{} gives the keys of tokens", sanitize(target->url.host_header)));
 }
 
 }  // namespace lineward::doctor

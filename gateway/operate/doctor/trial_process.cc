@@ -28,17 +28,13 @@ int left_until(Clock::time_point until) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
 }
 
-process::SpawnFailure own_failure(int error) {
-  process::SpawnFailure failure;
-  failure.step = "spawner";
-  failure.error = error;
-  return failure;
+Error own_failure(int error) {
+  return {.text = {}, .code = error, .place = "spawner"};
 }
 
 }  // namespace
 
-std::optional<process::SpawnFailure> TrialProcess::start(const process::SpawnRequest& request,
-                                                         Clock::time_point until) {
+std::optional<Error> TrialProcess::start(const process::SpawnRequest& request, Clock::time_point until) {
   auto socket = process::fork_spawner(&spawner_pid_);
   if (!socket) return own_failure(EAGAIN);
   spawner_.reset(*socket);
@@ -116,12 +112,12 @@ void TrialProcess::hear_stderr() {
         if (stderr_line_.size() < kMaxStderrLine) stderr_line_ += c;
         continue;
       }
-      last_words_.add(stderr_line_);
+      stderr_tail_.add(stderr_line_);
       stderr_line_.clear();
     }
   }
   if (n == 0) {
-    last_words_.add(stderr_line_);
+    stderr_tail_.add(stderr_line_);
     stderr_.reset();
   }
 }
@@ -150,19 +146,19 @@ bool TrialProcess::pump(Clock::time_point until) {
   return true;
 }
 
-TrialProcess::Heard TrialProcess::next(std::string& line, Clock::time_point until) {
+TrialProcess::Next TrialProcess::next(std::string& line, Clock::time_point until) {
   for (;;) {
     const size_t end = out_.find('\n');
     if (end != std::string::npos || out_.size() > kMaxLine) {
       line = out_.substr(0, end);
       out_.erase(0, end == std::string::npos ? end : end + 1);
-      return Heard::line;
+      return Next::line;
     }
     // Output written before the exit may still arrive.
-    if (exit_ && !stdout_.open() && !stderr_.open()) return Heard::exited;
+    if (exit_ && !stdout_.open() && !stderr_.open()) return Next::exited;
     // No more lines can come, even if it still runs, or another process holds its stderr.
     const auto enough = stdout_.open() ? until : std::min(until, stdout_closed_ + kEndFollows);
-    if (!pump(enough)) return exit_ || !stdout_.open() ? Heard::exited : Heard::late;
+    if (!pump(enough)) return exit_ || !stdout_.open() ? Next::exited : Next::late;
   }
 }
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 class TrialProcess {
  public:
-  enum class Heard : uint8_t { line, exited, late };
+  enum class Next : uint8_t { line, exited, late };
   static constexpr size_t kMaxLine = 16 << 20;
 
   TrialProcess() = default;
@@ -29,19 +29,19 @@ class TrialProcess {
   TrialProcess& operator=(const TrialProcess&) = delete;
 
   // Call once. nullopt: it runs; else the reason why it does not.
-  std::optional<process::SpawnFailure> start(const process::SpawnRequest& request, Clock::time_point until);
+  std::optional<Error> start(const process::SpawnRequest& request, Clock::time_point until);
   // False if the process does not read it in time.
   bool write_line(std::string_view line, Clock::time_point until);
   // The next line of its stdout. `exited` is returned when it has exited or closed its stdout (then exit() is
   // empty), and all lines were returned.
-  Heard next(std::string& line, Clock::time_point until);
+  Next next(std::string& line, Clock::time_point until);
   void close_stdin() { stdin_.reset(); }
   void signal(process::TreeSignal which);
   // True if it has exited by then. Discards its stdout.
   bool wait_exit(Clock::time_point until);
   const std::optional<process::ExitStatus>& exit() const { return exit_; }
   // The stderr line that explains its exit, chosen as by the gateway.
-  const std::string& last_stderr() const { return last_words_.text(); }
+  const std::string& last_stderr() const { return stderr_tail_.text(); }
   // Kills it with all its descendants, and waits until none is left.
   void end_now();
 
@@ -53,12 +53,12 @@ class TrialProcess {
   process::spawning::OwnedFd spawner_, stdin_, stdout_, stderr_;
   pid_t spawner_pid_ = 0;
   bool started_ = false;
-  std::optional<process::SpawnFailure> failure_;
+  std::optional<Error> failure_;
   std::optional<process::ExitStatus> exit_;
   std::string out_;
   Clock::time_point stdout_closed_;
   std::string stderr_line_;
-  process::StderrTail last_words_;
+  process::StderrTail stderr_tail_;
 };
 
 }  // namespace lineward::doctor

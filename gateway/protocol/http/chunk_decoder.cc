@@ -34,7 +34,7 @@ void ChunkDecoder::reset() {
 }
 
 ChunkDecoder::Step ChunkDecoder::refuse(int status, std::string text) {
-  fault_ = {status, std::move(text)};
+  fault_ = {.text = std::move(text), .code = status};
   return Step::fault;
 }
 

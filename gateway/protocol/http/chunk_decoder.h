@@ -33,7 +33,7 @@ class ChunkDecoder {
   // rest of `bytes` belongs to the next message.
   Step decode(std::string_view& bytes, std::string& body, uint64_t body_limit);
   // 413: the content exceeds the limit; else 400.
-  const RequestFault& fault() const { return fault_; }
+  const Error& fault() const { return fault_; }
   void reset();
 
  private:
@@ -79,7 +79,7 @@ class ChunkDecoder {
   uint64_t left_ = 0;       // bytes of this chunk; its size while it is being read
   uint64_t content_ = 0;    // bytes so far, of chunks with a known size
   uint64_t overhead_ = 0;   // bytes that were not content
-  RequestFault fault_;
+  Error fault_;
 };
 
 }  // namespace lineward::http

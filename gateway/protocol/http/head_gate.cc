@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kMaxHostBytes = 255;
 constexpr size_t kMaxIpv6Bytes = 45;
 
-Unexpected<RequestFault> refuse(int status, std::string text) {
-  return {RequestFault{status, std::move(text)}};
+Unexpected<Error> refuse(int status, std::string text) {
+  return {Error{.text = std::move(text), .code = status}};
 }
 
 bool is_valid_port(std::string_view port) {
@@ -56,7 +56,7 @@ bool is_valid_host(std::string_view host) {
   return host[name_end] == ':' && is_valid_port(host.substr(name_end + 1));
 }
 
-Status<RequestFault> check_version(std::string_view version) {
+Status<> check_version(std::string_view version) {
   if (version == "HTTP/1.1" || version == "HTTP/1.0") return Done{};
   bool well_formed = version.size() == 8 && version.substr(0, 5) == "HTTP/" && is_digit(version[5]) &&
                      version[6] == '.' && is_digit(version[7]);
@@ -64,7 +64,7 @@ Status<RequestFault> check_version(std::string_view version) {
   return refuse(400, "The request line must end with the version HTTP/1.1 or HTTP/1.0 and nothing else.");
 }
 
-Status<RequestFault> check_target(std::string_view target) {
+Status<> check_target(std::string_view target) {
   if (target.empty()) return refuse(400, "The request line must have exactly one space between its parts.");
   if (!split_target(target)) {
     return refuse(
@@ -78,7 +78,7 @@ Status<RequestFault> check_target(std::string_view target) {
   return Done{};
 }
 
-Status<RequestFault> check_content_length(std::string_view value) {
+Status<> check_content_length(std::string_view value) {
   if (value.empty() || !std::all_of(value.begin(), value.end(), is_digit)) {
     return refuse(400, "Content-Length must be one plain decimal number.");
   }
@@ -90,7 +90,7 @@ Status<RequestFault> check_content_length(std::string_view value) {
 
 // Only `chunked` is supported. Other well-formed codings are unknown (501); a list in which chunked is not
 // the single last element has no defined end of body (400).
-Status<RequestFault> check_transfer_encoding(std::string_view value) {
+Status<> check_transfer_encoding(std::string_view value) {
   if (equals_ignoring_case(value, "chunked")) return Done{};
   std::string_view rest = value;
   bool chunked_before = false;
@@ -113,7 +113,7 @@ struct FieldCounts {
   size_t transfer_encoding = 0;
 };
 
-Status<RequestFault> check_field(std::string_view name, std::string_view value, FieldCounts& counts) {
+Status<> check_field(std::string_view name, std::string_view value, FieldCounts& counts) {
   // A switch on the length keeps the usual field at a single comparison.
   switch (name.size()) {
     case 4:
@@ -141,8 +141,7 @@ Status<RequestFault> check_field(std::string_view name, std::string_view value, 
   return Done{};
 }
 
-Status<RequestFault> check_field_line(std::string_view line, FieldCounts& counts,
-                                      std::string_view& transfer_encoding) {
+Status<> check_field_line(std::string_view line, FieldCounts& counts, std::string_view& transfer_encoding) {
   if (line.front() == ' ' || line.front() == '\t')
     return refuse(400, "Folded header fields are not accepted.");
   size_t colon = line.find(':');
@@ -156,7 +155,7 @@ Status<RequestFault> check_field_line(std::string_view line, FieldCounts& counts
   for (const char* at = find_control(value.data(), end); at != end; at = find_control(at + 1, end)) {
     if (*at != '\t') return refuse(400, "A header value must not hold control characters.");
   }
-  Status<RequestFault> checked = check_field(name, value, counts);
+  Status<> checked = check_field(name, value, counts);
   if (equals_ignoring_case(name, "Transfer-Encoding")) transfer_encoding = value;
   return checked;
 }
@@ -178,7 +177,7 @@ std::optional<Target> split_target(std::string_view target) {
 }
 
 // The version is checked before the target, so that an HTTP/2 preface gets the right error.
-Status<RequestFault> check_request_line(std::string_view line, const RequestLimits& limits) {
+Status<> check_request_line(std::string_view line, const RequestLimits& limits) {
   size_t method_end = std::min(line.find(' '), line.size());
   std::string_view method = line.substr(0, std::min(method_end, kMaxMethodBytes + 1));
   if (!is_token(method)) return refuse(400, "A request must start with a method name.");
@@ -196,11 +195,11 @@ Status<RequestFault> check_request_line(std::string_view line, const RequestLimi
   if (target_end == std::string_view::npos) {
     return refuse(400, "The request line must have a method, a target and a version.");
   }
-  Status<RequestFault> version = check_version(rest.substr(target_end + 1));
+  Status<> version = check_version(rest.substr(target_end + 1));
   return version ? check_target(target) : version;
 }
 
-Status<RequestFault> check_request_head(std::string_view block, const RequestLimits& limits) {
+Status<> check_request_head(std::string_view block, const RequestLimits& limits) {
   if (block.size() > limits.head_bytes) {
     return refuse(431, fmt::format("The request head must not have more than {} bytes.", limits.head_bytes));
   }
@@ -217,7 +216,7 @@ Status<RequestFault> check_request_head(std::string_view block, const RequestLim
     std::string_view line = rest.substr(0, line_feed - 1);
     rest.remove_prefix(line_feed + 1);
     if (first) {
-      Status<RequestFault> checked = check_request_line(line, limits);
+      Status<> checked = check_request_line(line, limits);
       if (!checked) return checked;
       is_http_1_0 = line.back() == '0';
       continue;
@@ -226,7 +225,7 @@ Status<RequestFault> check_request_head(std::string_view block, const RequestLim
     if (++counts.all > limits.fields) {
       return refuse(431, fmt::format("A request must not have more than {} header fields.", limits.fields));
     }
-    Status<RequestFault> checked = check_field_line(line, counts, transfer_encoding);
+    Status<> checked = check_field_line(line, counts, transfer_encoding);
     if (!checked) return checked;
   }
   if (!rest.empty()) return refuse(400, "The request head must end with its empty line.");

@@ -22,9 +22,9 @@ struct Target {
 std::optional<Target> split_target(std::string_view target);
 
 // The first line of a request without its CRLF.
-Status<RequestFault> check_request_line(std::string_view line, const RequestLimits& limits);
+Status<> check_request_line(std::string_view line, const RequestLimits& limits);
 
 // A whole head: request line, field lines and the final empty line, nothing after it.
-Status<RequestFault> check_request_head(std::string_view block, const RequestLimits& limits);
+Status<> check_request_head(std::string_view block, const RequestLimits& limits);
 
 }  // namespace lineward::http

@@ -95,13 +95,13 @@ bool asks_to_keep_alive(const RequestHead& head) {
   return keep_alive;
 }
 
-Unexpected<RequestFault> refuse_head(int status, std::string text) {
-  return {RequestFault{status, std::move(text)}};
+Unexpected<Error> refuse_head(int status, std::string text) {
+  return {Error{.text = std::move(text), .code = status}};
 }
 
 }  // namespace
 
-Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead& head) {
+Result<BodyFraming> read_head(std::string_view block, RequestHead& head) {
   if (!is_known_method(block.substr(0, block.find(' '))))
     return refuse_head(501, "The method is not known here.");
 

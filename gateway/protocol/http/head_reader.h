@@ -18,6 +18,6 @@ struct BodyFraming {
 
 // Fills `head` with views into `block`. Refuses methods unknown to llhttp (501), and heads on which llhttp
 // and the gate disagree.
-Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead& head);
+Result<BodyFraming> read_head(std::string_view block, RequestHead& head);
 
 }  // namespace lineward::http

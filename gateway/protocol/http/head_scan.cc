@@ -17,12 +17,12 @@ void HeadScan::reset() {
 }
 
 HeadScan::Found HeadScan::refuse(int status, std::string text) {
-  fault_ = {status, std::move(text)};
+  fault_ = {.text = std::move(text), .code = status};
   return Found::fault;
 }
 
 HeadScan::Found HeadScan::check_first_line(std::string_view line) {
-  Status<RequestFault> checked = check_request_line(line, limits_);
+  Status<> checked = check_request_line(line, limits_);
   if (checked) return Found::more;
   fault_ = std::move(checked.error());
   return Found::fault;

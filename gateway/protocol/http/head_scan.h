@@ -21,7 +21,7 @@ class HeadScan {
   Found scan(std::string_view bytes);
   // After `end`: the head's size with its empty line. After `fault`: why.
   size_t head_size() const { return at_; }
-  const RequestFault& fault() const { return fault_; }
+  const Error& fault() const { return fault_; }
   bool started() const { return at_ > 0; }
   void reset();
 
@@ -33,7 +33,7 @@ class HeadScan {
   size_t at_ = 0;          // the next byte to read
   size_t line_start_ = 0;  // 0: still in the request line
   bool after_cr_ = false;
-  RequestFault fault_;
+  Error fault_;
 };
 
 }  // namespace lineward::http

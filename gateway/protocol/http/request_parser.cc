@@ -42,7 +42,7 @@ struct RequestParser::State {
   std::string_view waiting() const { return std::string_view(input).substr(consumed); }
   void consume(size_t bytes);
   void append_to_body(std::string_view bytes);
-  Next fail(RequestFault why);
+  Next fail(Error why);
   bool skip_leading_empty_lines();
   void forget_head();
   Next next_in_head();
@@ -64,7 +64,7 @@ struct RequestParser::State {
   uint64_t body_left = 0;  // of a body with Content-Length
   ChunkDecoder chunks;
   std::string body;
-  RequestFault fault;
+  Error fault;
 };
 
 // Moves the rest to the front only when it is the smaller part, so each byte is moved once on average.
@@ -84,7 +84,7 @@ void RequestParser::State::append_to_body(std::string_view bytes) {
   body_left -= bytes.size();
 }
 
-RequestParser::Next RequestParser::State::fail(RequestFault why) {
+RequestParser::Next RequestParser::State::fail(Error why) {
   fault = std::move(why);
   stage = Stage::failed;
   std::string().swap(input);
@@ -127,10 +127,10 @@ RequestParser::Next RequestParser::State::next_in_head() {
   forget_head();
   head_block.assign(waiting().substr(0, scan.head_size()));
   consume(scan.head_size());
-  Status<RequestFault> gate = check_request_head(head_block, limits);
+  Status<> gate = check_request_head(head_block, limits);
   if (!gate) return fail(std::move(gate.error()));
   spaces_for_tabs(head_block);
-  Result<BodyFraming, RequestFault> read = read_head(head_block, head);
+  Result<BodyFraming> read = read_head(head_block, head);
   if (!read) return fail(std::move(read.error()));
   framing = *read;
   head.number = ++heads;
@@ -140,7 +140,8 @@ RequestParser::Next RequestParser::State::next_in_head() {
 
 RequestParser::Next RequestParser::State::head_read() {
   if (framing.length > limits.body_bytes) {
-    return fail({413, fmt::format("The request body must not have more than {} bytes.", limits.body_bytes)});
+    return fail({.text = fmt::format("The request body must not have more than {} bytes.", limits.body_bytes),
+                 .code = 413});
   }
   head.body_bytes = framing.chunked ? UINT64_MAX : framing.length;
   body_left = framing.length;
@@ -232,7 +233,7 @@ std::string RequestParser::take_body() {
   return std::exchange(state_->body, {});
 }
 
-const RequestFault& RequestParser::fault() const {
+const Error& RequestParser::fault() const {
   LW_CHECK(state_);
   return state_->fault;
 }

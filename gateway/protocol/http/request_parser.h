@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "foundation/base/result.h"
 #include "protocol/http/header_list.h"
 
 namespace lineward::http {
@@ -37,12 +38,6 @@ struct RequestHead {
   uint64_t number = 0;
 };
 
-// The reason for a refusal. The connection answers with `status` and closes.
-struct RequestFault {
-  int status = 400;
-  std::string text;  // one plain sentence that names the limit or the rule
-};
-
 class RequestParser {
  public:
   enum class Next { need_more, head, complete, failed };
@@ -67,7 +62,9 @@ class RequestParser {
 
   const RequestHead& head() const;  // from `head` until next_request()
   std::string take_body();          // after `complete`; the decoded body
-  const RequestFault& fault() const;
+  // Its code is the HTTP status of the answer, after which the connection closes. Its text is one plain
+  // sentence that names the limit or the rule.
+  const Error& fault() const;
 
   // Forgets the finished request and prepares for the next one. Pipelined bytes stay.
   void next_request();

@@ -258,7 +258,7 @@ ResponseParser::Next ResponseParser::State::read_chunked() {
   std::string_view bytes = input;
   const auto step = chunks.decode(bytes, body, has_body_limit ? limits.body_bytes : UINT64_MAX);
   if (step == ChunkDecoder::Step::fault) {
-    if (chunks.fault().status == 413) return too_much();
+    if (chunks.fault().code == 413) return too_much();
     return fail_with("its body is not framed as announced: " + chunks.fault().text);
   }
   message_done = step == ChunkDecoder::Step::done;

@@ -56,21 +56,13 @@ int error_code(const Message& error) {
 std::optional<EndReason> named_reason(const Message& error) {
   const auto said = json::member(error.raw(Field::error_data), "io.lineward/gateway");
   if (!said) return std::nullopt;
-  const std::string reason = json::string_value(json::member(*said, "reason"));
-  for (const EndReasonRow& one : kEndReasons) {
-    if (one.code != 0 && reason == one.name) return one.reason;
-  }
-  return std::nullopt;
+  const EndReasonRow* known = end_reason(json::string_value(json::member(*said, "reason")));
+  return known != nullptr && known->code != 0 ? std::optional(known->reason) : std::nullopt;
 }
 
 std::optional<EndReason> gateway_reason(const Message& error) {
   const auto reason = named_reason(error);
-  for (EndReason one : {EndReason::upstream_exited, EndReason::upstream_unreachable, EndReason::circuit_open,
-                        EndReason::timeout_startup, EndReason::timeout_connect, EndReason::timeout_queue,
-                        EndReason::queue_full}) {
-    if (reason == one) return one;
-  }
-  return std::nullopt;
+  return reason && (has(*reason, kServerDown) || has(*reason, kLackOfRoom)) ? reason : std::nullopt;
 }
 
 int response_status(Era client_era, const Message& response) {

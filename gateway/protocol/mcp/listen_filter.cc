@@ -21,14 +21,14 @@ json::Span whole(std::string_view text) {
   return {0, static_cast<uint32_t>(text.size())};
 }
 
-void add_strings(KeptTexts& to, std::string_view text, json::Span array, const AccountPtr& whose) {
+void add_strings(CountedStringSet& to, std::string_view text, json::Span array, const AccountPtr& whose) {
   json::for_each_element_at(text, array, [&](json::Span element) {
     if (json::is_string_at(text, element)) to.insert(json::string_at(text, element), whose);
   });
 }
 
 // The array without elements that are not in `kept`; empty when nothing was cut.
-std::optional<std::string> cut_array(std::string_view text, json::Span array, const KeptTexts& kept) {
+std::optional<std::string> cut_array(std::string_view text, json::Span array, const CountedStringSet& kept) {
   std::string out;
   bool cut = false;
   json::for_each_element_at(text, array, [&](json::Span element) {
@@ -59,7 +59,7 @@ ListenFilter::ListenFilter(std::string_view text, const AccountPtr& whose) {
 }
 
 bool ListenFilter::passes(const Message& notification) const {
-  auto names = [](const KeptTexts& all, std::string_view one) { return all.contains(one); };
+  auto names = [](const CountedStringSet& all, std::string_view one) { return all.contains(one); };
   switch (method_of(notification.method())) {
     case Method::tools_list_changed: return names(lists_, kTools);
     case Method::prompts_list_changed: return names(lists_, kPrompts);

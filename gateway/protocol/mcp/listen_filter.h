@@ -22,10 +22,10 @@ class ListenFilter {
   std::optional<std::string> cut(std::string_view acknowledged) const;
 
  private:
-  KeptTexts lists_;  // names of the lists that are true
-  KeptTexts uris_;
-  KeptTexts tasks_;
-  KeptTexts others_;  // notification kinds of extensions unknown to Lineward
+  CountedStringSet lists_;  // names of the lists that are true
+  CountedStringSet uris_;
+  CountedStringSet tasks_;
+  CountedStringSet others_;  // notification kinds of extensions unknown to Lineward
 };
 
 }  // namespace lineward::mcp

@@ -73,7 +73,7 @@ std::string question_for_legacy(const InputRequest& request, int64_t id, std::st
 bool is_url_elicitation(const InputRequest& request);
 
 // Tools with a wrapped output schema (protocol/mcp/output_schema.h): their results are wrapped likewise.
-using WrappedTools = KeptTexts;
+using WrappedTools = CountedStringSet;
 inline constexpr size_t kMaxWrappedTools = 10000;
 
 // A server's answer converted for a legacy client; `tool` is the name in a tools/call. Results are open

@@ -30,16 +30,17 @@ constexpr size_t kMaxTold = 1000;
 }  // namespace
 
 bool is_away(std::string_view reason) {
-  return reason.rfind("timeout_", 0) == 0 || reason == mcp::name(EndReason::upstream_exited) ||
-         reason == mcp::name(EndReason::upstream_unreachable) || reason == mcp::name(EndReason::circuit_open);
+  const mcp::EndReasonRow* row = mcp::end_reason(reason);
+  return row != nullptr && (row->kind == mcp::EndKind::timeout || mcp::has(row->reason, mcp::kServerDown) ||
+                            row->reason == EndReason::circuit_open);
 }
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
-                                     const config::Server& together)
-    : Upstream(together.name),
+                                     const config::Server& aggregate)
+    : Upstream(aggregate.name),
       loop_(loop),
       rules_(rules),
-      together_(together),
+      aggregate_(aggregate),
       shown_(rules),
       discovery_(*this),
       again_(loop) {}

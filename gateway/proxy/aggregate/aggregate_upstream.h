@@ -32,7 +32,7 @@ class AggregateUpstream final : public core::Upstream {
  public:
   // `rules` and `together` must outlive this. `together`: the configuration of the aggregate as a whole; its
   // name is reserved, and calls are found by it.
-  AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& together);
+  AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& aggregate);
   ~AggregateUpstream() override;
 
   // Adds a member at the end. `lease` keeps the member's upstream alive while it is held.
@@ -61,7 +61,7 @@ class AggregateUpstream final : public core::Upstream {
   // For its calls.
   net::Loop& loop() { return loop_; }
   const config::Aggregate& rules() const { return rules_; }
-  const config::Timeouts& timeouts() const { return together_.timeouts; }
+  const config::Timeouts& timeouts() const { return aggregate_.timeouts; }
   NameMap& shown() { return shown_; }
   Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
@@ -106,7 +106,7 @@ class AggregateUpstream final : public core::Upstream {
 
   net::Loop& loop_;
   const config::Aggregate& rules_;
-  const config::Server& together_;
+  const config::Server& aggregate_;
   NameMap shown_;
   MemberSessions member_sessions_{shown_};
   std::vector<std::shared_ptr<Member>> members_;  // in configured order

@@ -37,10 +37,10 @@ MergedCall::~MergedCall() {
 }
 
 void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
-  auto part = std::make_unique<Part>();
-  part->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
-  part->from = std::move(from);
-  parts_.push_back(std::move(part));
+  auto response = std::make_unique<MemberResponse>();
+  response->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
+  response->from = std::move(from);
+  responses_.push_back(std::move(response));
 }
 
 void MergedCall::begin() {
@@ -62,7 +62,7 @@ void MergedCall::begin() {
       }
       add(member, std::move(from));
     }
-    if (!refusal_.empty()) parts_.clear();
+    if (!refusal_.empty()) responses_.clear();
   } else {
     for (const auto& member : aggregate_.members()) {
       bool without = list_ != nullptr && member->denies(request_, list_->capability);
@@ -70,8 +70,8 @@ void MergedCall::begin() {
     }
   }
   // An answer may arrive during this loop.
-  for (size_t at = 0; at < parts_.size(); ++at)
-    ask(*parts_[at]);
+  for (size_t at = 0; at < responses_.size(); ++at)
+    ask(*responses_[at]);
   begun_ = true;
   aggregate_.loop().defer(lifetime_, [this] {
     if (!live()) return;
@@ -80,10 +80,10 @@ void MergedCall::begin() {
   });
 }
 
-void MergedCall::ask(Part& part) {
-  const Member& member = *part.sub_request->member();
+void MergedCall::ask(MemberResponse& response) {
+  const Member& member = *response.sub_request->member();
   core::UpstreamRequest request;
-  auto message = mcp::Message::parse(request_for(part), json::kDepthCeiling);
+  auto message = mcp::Message::parse(request_for(response), json::kDepthCeiling);
   if (message) request.message = std::move(*message);
   request.method = request_.method;
   request.client_era = mcp::Era::modern;
@@ -92,51 +92,53 @@ void MergedCall::ask(Part& part) {
   request.sends_param_headers = request_.sends_param_headers;
   request.from = request_.from;
   request.bytes_in = request_.bytes_in;
-  if (!held_up_) part.sub_request->hold_nobody_up(aggregate_.rules().part_timeout);
-  part.sub_request->ask(
+  if (!held_up_) response.sub_request->hold_nobody_up(aggregate_.rules().part_timeout);
+  response.sub_request->ask(
       std::move(request), aggregate_.part_limit(member),
-      [this, &part](Result<mcp::Message, core::Failure> answer) { answered(part, std::move(answer)); },
+      [this, &response](Result<mcp::Message, core::Failure> answer) {
+        answered(response, std::move(answer));
+      },
       [this](mcp::Message heard) {
-        // Progress of one part says nothing about the whole.
+        // Progress of one response says nothing about the whole.
         if (live() && mcp::method_of(heard.method()) == Method::message)
           owner_->on_call_message(std::move(heard));
       });
 }
 
-void MergedCall::answered(Part& part, Result<mcp::Message, core::Failure> answer) {
-  Member& from = *part.sub_request->member();
+void MergedCall::answered(MemberResponse& response, Result<mcp::Message, core::Failure> answer) {
+  Member& from = *response.sub_request->member();
   const bool result = answer && answer->kind() == mcp::MessageKind::result;
   if (result && list_ == nullptr && answer->bytes().size() <= aggregate_.rules().max_part_bytes)
     aggregate_.learned(from, request_, *answer);
-  if (result && part.sub_request->reached_server()) aggregate_.came(from);
-  part.held.charge(request_.account());
-  part.held.set(answer ? answer->bytes().size() : 0);
-  part.answer.emplace(std::move(answer));
-  part.gap = gap_of(part);
-  if (!part.gap) hold_up();
+  if (result && response.sub_request->reached_server()) aggregate_.came(from);
+  response.held.charge(request_.account());
+  response.held.set(answer ? answer->bytes().size() : 0);
+  response.answer.emplace(std::move(answer));
+  response.gap = gap_of(response);
+  if (!response.gap) hold_up();
   check();
 }
 
 void MergedCall::hold_up() {
   if (std::exchange(held_up_, true)) return;
-  for (auto& part : parts_)
-    part->sub_request->hold_others_up();
+  for (auto& response : responses_)
+    response->sub_request->hold_others_up();
 }
 
-std::string MergedCall::request_for(const Part& part) const {
+std::string MergedCall::request_for(const MemberResponse& response) const {
   const mcp::Message& message = request_.message;
   if (!has_cursor(message)) return message.bytes();
   json::Splice splice = message.splice();
-  splice.replace(message.at(Field::params_cursor), part.from.raw);
+  splice.replace(message.at(Field::params_cursor), response.from.raw);
   return splice.apply();
 }
 
 // ---- end ----
 
 core::CallCallbacks* MergedCall::leave() {
-  for (auto& part : parts_) {
-    part->sub_request->cancel("the call it belongs to has ended");
-    aggregate_.loop().retire(std::move(part->sub_request));
+  for (auto& response : responses_) {
+    response->sub_request->cancel("the call it belongs to has ended");
+    aggregate_.loop().retire(std::move(response->sub_request));
   }
   return take_owner();
 }
@@ -144,10 +146,10 @@ core::CallCallbacks* MergedCall::leave() {
 void MergedCall::cancel(core::CancelCause why) {
   if (!live()) return;
   metrics::CancelReport report;
-  for (auto& part : parts_) {
-    if (!part->answer && part->sub_request->reached_server())
+  for (auto& response : responses_) {
+    if (!response->answer && response->sub_request->reached_server())
       report.told = metrics::CancelTold::servers_behind;
-    part->sub_request->cancel(why);
+    response->sub_request->cancel(why);
   }
   leave();
   metrics::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, report);
@@ -160,13 +162,13 @@ void MergedCall::finish(std::string text) {
   owner->on_call_failed({EndReason::internal, "the merged answer is no message: " + message.error().text});
 }
 
-std::optional<Missing> MergedCall::gap_of(const Part& part) const {
-  const auto& answer = *part.answer;
-  const std::string& server = part.sub_request->member()->name;
+std::optional<Missing> MergedCall::gap_of(const MemberResponse& response) const {
+  const auto& answer = *response.answer;
+  const std::string& server = response.sub_request->member()->name;
   if (!answer)
     return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
                    answer.error().by_policy};
-  // Every part stays in memory until the last one arrives, and each is searched.
+  // Every response stays in memory until the last one arrives, and each is searched.
   const uint64_t most = aggregate_.rules().max_part_bytes;
   if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most) {
     metrics::limit_reached(metrics::Limit::part_bytes);
@@ -180,26 +182,28 @@ std::optional<Missing> MergedCall::gap_of(const Part& part) const {
   return Missing{server, "rpc_error", answer->text(Field::error_message)};
 }
 
-void MergedCall::missed(Part& part, const Missing& gap) {
-  aggregate_.missed(*part.sub_request->member(), request_.message.method(), gap);
-  if (!std::exchange(part.counted, true)) ++metrics::upstream_stats(gap.server).missing_parts;
+void MergedCall::missed(MemberResponse& response, const Missing& gap) {
+  aggregate_.missed(*response.sub_request->member(), request_.message.method(), gap);
+  if (!std::exchange(response.counted, true)) ++metrics::upstream_stats(gap.server).missing_parts;
 }
 
 void MergedCall::check() {
   if (!live() || !begun_) return;
   if (!refusal_.empty()) return finish(std::move(refusal_));
-  if (std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return !part->answer; })) return;
+  if (std::any_of(responses_.begin(), responses_.end(),
+                  [](const auto& response) { return !response->answer; }))
+    return;
   size_t lost = 0;
-  for (const auto& part : parts_) {
-    if (part->gap) {
-      missed(*part, *part->gap);
+  for (const auto& response : responses_) {
+    if (response->gap) {
+      missed(*response, *response->gap);
       ++lost;
     }
   }
-  if (lost > 0 && lost == parts_.size()) {
-    const auto& first = *parts_.front()->answer;
+  if (lost > 0 && lost == responses_.size()) {
+    const auto& first = *responses_.front()->answer;
     if (first && first->kind() == mcp::MessageKind::result) {
-      const Missing& gap = *parts_.front()->gap;
+      const Missing& gap = *responses_.front()->gap;
       const core::Failure too_long{EndReason::upstream_protocol,
                                    fmt::format("no server answered; {}: {}", gap.server, gap.text)};
       return leave()->on_call_failed(too_long);  // after leave(): leaving retires the sub-requests
@@ -216,12 +220,12 @@ void MergedCall::check() {
 void MergedCall::merge_discover() {
   std::vector<Missing> gaps;
   std::vector<MemberFacts> facts;
-  for (const auto& part : parts_) {
+  for (const auto& response : responses_) {
     // Uses this client's answer only.
-    if (part->gap) {
-      gaps.push_back(std::move(*part->gap));
+    if (response->gap) {
+      gaps.push_back(std::move(*response->gap));
     } else {
-      facts.push_back(read_facts(part->sub_request->member()->name, **part->answer));
+      facts.push_back(read_facts(response->sub_request->member()->name, **response->answer));
     }
   }
   finish(merged_discover(facts, gaps, aggregate_.is_public()));
@@ -230,44 +234,44 @@ void MergedCall::merge_discover() {
 void MergedCall::merge_list() {
   ListPage page;
   page.list = list_->list;
-  for (auto& part : parts_) {
+  for (auto& response : responses_) {
     // The server no longer knows the cursor.
-    bool stale = *part->answer && (*part->answer)->kind() == mcp::MessageKind::error &&
-                 !part->from.raw.empty() && mcp::error_code(**part->answer) == mcp::kInvalidParams;
-    if (stale) return finish((*part->answer)->bytes());
-    take_page(page, *part);
+    bool stale = *response->answer && (*response->answer)->kind() == mcp::MessageKind::error &&
+                 !response->from.raw.empty() && mcp::error_code(**response->answer) == mcp::kInvalidParams;
+    if (stale) return finish((*response->answer)->bytes());
+    take_page(page, *response);
   }
   finish(merged_list(page, aggregate_.is_public()));
 }
 
-void MergedCall::take_page(ListPage& page, Part& part) {
-  const std::string& server = part.sub_request->member()->name;
-  if (part.gap) {
-    page.missing.push_back(std::move(*part.gap));
+void MergedCall::take_page(ListPage& page, MemberResponse& response) {
+  const std::string& server = response.sub_request->member()->name;
+  if (response.gap) {
+    page.missing.push_back(std::move(*response.gap));
     return;
   }
-  const mcp::Message& answer = **part.answer;
+  const mcp::Message& answer = **response.answer;
   if (answer.kind() != mcp::MessageKind::result) return;
   auto broken = [&](std::string text) {
     Missing gap{server, std::string(mcp::name(EndReason::upstream_protocol)), std::move(text)};
-    missed(part, gap);
+    missed(response, gap);
     page.missing.push_back(std::move(gap));
   };
   std::string next = read_page(page, answer);
   // The server sends an empty cursor for the end, and takes one as its start: this is its first page again.
   constexpr std::string_view kEmpty = R"("")";
-  if (next == kEmpty && part.from.raw == kEmpty) return;
-  take_items(page, part, answer);
+  if (next == kEmpty && response.from.raw == kEmpty) return;
+  take_items(page, response, answer);
   if (next.empty()) return;
   if (next.front() != '"') return broken("its nextCursor is no string");
-  if (next == part.from.raw) return broken("it gave the same cursor again");
-  if (part.from.pages + 1 >= kMaxPages)
+  if (next == response.from.raw) return broken("it gave the same cursor again");
+  if (response.from.pages + 1 >= kMaxPages)
     return broken(fmt::format("its list has more than {} pages", kMaxPages));
-  page.more.push_back({server, std::move(next), part.from.pages + 1});
+  page.more.push_back({server, std::move(next), response.from.pages + 1});
 }
 
-void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answer) {
-  const Member& member = *part.sub_request->member();
+void MergedCall::take_items(ListPage& page, MemberResponse& response, const mcp::Message& answer) {
+  const Member& member = *response.sub_request->member();
   const std::string& text = answer.bytes();
   json::Span items = answer.at(list_->items);
   // The names of tools and prompts that metrics may use as labels.
@@ -293,7 +297,7 @@ void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answ
       member.name, std::string(mcp::name(EndReason::upstream_protocol)),
       fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
                   taken - aggregate_.rules().max_items, aggregate_.rules().max_items)};
-  missed(part, gap);
+  missed(response, gap);
   page.missing.push_back(std::move(gap));
 }
 

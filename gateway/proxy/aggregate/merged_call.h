@@ -1,7 +1,7 @@
 // A list, or server/discover, of many servers (behaviour.md 7). Sent to all servers concerned at once, each
-// with its own limit, and merged in configured order. A part that does not arrive is reported as missing;
-// when none arrives the call fails. Until the first part arrives, starting servers may use their own limits,
-// since no part waits for them. Owned by its caller.
+// with its own limit, and merged in configured order. A response that does not arrive is reported as missing;
+// when none arrives the call fails. Until the first response arrives, starting servers may use their own
+// limits, since no response waits for them. Owned by its caller.
 #pragma once
 
 #include <memory>
@@ -29,35 +29,35 @@ class MergedCall final : public core::OwnedCall {
   core::CallFacts call_facts() const override { return {&request_.message}; }
 
  private:
-  struct Part {
+  struct MemberResponse {
     std::unique_ptr<SubRequest> sub_request;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
     std::optional<Missing> gap;      // after an answer without a usable part: the reason
-    MemoryCharge held{Held::calls};  // the answer, until the last part arrives
+    MemoryCharge held{Held::calls};  // the answer, until the last response arrives
     bool counted = false;            // as missing or truncated, once
   };
-  void missed(Part& part, const Missing& gap);
+  void missed(MemberResponse& response, const Missing& gap);
   void add(const std::shared_ptr<Member>& member, CursorPart from);
-  void ask(Part& part);
-  void answered(Part& part, Result<mcp::Message, core::Failure> answer);
+  void ask(MemberResponse& response);
+  void answered(MemberResponse& response, Result<mcp::Message, core::Failure> answer);
   void hold_up();
-  std::string request_for(const Part& part) const;
+  std::string request_for(const MemberResponse& response) const;
   void check();
   void merge_discover();
   void merge_list();
-  void take_page(ListPage& page, Part& part);
-  void take_items(ListPage& page, Part& part, const mcp::Message& answer);
-  std::optional<Missing> gap_of(const Part& part) const;
+  void take_page(ListPage& page, MemberResponse& response);
+  void take_items(ListPage& page, MemberResponse& response, const mcp::Message& answer);
+  std::optional<Missing> gap_of(const MemberResponse& response) const;
   void finish(std::string text);
   core::CallCallbacks* leave();
 
   AggregateUpstream& aggregate_;
   core::UpstreamRequest request_;
   const ListRow* list_;  // null: discover
-  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::unique_ptr<MemberResponse>> responses_;
   bool begun_ = false;
-  bool held_up_ = false;  // a part has arrived, and waits for the others
+  bool held_up_ = false;  // a response has arrived, and waits for the others
   std::string refusal_;   // an error for the whole call
   net::Lifetime lifetime_;
 };

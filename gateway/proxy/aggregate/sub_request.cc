@@ -24,9 +24,9 @@ SubRequest::~SubRequest() {
   cancel("no client waits for it any more");
 }
 
-void SubRequest::ask(core::UpstreamRequest request, milliseconds limit, Done done, Heard heard) {
+void SubRequest::ask(core::UpstreamRequest request, milliseconds limit, Done done, OnMessage on_message) {
   done_ = std::move(done);
-  heard_ = std::move(heard);
+  on_message_ = std::move(on_message);
   request.headers = member_->headers_for_it(request.headers);
   lease_ = member_->sessions.enter(member_, request.scope);
   method_ = request.message.method();
@@ -147,7 +147,7 @@ void SubRequest::on_call_message(mcp::Message&& message) {
         last_progress_ = loop_.now();
         set_clock();
       }
-      if (heard_) heard_(std::move(message));
+      if (on_message_) on_message_(std::move(message));
       return;
   }
 }

@@ -18,7 +18,7 @@ class SubRequest final : public core::CallCallbacks {
   // Called once, never from ask(). The sub-request may be passed to Loop::retire() from inside.
   using Done = std::function<void(Result<mcp::Message, core::Failure> answer)>;
   // Called with notifications of the call before the answer.
-  using Heard = std::function<void(mcp::Message message)>;
+  using OnMessage = std::function<void(mcp::Message message)>;
 
   SubRequest(net::Loop& loop, std::shared_ptr<Member> member)
       : member_(std::move(member)), loop_(loop), limit_(loop) {}
@@ -28,7 +28,8 @@ class SubRequest final : public core::CallCallbacks {
 
   // `limit`: the maximum in all; shorter limits of the server for such a call apply, and the client's wish
   // (UpstreamRequest::wait).
-  void ask(core::UpstreamRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
+  void ask(core::UpstreamRequest request, std::chrono::milliseconds limit, Done done,
+           OnMessage on_message = nullptr);
   // To be called before ask(): nothing waits for it yet. Until hold_others_up(), only its server's own limits
   // apply while it is queued or the server starts; once the request is sent, `limit` applies.
   void hold_nobody_up(std::chrono::milliseconds limit) { alone_ = limit; }
@@ -65,7 +66,7 @@ class SubRequest final : public core::CallCallbacks {
   std::chrono::milliseconds sent_at_{0};                       // first time; 0: not yet
   std::chrono::milliseconds queued_for_{0}, starting_for_{0};  // before this phase
   Done done_;
-  Heard heard_;
+  OnMessage on_message_;
   std::unique_ptr<core::Call> call_;
   net::Lifetime lifetime_;
 };

@@ -231,7 +231,7 @@ bool AuditFile::find_end(int fd, const std::string& name, Found& found, std::str
     const size_t begin = before == std::string::npos ? 0 : before + 1;
     auto record = read_record(std::string_view(tail).substr(begin, end - begin));
     if (record && record->whole) {
-      found.chain = Chain(record->seq, std::string(record->hash));
+      found.chain = HashChain(record->seq, std::string(record->hash));
       found.last_type = record->type;
       found.closed = closes_log(*record);
       found.torn = tail.substr(end + 1);

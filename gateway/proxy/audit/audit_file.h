@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "foundation/base/result.h"
-#include "proxy/audit/chain.h"
+#include "proxy/audit/hash_chain.h"
 
 namespace lineward::audit {
 
@@ -21,7 +21,7 @@ class AuditFile {
  public:
   // The state found when the file was opened.
   struct Found {
-    Chain chain;            // where it continues
+    HashChain chain;        // where it continues
     std::string last_type;  // of the last record; empty: no record
     bool closed = false;    // that record closed the process's log
     std::string torn;       // an incomplete record behind the last one

@@ -68,7 +68,7 @@ struct AuditLog::Shared {
 
   // Used by the writer thread only.
   AuditFile file;
-  Chain chain;
+  HashChain chain;
   std::optional<SigningKey> key;
   std::string batch;
   std::string_view rest;  // of the batch, not chained yet

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 namespace lineward::audit {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "proxy/audit/audit.h"
-#include "proxy/audit/chain.h"
+#include "proxy/audit/hash_chain.h"
 
 namespace lineward::audit {
 

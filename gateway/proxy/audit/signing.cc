@@ -12,7 +12,7 @@
 #include "foundation/base/check.h"
 #include "foundation/base/freed.h"
 #include "foundation/base/regular_file.h"
-#include "proxy/audit/chain.h"
+#include "proxy/audit/hash_chain.h"
 
 namespace lineward::audit {
 namespace {

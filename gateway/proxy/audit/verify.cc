@@ -15,8 +15,8 @@
 
 #include "foundation/json/json_member.h"
 #include "proxy/audit/audit.h"
-#include "proxy/audit/chain.h"
 #include "proxy/audit/entry.h"
+#include "proxy/audit/hash_chain.h"
 
 namespace lineward::audit {
 namespace {

@@ -192,8 +192,9 @@ void RemoteCallServer::InboundCall::on_call_repeated() {
   call_server.table_.tell([at = number](RemoteCallTable& table) { table.on_repeated(at); });
 }
 
-void RemoteCallServer::InboundCall::on_call_request(core::Whose whose) {
-  call_server.table_.tell([at = number, whose](RemoteCallTable& table) { table.on_request(at, whose); });
+void RemoteCallServer::InboundCall::on_call_request(core::Coalesced coalesced) {
+  call_server.table_.tell(
+      [at = number, coalesced](RemoteCallTable& table) { table.on_request(at, coalesced); });
 }
 
 void RemoteCallServer::InboundCall::on_call_failed(const core::Failure& failure) {

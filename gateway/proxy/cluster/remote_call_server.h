@@ -65,7 +65,7 @@ class RemoteCallServer {
     void on_call_message(mcp::Message&& message) override;
     void on_call_failed(const core::Failure& failure) override;
     void on_call_repeated() override;
-    void on_call_request(core::Whose whose) override;
+    void on_call_request(core::Coalesced coalesced) override;
     void hold() { can_pause = call && call->live() && (paused || held ? call->pause() : call->resume()); }
 
     RemoteCallServer& call_server;

@@ -104,7 +104,7 @@ class RemoteCall final : public core::OwnedCall {
 
   void on_phase(core::CallPhase phase) { owner_->on_call_phase(phase); }
   void on_repeated() { owner_->on_call_repeated(); }
-  void on_request(core::Whose whose) { owner_->on_call_request(whose); }
+  void on_request(core::Coalesced coalesced) { owner_->on_call_request(coalesced); }
   void on_message(RemoteMessage told) {
     told.held.reset();
     can_pause_ = told.can_pause;
@@ -159,8 +159,8 @@ void RemoteCallTable::on_repeated(uint64_t number) {
   if (RemoteCall* call = find(number)) call->on_repeated();
 }
 
-void RemoteCallTable::on_request(uint64_t number, core::Whose whose) {
-  if (RemoteCall* call = find(number)) call->on_request(whose);
+void RemoteCallTable::on_request(uint64_t number, core::Coalesced coalesced) {
+  if (RemoteCall* call = find(number)) call->on_request(coalesced);
 }
 
 void RemoteCallTable::on_message(uint64_t number, RemoteMessage told) {

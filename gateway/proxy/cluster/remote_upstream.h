@@ -33,7 +33,7 @@ class RemoteCallTable {
 
   void on_phase(uint64_t number, core::CallPhase phase);
   void on_repeated(uint64_t number);
-  void on_request(uint64_t number, core::Whose whose);
+  void on_request(uint64_t number, core::Coalesced coalesced);
   void on_message(uint64_t number, RemoteMessage told);
   void on_failed(uint64_t number, const core::Failure& failure, std::optional<mcp::Era> era);
   // For a session that is open there (core::Scope::bridged_session).

@@ -15,14 +15,8 @@ struct NoDocument {
 };
 using DocumentDone = std::function<void(Result<std::string, NoDocument> json)>;
 
-class DocumentSource {
- public:
-  // GET of that path on the server. `done` is called once, never before this returns, and not after the
-  // source was stopped.
-  virtual void fetch_document(const std::string& path, DocumentDone done) = 0;
-
- protected:
-  ~DocumentSource() = default;
-};
+// GET of that path on the server. `done` is called once, never before this returns, and not after the server
+// was stopped.
+using FetchDocument = std::function<void(const std::string& path, DocumentDone done)>;
 
 }  // namespace lineward::core

@@ -41,12 +41,12 @@ class ExchangeApi {
  public:
   virtual ExchangeId start(IncomingMessage&& arrival, std::unique_ptr<ReplyStream> reply) = 0;
   // The stream or connection of an exchange is gone.
-  virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
+  virtual void client_left(ExchangeId id, mcp::EndReason why) = 0;
   // The client sent a cancel message; `why` is its reason or empty.
-  virtual void cancelled(ExchangeId id, std::string_view why) = 0;
+  virtual void cancel(ExchangeId id, std::string_view why) = 0;
   // Applies policies to a notification, or to an answer to a server's request, before it is forwarded; they
   // may change it. A denied message is not forwarded. The denial is sent to the client if possible.
-  virtual std::optional<AuthError> judge(IncomingMessage&) { return std::nullopt; }
+  virtual std::optional<PolicyError> judge(IncomingMessage&) { return std::nullopt; }
   // A notification from a client (its session, or a modern POST).
   virtual void notified(IncomingMessage&& arrival) = 0;
   // A client's answer to a server's request in a legacy session. True: the answer was sent to a server that

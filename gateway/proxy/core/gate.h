@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,16 +48,22 @@ struct GateRequest {
   std::string_view peer;    // "127.0.0.1:51234"
 };
 
-// A rejected request. Answered with HTTP `status` and a JSON-RPC error of `reason`.
-struct AuthError {
-  mcp::EndReason reason = mcp::EndReason::unauthorized;  // unauthorized 401, forbidden 403, rate_limited 429
-  int status = 401;
-  std::string text;  // one plain sentence, without any part of the credentials
-  HeaderFields headers;
-  std::string by = {};  // the plugin's configured name, for audit records
+// Why a policy (the authentication gate or another plugin) refuses a request or ends an exchange.
+struct PolicyError {
+  mcp::EndReason reason = mcp::EndReason::forbidden;
+  int status = 0;               // of the HTTP response to a refused request; set by the gate
+  std::string text;             // one plain sentence for the client; no secrets, no part of the credentials
+  HeaderFields headers = {};    // on the HTTP response, if its head is not sent yet
+  int64_t retry_after_ms = -1;  // in error.data, and as Retry-After unless it is among the headers
+  int code = 0;                 // of the JSON-RPC error; 0: the default code of the reason (behaviour.md 2)
+  // For a listen: the URIs and task ids of its filter that are refused; the plugin admits the rest. Empty:
+  // the whole listen is refused.
+  std::vector<std::string> parts = {};
+  std::string by =
+      {};  // the configured name of the plugin, for audit records and messages without an exchange
 };
 
-using GateAnswer = std::variant<CallerPtr, AuthError>;
+using GateAnswer = std::variant<CallerPtr, PolicyError>;
 using GateDone = std::function<void(GateAnswer)>;
 
 // A request that was refused before it became an exchange; for access logs and metrics.

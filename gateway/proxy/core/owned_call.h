@@ -64,8 +64,8 @@ class PassingCall : public OwnedCall, public CallCallbacks {
   void on_call_repeated() override {
     if (live()) owner_->on_call_repeated();
   }
-  void on_call_request(Whose whose) override {
-    if (live()) owner_->on_call_request(whose);
+  void on_call_request(Coalesced coalesced) override {
+    if (live()) owner_->on_call_request(coalesced);
   }
 
  protected:

@@ -1,5 +1,6 @@
 // Legacy sessions that any replica can serve (docs/replicas.md). All their state is on the HTTP server; the
-// session id carries what a replica needs to continue one.
+// session id carries what a replica needs to continue one. An interface, because exchange/ knows no transport
+// and only upstream/http has such sessions.
 #pragma once
 
 #include <functional>

@@ -3,7 +3,7 @@
 //
 // Contract: no method here calls back before it returns. A failed write, or a client found too slow during a
 // write, is stored (`lost`; `can_send` is false from then on). It is reported after this turn's work by
-// ExchangeApi::client_gone or by the end of the session. So a caller's own state is unchanged by send, finish
+// ExchangeApi::client_left or by the end of the session. So a caller's own state is unchanged by send, finish
 // or cancel. The callback of when_drained() follows the same rule. After `finish`, `finish_empty` and `cut`
 // nothing is reported.
 #pragma once
@@ -31,7 +31,7 @@ class ReplyStream {
   virtual void cut() = 0;
   // False if only the answer can be delivered (the client takes no event stream, or is gone).
   virtual bool can_send() const = 0;
-  // Set once a write for the client has failed: the reason with which client_gone is, or would have been,
+  // Set once a write for the client has failed: the reason with which client_left is, or would have been,
   // reported.
   virtual std::optional<mcp::EndReason> lost() const { return std::nullopt; }
   virtual uint64_t bytes_out() const = 0;

@@ -38,7 +38,7 @@ enum class ListenLoss : uint8_t { none, broken, flooded };
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
   // A plain sentence for the client, without secrets. If the server refused with a text of its own, that
-  // text follows: bounded, printable and redacted (foundation/log/printable.h).
+  // text follows: bounded, printable and redacted (foundation/log/sanitize.h).
   std::string text;
   int64_t limit_ms = -1;        // the limit that was exceeded, if any
   HeaderFields headers = {};    // of the server's refusal, for the client: WWW-Authenticate, Retry-After
@@ -54,6 +54,8 @@ struct Failure {
   bool tries_used_up = false;  // for a listen: a lower layer has opened it again as often as it may
   ListenLoss listen_loss = ListenLoss::none;
   bool of_other_era = false;  // not sent: the server does not have the era set in `only_era`
+  bool nothing_sent = false;  // of an HTTP request: not one byte of it was sent, so it may be repeated
+  bool oversize = false;      // of an HTTP response: more than limits.maxMessageBytes
 };
 // For a configured server that an operator has taken out of service.
 Failure not_in_service(const std::string& server);
@@ -74,7 +76,8 @@ struct RoutedTo {
 };
 using RoutedPtr = std::shared_ptr<const RoutedTo>;
 
-enum class Whose : uint8_t { own, anothers };
+// Whether a call shares the request of another one.
+enum class Coalesced : bool { no, yes };
 
 // Callbacks of a call. Never called from within Upstream::start() or any method of Call.
 class CallCallbacks {
@@ -89,9 +92,9 @@ class CallCallbacks {
   virtual void on_call_routed(const RoutedPtr&) {}
   // The call is sent again (`retry`); its owner has received nothing of the first attempt.
   virtual void on_call_repeated() {}
-  // `own`: the request sent, or about to be sent, is this call's own, which is the default. `anothers`: the
-  // call shares the request and the answer of another one. Only record it: do not end a call in here.
-  virtual void on_call_request(Whose) {}
+  // `no`: the request sent, or about to be sent, is this call's own, which is the default. `yes`: the call
+  // shares the request and the answer of another one. Only record it: do not end a call in here.
+  virtual void on_call_request(Coalesced) {}
 
  protected:
   ~CallCallbacks() = default;

@@ -19,7 +19,6 @@
 #include "protocol/mcp/end_reason.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/call_log.h"
-#include "proxy/exchange/call_timeline.h"
 
 namespace lineward::exchange {
 

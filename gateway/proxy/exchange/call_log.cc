@@ -13,13 +13,13 @@ constexpr size_t kMaxCancels = 100000;
 
 }  // namespace
 
-void CallLog::cancelling(uint64_t tag, metrics::UpstreamStats& stats, metrics::CancelInitiator initiator) {
+void CallLog::note_cancel(uint64_t tag, metrics::UpstreamStats& stats, metrics::CancelInitiator initiator) {
   if (cancels_.size() < kMaxCancels) cancels_.try_emplace(tag, Cancel{&stats, initiator, {}});
 }
 
-void CallLog::cancelling_parked(uint64_t tag, metrics::UpstreamStats& stats,
-                                metrics::CancelInitiator initiator) {
-  cancelling(tag, stats, initiator);
+void CallLog::note_parked_cancel(uint64_t tag, metrics::UpstreamStats& stats,
+                                 metrics::CancelInitiator initiator) {
+  note_cancel(tag, stats, initiator);
   auto cancel = cancels_.find(tag);
   if (cancel == cancels_.end()) return;
   cancel->second.ended = true;
@@ -102,7 +102,7 @@ void CallLog::on_cancel_settled(uint64_t tag, const metrics::CancelReport& repor
     if (ended.tag != tag || !ended.cancelled || ended.cancel) continue;
     ended.cancel = report;
     ended.call.timeline.note(CallStep::settled, ended.call.age + report.after);
-    if (watcher_) watcher_->settled(ended);
+    if (watcher_) watcher_({.moment = CallMoment::settled, .ended = &ended});
     return tell(ended);
   }
 }

@@ -102,7 +102,7 @@ void CallRecord::ended(const End& end) {
   if (end.method == Method::tools_call) operation.name = stats_->tools.find(end.target);
   if (end.method == Method::prompts_get) operation.name = stats_->prompts.find(end.target);
   stats_->server_operations.observe(operation, seconds(end.took), end.trace);
-  if (end.at_server && whose_ == core::Whose::own)
+  if (end.at_server && coalesced_ == core::Coalesced::no)
     stats_->client_operations.observe(operation, seconds(*end.at_server), end.trace);
   if (end.answer_read_at != 0) metrics::stats().overhead_response.observe(since(end.answer_read_at));
 }

@@ -44,7 +44,7 @@ class CallRecord {
   // The request is sent to its server again.
   void repeated() { ++attempts_; }
   // Whether its server's request is its own or shared with another call; a shared one is counted once.
-  void request_is(core::Whose whose) { whose_ = whose; }
+  void request_is(core::Coalesced coalesced) { coalesced_ = coalesced; }
   // The plugin that decided how it ends, by its configured name.
   void judged(std::string_view policy) { policy_ = policy; }
   // The server has its request. `at_once`: in the turn of the loop in which it arrived, so without any wait.
@@ -87,7 +87,7 @@ class CallRecord {
   std::string arguments_;    // as they are recorded
   uint64_t events_ = 0;      // sent to the client before the answer
   uint32_t attempts_ = 1;
-  core::Whose whose_ = core::Whose::own;
+  core::Coalesced coalesced_ = core::Coalesced::no;
 };
 
 }  // namespace lineward::exchange

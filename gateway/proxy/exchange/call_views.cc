@@ -4,8 +4,6 @@
 #include <charconv>
 #include <map>
 
-#include "proxy/exchange/exchange_report.h"
-
 namespace lineward::exchange {
 namespace {
 
@@ -41,7 +39,7 @@ uint64_t call_number(std::string_view call_id) {
 }
 
 CallView CallViews::view_of(Exchange& exchange) const {
-  CallView view = ExchangeReport(exchange).view();
+  CallView view = exchange.view();
   if (view.client_info.empty()) view.client_info = table_.sessions().client_info(view.session);
   return view;
 }
@@ -61,12 +59,11 @@ CallPage CallViews::page(const CallQuery& query) const {
   std::map<std::string_view, size_t> queued;  // calls so far, by server
   for (const Candidate& one : all) {
     size_t ahead = 0;
-    if (one.live != nullptr && ExchangeReport(*one.live).is_queued())
-      ahead = queued[one.live->server_name()]++;
-    const bool takes = one.live != nullptr ? wanted(query, one.live->server_name(), one.live->route(),
-                                                    one.live->from().method_name,
-                                                    ExchangeReport(*one.live).age(), one.live->is_listen())
-                                           : wants(query, *one.parked);
+    if (one.live != nullptr && one.live->is_queued()) ahead = queued[one.live->server_name()]++;
+    const bool takes = one.live != nullptr
+                           ? wanted(query, one.live->server_name(), one.live->route(),
+                                    one.live->from().method_name, one.live->age(), one.live->is_listen())
+                           : wants(query, *one.parked);
     if (!takes) continue;
     ++out.total;
     if (one.number <= query.after) continue;
@@ -88,7 +85,7 @@ std::optional<CallView> CallViews::find(std::string_view call_id) const {
     if (view.state == CallState::queued) {
       table_.live().for_each([&](Exchange& other) {
         if (call_number(other.from().call_id) < call_number(call_id) &&
-            other.server_name() == live->server_name() && ExchangeReport(other).is_queued())
+            other.server_name() == live->server_name() && other.is_queued())
           ++view.ahead;
       });
     }

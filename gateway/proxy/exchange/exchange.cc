@@ -16,10 +16,8 @@
 #include "protocol/mcp/rewrite.h"
 #include "protocol/mcp/targets.h"
 #include "proxy/aggregate/lists.h"
-#include "proxy/exchange/exchange_plugins.h"
-#include "proxy/exchange/exchange_questions.h"
-#include "proxy/exchange/exchange_report.h"
 #include "proxy/exchange/state_observer.h"
+#include "proxy/metrics/limits.h"
 
 namespace lineward::exchange {
 namespace {
@@ -66,27 +64,27 @@ Exchange::Exchange(net::Loop& loop, ExchangeCallbacks& owner, core::ExchangeId i
 Exchange::~Exchange() = default;
 
 // The life of an exchange, top to bottom. Each event that resumes it sets step_ and calls this.
-void Exchange::advance() {
+void Exchange::advance(Admission* admission) {
   for (;;) {
     seen(step_, StepEvent::advance);
     switch (step_) {
       case Step::admitted:
-        lease_ = owner_.served(*from_);
+        lease_ = std::move(admission->lease);
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) choose_limits();
         // Also for a server out of service: its refusals are counted under its name.
         record_.count_for(metrics::upstream_stats(server_name()));
-        plugins_ = ExchangePlugins::attach(*this, owner_.plugins());  // they must see every end
-        if (auto failure = owner_.overloaded(*this)) return on_call_failed(*failure);
+        attach(admission->plugins);  // they must see every end
+        if (admission->refusal) return on_call_failed(*admission->refusal);
         if (std::string large = mcp::size_fault(from_->method, message_); !large.empty())
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest, large);
         // Before policies judge by a name.
         if (std::string wrong = mcp::target_fault(from_->method, message_); !wrong.empty())
           return fail(EndReason::invalid_request, std::move(wrong));
-        step_ = plugins_ && lease_ ? Step::plugins : Step::route;
+        step_ = hooks_ && lease_ ? Step::plugins : Step::route;
         break;
       case Step::plugins:
-        if (!plugins_->pass_request()) return;
+        if (!pass_request()) return;
         step_ = Step::route;
         break;
       case Step::route: {
@@ -96,10 +94,7 @@ void Exchange::advance() {
                       fmt::format("this session ended with a reload of {}; initialize again", server_->name),
                       {.status = 404});
         }
-        if (ExchangeQuestions::is_retry(*this)) {
-          questions_ = std::make_unique<ExchangeQuestions>(*this);
-          return questions_->resume();
-        }
+        if (message_.has(Field::params_request_state) && is_retry()) return continue_parked();
         core::UpstreamRequest request;
         request.message = std::move(message_);
         request.method = from_->method;
@@ -143,9 +138,9 @@ void Exchange::on_call_phase(CallPhase phase) {
 void Exchange::on_call_message(mcp::Message&& message) {
   seen(step_, StepEvent::message);
   if (ended()) return;
-  if (!plugins_) return received(std::move(message));
+  if (!hooks_) return received(std::move(message));
   const bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
-  plugins_->from_server(std::move(message));
+  hooks_->queue.take(std::move(message));
   if (last && !ended()) clock_.server_is_done();
 }
 
@@ -156,13 +151,10 @@ void Exchange::received(mcp::Message&& message) {
   }
   if (is_listen()) return listen_message(std::move(message));
   if (from_->era == mcp::Era::modern && mcp::method_of(message.method()) == Method::cancelled) {
-    if (questions_) questions_->withdraw(message);
+    if (questions_) questions_->round.withdraw(message);
     return;
   }
-  if (message.kind() == mcp::MessageKind::request) {
-    if (!questions_) questions_ = std::make_unique<ExchangeQuestions>(*this);
-    return questions_->ask(message);
-  }
+  if (message.kind() == mcp::MessageKind::request) return add_question(message);
   forward_message(std::move(message));
 }
 
@@ -189,7 +181,7 @@ void Exchange::pause_upstream() {
   clock_.hold();
   reply_->when_drained([this] {
     if (ended() || !clock_.release()) return;
-    if (call_ && !(plugins_ && plugins_->holds_server())) call_->resume();
+    if (call_ && !(hooks_ && hooks_->queue.is_holding())) call_->resume();
   });
 }
 
@@ -233,12 +225,12 @@ void Exchange::final_message(mcp::Message&& message) {
   if (message.kind() == mcp::MessageKind::error) {
     reason = EndReason::rpc_error;
     code = mcp::error_code(message);
-    if (code == mcp::kUrlElicitationRequired && ExchangeQuestions::url_elicitation(*this, message)) return;
+    if (code == mcp::kUrlElicitationRequired && url_elicitation(message)) return;
   } else if (message.raw(Field::result_is_error) == "true") {
     reason = EndReason::tool_error;
   } else if (message.text(Field::result_type) == "input_required") {
     reason = EndReason::input_required;
-    if (plugins_) plugins_->comes_back_with(message.text(Field::result_request_state));
+    if (hooks_) hooks_->request_state = message.text(Field::result_request_state);
   }
   if (from_->method == Method::tools_list || from_->method == Method::prompts_list)
     record_.learn_names(from_->method, message);
@@ -270,13 +262,13 @@ void Exchange::final_message(mcp::Message&& message) {
 void Exchange::on_call_failed(const core::Failure& failure) {
   seen(step_, StepEvent::failure);
   if (ended()) return;
-  if (plugins_ && plugins_->holds_back(failure)) return clock_.server_is_done();
+  if (hooks_ && hooks_->queue.holds_back(failure)) return clock_.server_is_done();
   failed(failure);
 }
 
 void Exchange::failed(const core::Failure& given) {
   core::Failure failure = given;
-  if (plugins_) plugins_->failure_text(failure.text);
+  if (hooks_) hooks_->chain.failure_text(failure.text);
   if (!failure.policy.empty()) record_.judged(failure.policy);
   if (is_listen() && acknowledged_) {  // final: its result marks an orderly end
     return end(failure.reason, 0, {}, Answer{mcp::listen_result(from_->raw_id)});
@@ -296,15 +288,15 @@ void Exchange::failed(const core::Failure& given) {
 
 // ---- from the client and from operators ----
 
-void Exchange::client_gone(EndReason why) {
-  seen(step_, StepEvent::gone);
+void Exchange::client_left(EndReason why) {
+  seen(step_, StepEvent::client_left);
   if (ended()) return;
   end(why, 0, why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away",
       Nobody{});
 }
 
-void Exchange::tell(EndReason reason, std::string_view why) {
-  seen(step_, StepEvent::told);
+void Exchange::cancel(EndReason reason, std::string_view why) {
+  seen(step_, StepEvent::cancel);
   if (ended()) return;
   if (reason == EndReason::cancelled_client) {
     if (from_->method == Method::initialize) return;  // never cancelled by a message
@@ -396,8 +388,8 @@ void Exchange::deadline(const CallClock::Due& due) {
   switch (due.reason) {
     case EndReason::timeout_queue:
       if (step_ == Step::plugins) {
-        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})", plugins_->waits_for(),
-                           method, due.limit.count(), due.option);
+        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})",
+                           hooks_->chain.waits_for(), method, due.limit.count(), due.option);
         break;
       }
       text = fmt::format("no free place for {} {} within {} ms (lineward {})", server_name(), method,
@@ -427,9 +419,9 @@ void Exchange::deadline(const CallClock::Due& due) {
                          due.option);
       break;
     default:
-      if (plugins_ && plugins_->has_waiting()) {
+      if (hook_holds_message()) {
         text = fmt::format("plugin {} did not decide on what {} said within {} ms (lineward {})",
-                           plugins_->waits_for(), server_name(), due.limit.count(), due.option);
+                           hooks_->chain.waits_for(), server_name(), due.limit.count(), due.option);
         break;
       }
       text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", server_name(), method,
@@ -457,7 +449,7 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
 void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
-  if (lost_retry) return ExchangeQuestions::refuse_retry(*this, "lost", text);
+  if (lost_retry) return refuse_retry("lost", text);
   mcp::GatewayError error = error_of(reason);
   error.text = redaction::apply(text);
   error.limit_ms = as.limit_ms;
@@ -489,10 +481,10 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   if (ended()) return;
   step_ = Step::ending;
   clock_.stop();
-  if (questions_) questions_->stop();
+  if (questions_) questions_->settle.stop();
   if (call_ && call_->live()) {
     clock_.mark(CallStep::cancelling);
-    owner_.cancelling(*this, metrics::initiator_of(reason));
+    owner_.on_cancel(*this, metrics::initiator_of(reason));
     call_->cancel({why.empty() ? "the exchange ended" : why, reason});
   }
   owner_.ending(*this);
@@ -513,11 +505,10 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   }
   step_ = Step::ended;
   clock_.mark(CallStep::ended);
-  const ExchangeReport report(*this);
-  report.count_end(reason, code);
-  if (plugins_) plugins_->ended(reason, code);
-  report.write_end(reason, code);
-  report.record_end(reason, code);
+  count_end(reason, code);
+  if (hooks_) end_hooks(reason, code);
+  write_end(reason, code);
+  audit_end(reason, code);
   owner_.ended(*this, reason, code);
   owner_.retire(*this);
 }

@@ -1,9 +1,14 @@
 // A client request from its admission to its single end. The only place that decides how it ends.
 //
 // Lives in the worker's slot map (exchange_table.h); all other code holds its id. It is entered by five ways:
-// a message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, tell(). The
-// first end wins, and later events are dropped. end() is the only way out: it shuts all entries first, and
-// only then cancels the call and answers the client.
+// a message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, cancel().
+// The first end wins, and later events are dropped. end() is the only way out: it shuts all entries first,
+// and only then cancels the call and answers the client.
+//
+// exchange.cc has its life. The plugins' part is in exchange_plugins.cc: hooks, and messages that wait for
+// them. A legacy server's requests to a modern client become the input requests of a result. The call is
+// parked then, and the client's retry continues it (behaviour.md 9, exchange_questions.cc).
+// exchange_report.cc has the views for operators, and the log and metrics of its end.
 #pragma once
 
 #include <memory>
@@ -17,16 +22,16 @@
 #include "foundation/net/loop.h"
 #include "protocol/mcp/errors.h"
 #include "proxy/core/exchange_api.h"
+#include "proxy/core/mirrors.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/call_clock.h"
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/call_record.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/question_round.h"
+#include "proxy/exchange/server_directory.h"
 #include "proxy/metrics/stats.h"
-
-namespace lineward::plugin {
-class PluginSet;
-}
+#include "proxy/plugin/hook_chain.h"
+#include "proxy/plugin/hook_queue.h"
 
 namespace lineward::exchange {
 
@@ -35,10 +40,8 @@ namespace lineward::exchange {
 enum class ServerAnswer : uint8_t { none, error, in_its_place, result };
 
 class Exchange;
-class ExchangePlugins;
-class ExchangeQuestions;
-class ExchangeReport;
 class ParkTable;
+struct AskedWith;
 
 // The HTTP status of an error that Lineward generates.
 int refusal_status(mcp::EndReason reason, const core::ClientRequest& from, config::LegacyStatus legacy);
@@ -50,22 +53,19 @@ struct FailedAs {
   bool untaken = false;   // the request was sent, and the server reports that it did not accept it
 };
 
+// The table's decisions about a request, made before its exchange begins.
+struct Admission {
+  ServerRef lease;  // the server to route to, for a session the version that the session is with; empty: none
+  const std::shared_ptr<plugin::PluginSet>& plugins;  // null: none are configured
+  std::optional<core::Failure> refusal = {};          // under overload
+};
+
 // The interface of an exchange to its table.
 class ExchangeCallbacks {
  public:
-  // The server to route to, empty if there is none; for a session the server version that the session is
-  // with.
-  virtual ServerRef served(const core::ClientRequest& request) = 0;
-  virtual ParkTable& park_table() = 0;
-  // Null if none are configured.
-  virtual const std::shared_ptr<plugin::PluginSet>& plugins() {
-    static const std::shared_ptr<plugin::PluginSet> none;
-    return none;
-  }
+  ParkTable& park_table() { return park_; }
   // How a rate limit refuses a request of a legacy session.
   config::LegacyStatus legacy_status() const { return errors_.legacy_status; }
-  // Why this request is refused under overload.
-  virtual std::optional<core::Failure> overloaded(const Exchange&) { return std::nullopt; }
   // `initialize` is sent to the server: a session opens. The answer decides whether it stays. False: it is
   // open already, or opening.
   virtual bool session_opening(Exchange& exchange) = 0;
@@ -73,7 +73,7 @@ class ExchangeCallbacks {
   // A call of a legacy session has become a task: progress continues after its answer. `token` is Lineward's.
   virtual void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) = 0;
   // For the call log and metrics: its call is about to be cancelled; it has ended.
-  virtual void cancelling(Exchange&, metrics::CancelInitiator) {}
+  virtual void on_cancel(Exchange&, metrics::CancelInitiator) {}
   // For observers.
   virtual void moved(Exchange&, CallMoment) {}
   // Its call is over or cancelled, but its client has no answer yet: open requests to the client can still be
@@ -84,22 +84,27 @@ class ExchangeCallbacks {
   virtual void retire(Exchange& exchange) = 0;
 
  protected:
-  // `errors` must outlive this.
-  explicit ExchangeCallbacks(const config::Errors& errors = kDefaultErrors) : errors_(errors) {}
+  // Both must outlive this, and may be made after it.
+  explicit ExchangeCallbacks(ParkTable& park, const config::Errors& errors = kDefaultErrors)
+      : park_(park), errors_(errors) {}
   ~ExchangeCallbacks() = default;
 
  private:
   static constexpr config::Errors kDefaultErrors{};
+  ParkTable& park_;
   const config::Errors& errors_;
 };
 
-class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
+class Exchange final : public core::CallCallbacks,
+                       public Pooled<Exchange>,
+                       private plugin::ExchangeView,
+                       private plugin::HookQueue::Owner {
  public:
   Exchange(net::Loop& loop, ExchangeCallbacks& owner, core::ExchangeId id, std::string call_id,
            core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply);
   ~Exchange();
 
-  void begin() { advance(); }
+  void begin(Admission admission) { advance(&admission); }
 
   // The other entries.
   void on_call_phase(core::CallPhase phase) override;
@@ -107,10 +112,10 @@ class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
   void on_call_repeated() override;
-  void on_call_request(core::Whose whose) override { record_.request_is(whose); }
-  void client_gone(mcp::EndReason why);
+  void on_call_request(core::Coalesced coalesced) override { record_.request_is(coalesced); }
+  void client_left(mcp::EndReason why);
   // An order to end: by an operator, a drain, or the client's cancel message.
-  void tell(mcp::EndReason reason, std::string_view why);
+  void cancel(mcp::EndReason reason, std::string_view why);
 
   // A server's request to the client on this exchange's stream: the clock stops until it is answered.
   bool ask(std::string message);
@@ -145,10 +150,15 @@ class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
   const CallRecord& record() const { return record_; }
   bool waits() const { return !clock_.is_written(); }
 
+  // Its current state, and the parts of it that queries read for every call.
+  CallView view() const;
+  bool is_queued() const { return !acknowledged_ && clock_.is_queued(); }
+  std::chrono::milliseconds age() const { return clock_.elapsed(); }
+  // Its state at its end. Moves the texts of the record out, so call it once. Sets every member that is ever
+  // shown, since the slot holds another call's values. On the hot path of every call.
+  void fill(EndedCall& ended, mcp::EndReason reason, int code);
+
  private:
-  friend class ExchangePlugins;
-  friend class ExchangeQuestions;
-  friend class ExchangeReport;
   enum class Step : uint8_t { admitted, plugins, route, await_upstream, ending, ended };
   // How the client's stream ends: with an answer, without one, or not at all because the client is gone.
   struct Answer {
@@ -159,7 +169,8 @@ class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
   struct Nobody {};
   using Goodbye = std::variant<Nobody, NoAnswer, Answer>;
 
-  void advance();
+  // `admission`: for the first step, else null.
+  void advance(Admission* admission = nullptr);
   // A server's message that every plugin has passed.
   void received(mcp::Message&& message);
   void failed(const core::Failure& failure);
@@ -177,6 +188,77 @@ class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
   // The single end. `why` is for the server, if its call is still to be cancelled.
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
 
+  // ---- exchange_plugins.cc ----
+  struct Hooks {
+    Hooks(Exchange& exchange, const std::shared_ptr<plugin::PluginSet>& set);
+    plugin::HookChain chain;
+    plugin::HookQueue queue;                   // the server's messages
+    std::optional<core::PolicyError> refusal;  // a plugin's end of the exchange: the first one given counts
+    std::optional<std::string> answer;
+    std::string trace_id, span_id;
+    plugin::Sampled sampled = plugin::Sampled::no;
+    std::string request_state;  // the `requestState` sent to the client
+    std::string asked_with;     // AskedWith::digest; empty if no state can result from it or comes with it
+    bool shown = false;         // the request was shown to a plugin
+    const uint64_t begun_at;    // in nanoseconds: when its request was read, or soon after
+    const core::Mirrors mirrors;
+  };
+  void attach(const std::shared_ptr<plugin::PluginSet>& set);
+  // Passes the request to the plugins before it is routed. False: the exchange ended, or a plugin is
+  // undecided; advance() is called after the decision.
+  bool pass_request();
+  void note_params();
+  void hook_moved();
+  void end_hooks(mcp::EndReason reason, int code);
+  // A message of the server is held by a plugin, or queued behind one.
+  bool hook_holds_message() const { return hooks_ && hooks_->queue.has_waiting(); }
+  // plugin::ExchangeView
+  plugin::RequestInfo facts() const override;
+  std::string_view header(std::string_view name) const override;
+  void set_upstream_header(std::string_view name, std::string value) override;
+  void add_reply_header(std::string_view name, std::string value) override;
+  void refuse(core::PolicyError refusal) override;
+  void answer(std::string result) override;
+  void note_trace(std::string_view trace_id, std::string_view span_id, plugin::Sampled sampled) override;
+  void resume(plugin::Verdict verdict) override { hooks_->chain.resume(verdict); }
+  // plugin::HookQueue::Owner
+  bool over() const override { return ended(); }
+  void pause_server() override;
+  void resume_server() override;
+  void passed(mcp::Message message) override { received(std::move(message)); }
+  void passed(const core::Failure& failure) override { failed(failure); }
+  bool decided() override;
+  void broke(std::string_view what) override;
+
+  // ---- exchange_questions.cc ----
+  struct Questions {
+    explicit Questions(net::Loop& loop) : settle(loop) {}
+    QuestionRound round;
+    net::Timer settle;       // starts with the first request of a round
+    std::string asked_with;  // of the parked call that this one continues (ParkedCall)
+    uint32_t rounds = 0;     // input-required results of this call so far that had new requests
+    uint32_t repeats = 0;    // those since the last of these, repeated for unanswered requests
+  };
+  // Whether the request is a retry of a parked call.
+  bool is_retry() const;
+  // Continues that call, or refuses the retry.
+  void continue_parked();
+  bool refused_at_aggregate(const mcp::Message& retry);
+  void refuse_retry(std::string_view reason, std::string_view said);
+  // `request` with the digest taken before plugins changed it.
+  AskedWith asked_with(const mcp::Message& request) const;
+  // A request of the server.
+  void add_question(const mcp::Message& message);
+  void settle_questions();
+  void park();
+  // Turns the server's error −32042 into a result; false if that is impossible.
+  bool url_elicitation(const mcp::Message& error);
+
+  // ---- exchange_report.cc ----
+  void count_end(mcp::EndReason reason, int code);
+  void write_end(mcp::EndReason reason, int code) const;
+  void audit_end(mcp::EndReason reason, int code) const;
+
   net::Loop& loop_;
   ExchangeCallbacks& owner_;
   const core::ExchangeId id_;
@@ -190,8 +272,8 @@ class Exchange final : public core::CallCallbacks, public Pooled<Exchange> {
   core::RoutedPtr routed_;  // at an aggregate: the member it goes to
   std::string lost_with_;   // for a retry at an aggregate after its call was lost: the member it was with
   std::unique_ptr<core::Call> call_;
-  std::unique_ptr<ExchangePlugins> plugins_;      // null: no plugin subscribes to this exchange
-  std::unique_ptr<ExchangeQuestions> questions_;  // once a server's request came, or for a retry
+  std::unique_ptr<Hooks> hooks_;          // null: no plugin subscribes to this exchange
+  std::unique_ptr<Questions> questions_;  // once a server's request came, or for a retry
   const config::Server* server_ = nullptr;
   Step step_ = Step::admitted;
   CallClock clock_;

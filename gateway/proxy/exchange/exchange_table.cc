@@ -7,7 +7,6 @@
 #include "foundation/log/log.h"
 #include "protocol/mcp/methods.h"
 #include "proxy/audit/audit.h"
-#include "proxy/exchange/exchange_report.h"
 
 namespace lineward::exchange {
 
@@ -16,13 +15,13 @@ using mcp::Field;
 using mcp::Method;
 
 ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
-    : ExchangeCallbacks(config.errors),
+    : ExchangeCallbacks(park_, config.errors),
       loop_(loop),
       servers_(loop, log_),
       load_limits_(config.listen),
       park_(loop,
             [this](const ParkedCall& call, metrics::CancelInitiator initiator) {
-              log_.cancelling_parked(call.tag, *call.stats, initiator);
+              log_.note_parked_cancel(call.tag, *call.stats, initiator);
             }),
       sessions_(loop, live_, servers_, plugins_) {}
 
@@ -30,7 +29,7 @@ ExchangeTable::~ExchangeTable() {
   servers_.close();
 }
 
-ServerRef ExchangeTable::served(const core::ClientRequest& request) {
+ServerRef ExchangeTable::served(const core::ClientRequest& request) const {
   if (!request.session.empty()) {
     if (ServerRef with = sessions_.lease(request.session)) return with;
   }
@@ -43,15 +42,15 @@ core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
   auto exchange = std::make_unique<Exchange>(loop_, *this, name.id, std::move(name.call_id),
                                              std::move(arrival), std::move(reply));
   Exchange& started = live_.put(name, std::move(exchange));
-  sessions_.exchange_began(started);
+  if (!started.from().session.empty()) sessions_.exchange_began(started);
   if (!started.is_listen()) {
     started.counts_for_principal = load_limits_.came(started.from().principal);
     in_flight_->fetch_add(1, std::memory_order_relaxed);
   }
   moved(started, CallMoment::begin);
-  started.begin();
+  started.begin({served(started.from()), plugins_, overloaded(started)});
   if (listens_ended_ && started.is_listen())
-    started.tell(EndReason::cancelled_drain, "the gateway is stopping");
+    started.cancel(EndReason::cancelled_drain, "the gateway is stopping");
   return name.id;
 }
 
@@ -62,12 +61,12 @@ void ExchangeTable::retire(Exchange& exchange) {
   if (!over) return;
   if (exchange.counts_for_principal) load_limits_.went(exchange.from().principal);
   if (!exchange.is_listen()) in_flight_->fetch_sub(1, std::memory_order_relaxed);
-  sessions_.exchange_over(exchange);
+  sessions_.exchange_ended(exchange);
   loop_.retire(std::move(over));
   if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
-std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) {
+std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) const {
   if (closed_) return core::Failure{EndReason::cancelled_drain, "the gateway is stopping"};
   // With a mandatory audit log no request runs while it cannot be recorded.
   if (const std::string_view why = audit::refusal(); !why.empty())
@@ -83,14 +82,14 @@ void ExchangeTable::when_empty(std::function<void()> empty) {
   if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
-void ExchangeTable::client_gone(core::ExchangeId id, EndReason why) {
-  if (Exchange* exchange = live_.find(id)) exchange->client_gone(why);
+void ExchangeTable::client_left(core::ExchangeId id, EndReason why) {
+  if (Exchange* exchange = live_.find(id)) exchange->client_left(why);
 }
 
-void ExchangeTable::cancelled(core::ExchangeId id, std::string_view why) {
+void ExchangeTable::cancel(core::ExchangeId id, std::string_view why) {
   Exchange* exchange = live_.find(id);
   if (exchange == nullptr) return;
-  exchange->tell(EndReason::cancelled_client, why.empty() ? "cancelled by the client" : why);
+  exchange->cancel(EndReason::cancelled_client, why.empty() ? "cancelled by the client" : why);
 }
 
 // ---- retiring servers ----
@@ -111,7 +110,7 @@ void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, co
                                                                          // this returns
   if (!retired) return;
   for (Exchange* listen : live_.listens()) {
-    if (listen->lease().get() == retired.get()) listen->tell(EndReason::cancelled_drain, why);
+    if (listen->lease().get() == retired.get()) listen->cancel(EndReason::cancelled_drain, why);
   }
   if (how == Retirement::removed) park_.end_of(*retired.get(), why);
   sessions_.end_idle_of(retired, how);
@@ -120,7 +119,7 @@ void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, co
 // ---- notifications and answers of clients ----
 
 void ExchangeTable::notified(core::IncomingMessage&& arrival) {
-  if (arrival.from->method == Method::cancelled) return cancelled_by_message(arrival);
+  if (arrival.from->method == Method::cancelled) return cancel_by_message(arrival);
   if (arrival.message.method().rfind("notifications/", 0) != 0) {
     log::write(log::Level::info, "client.dropped",
                {{"kind", "request_without_id"}, {"remote", arrival.from->peer}});
@@ -137,12 +136,12 @@ void ExchangeTable::notified(core::IncomingMessage&& arrival) {
 
 // A cancel message of a legacy client: its id names one of its own calls. A modern HTTP client cancels by
 // closing the stream. Its cancel messages are dropped (SDK clients send one with their listen id).
-void ExchangeTable::cancelled_by_message(const core::IncomingMessage& arrival) {
+void ExchangeTable::cancel_by_message(const core::IncomingMessage& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
   if (arrival.from->era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
     std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));
     if (core::ExchangeId meant = live_.newest_of_client(arrival.from->session, wanted))
-      return cancelled(meant, reason);
+      return cancel(meant, reason);
   }
   log::write(log::Level::debug, "client.dropped",
              {{"kind", "cancel_of_nothing"}, {"remote", arrival.from->peer}});
@@ -150,14 +149,14 @@ void ExchangeTable::cancelled_by_message(const core::IncomingMessage& arrival) {
 
 // ---- call log and metrics ----
 
-void ExchangeTable::cancelling(Exchange& exchange, metrics::CancelInitiator initiator) {
-  log_.cancelling(exchange.tag(), exchange.record().stats_or(exchange.from().upstream), initiator);
+void ExchangeTable::on_cancel(Exchange& exchange, metrics::CancelInitiator initiator) {
+  log_.note_cancel(exchange.tag(), exchange.record().stats_or(exchange.from().upstream), initiator);
   moved(exchange, CallMoment::cancel);
 }
 
 void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {
   EndedCall& ended = log_.next(exchange.tag());
-  ExchangeReport(exchange).fill(ended, reason, code);
+  exchange.fill(ended, reason, code);
   if (ended.call.client_info.empty()) ended.call.client_info = sessions_.client_info(ended.call.session);
   log_.ended(ended);
 }
@@ -181,7 +180,7 @@ bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
   Exchange* wanted = live_.called(call_id);
   if (wanted == nullptr) return park_.cancel(call_id, why);
   if (wanted->ended()) return false;
-  wanted->tell(EndReason::cancelled_operator, why);
+  wanted->cancel(EndReason::cancelled_operator, why);
   return true;
 }
 
@@ -191,14 +190,14 @@ void ExchangeTable::end_listens() {
   listens_ended_ = true;
   park_.close("the gateway is stopping");
   for (Exchange* listen : live_.listens())
-    listen->tell(EndReason::cancelled_drain, "the gateway is stopping");
+    listen->cancel(EndReason::cancelled_drain, "the gateway is stopping");
 }
 
 void ExchangeTable::end_all(EndReason reason, std::string_view why) {
   closed_ = true;
   park_.close(why);
   for (Exchange* exchange : live_.all())
-    exchange->tell(reason, why);
+    exchange->cancel(reason, why);
 }
 
 }  // namespace lineward::exchange

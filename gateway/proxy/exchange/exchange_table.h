@@ -45,6 +45,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   void share_in_flight(std::shared_ptr<InFlight> all) { in_flight_ = std::move(all); }
   // For exchanges that begin from here on; null: no plugins.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
+  const std::shared_ptr<plugin::PluginSet>& plugins() const { return plugins_; }
 
   // The exchanges that have not ended.
   LiveExchanges& live() { return live_; }
@@ -76,9 +77,9 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
 
   // core::ExchangeApi
   core::ExchangeId start(core::IncomingMessage&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
-  void client_gone(core::ExchangeId id, mcp::EndReason why) override;
-  void cancelled(core::ExchangeId id, std::string_view why) override;
-  std::optional<core::AuthError> judge(core::IncomingMessage& arrival) override {
+  void client_left(core::ExchangeId id, mcp::EndReason why) override;
+  void cancel(core::ExchangeId id, std::string_view why) override;
+  std::optional<core::PolicyError> judge(core::IncomingMessage& arrival) override {
     return judge_of_client(plugins_, arrival, legacy_status());
   }
   void notified(core::IncomingMessage&& arrival) override;
@@ -108,10 +109,6 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   }
 
   // ExchangeCallbacks
-  ServerRef served(const core::ClientRequest& request) override;
-  ParkTable& park_table() override { return park_; }
-  const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
-  std::optional<core::Failure> overloaded(const Exchange& exchange) override;
   bool session_opening(Exchange& exchange) override { return sessions_.open(exchange); }
   void session_opened(Exchange& exchange, const mcp::Message* result) override {
     sessions_.opened(exchange, result);
@@ -119,16 +116,17 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override {
     sessions_.task_started(exchange, token, client_token);
   }
-  void cancelling(Exchange& exchange, metrics::CancelInitiator initiator) override;
-  void moved(Exchange& exchange, CallMoment moment) override {
-    if (CallWatcher* watcher = log_.watcher()) watcher->told(moment, exchange);
-  }
+  void on_cancel(Exchange& exchange, metrics::CancelInitiator initiator) override;
+  void moved(Exchange& exchange, CallMoment moment) override { log_.watch(moment, exchange); }
   void ending(Exchange& exchange) override { sessions_.exchange_ending(exchange); }
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;
 
  private:
-  void cancelled_by_message(const core::IncomingMessage& arrival);
+  ServerRef served(const core::ClientRequest& request) const;
+  // Why this request is refused under overload.
+  std::optional<core::Failure> overloaded(const Exchange& exchange) const;
+  void cancel_by_message(const core::IncomingMessage& arrival);
 
   net::Loop& loop_;
   CallLog log_;

@@ -76,7 +76,7 @@ class ParkTable::Parked final : public core::CallCallbacks {
     // The transport ended it as its own limit would have (limits.maxParkedPerCaller).
     if (failure.reason == EndReason::timeout_park) {
       ++call.stats->park_timeouts;
-      table_.cancelling_(call, metrics::initiator_of(failure.reason));
+      table_.on_cancel_(call, metrics::initiator_of(failure.reason));
       return table_.end(*this, failure.reason, StateFault::expired, failure.text);
     }
     table_.end(*this, failure.reason, StateFault::lost, "the call is gone: " + failure.text);
@@ -134,8 +134,7 @@ class ParkTable::Parked final : public core::CallCallbacks {
   }
 };
 
-ParkTable::ParkTable(net::Loop& loop, Cancelling cancelling)
-    : loop_(loop), cancelling_(std::move(cancelling)) {}
+ParkTable::ParkTable(net::Loop& loop, OnCancel on_cancel) : loop_(loop), on_cancel_(std::move(on_cancel)) {}
 
 ParkTable::~ParkTable() = default;
 
@@ -195,7 +194,7 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
 
 void ParkTable::cancel(Parked& parked, EndReason reason, std::string_view why) {
   if (!parked.call.call->live()) return;
-  cancelling_(parked.call, metrics::initiator_of(reason));
+  on_cancel_(parked.call, metrics::initiator_of(reason));
   parked.call.call->cancel({why, reason});
 }
 
@@ -228,9 +227,9 @@ const ParkedCall* ParkTable::find(std::string_view state, std::string_view princ
   return found == parked_.end() ? nullptr : &found->second->call;
 }
 
-Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
-                                                 const std::string& upstream, const AskedWith& retry) {
-  using Refused = Unexpected<StateRefusal>;
+Result<ParkedCall, PastCall> ParkTable::take(std::string_view state, std::string_view principal,
+                                             const std::string& upstream, const AskedWith& retry) {
+  using Refused = Unexpected<PastCall>;
   auto params = [&retry] { return retry.params(); };
   auto read = states_.read(state, {principal, upstream, retry.message.method(), params}, loop_.now());
   if (read.fault == StateFault::none || read.fault == StateFault::expired) {
@@ -243,7 +242,7 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
   ParkedCall call = std::move(parked->call);
   remember(read.id, {StateFault::used, std::string(text_of(StateFault::used)), parked->server.name});
   loop_.retire(std::move(parked));
-  return Result<ParkedCall, StateRefusal>(std::move(call));
+  return Result<ParkedCall, PastCall>(std::move(call));
 }
 
 bool ParkTable::made(std::string_view state, std::string_view principal, const std::string& upstream,
@@ -294,7 +293,7 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
   loop_.retire(std::move(ended));
 }
 
-void ParkTable::remember(const std::string& id, StateRefusal why) {
+void ParkTable::remember(const std::string& id, PastCall why) {
   if (past_order_.size() >= kMaxPast) {
     past_.erase(past_order_.front());
     past_order_.pop_front();

@@ -22,7 +22,7 @@
 #include "proxy/exchange/call_log.h"
 #include "proxy/exchange/question_round.h"
 #include "proxy/exchange/request_state.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 
 namespace lineward::exchange {
 
@@ -57,8 +57,8 @@ struct AskedWith {
   std::string_view digest;  // of the client's parameters, if plugins may have changed them
 };
 
-// Why a retry cannot continue its call.
-struct StateRefusal {
+// A parked call that a retry cannot continue, and why.
+struct PastCall {
   StateFault fault = StateFault::none;
   std::string text;
   std::string server = {};  // of the call, if still known
@@ -66,9 +66,9 @@ struct StateRefusal {
 
 class ParkTable {
  public:
-  // `cancelling` is called before each cancel by the table, for the call log and metrics.
-  using Cancelling = std::function<void(const ParkedCall& call, metrics::CancelInitiator initiator)>;
-  ParkTable(net::Loop& loop, Cancelling cancelling);
+  // `on_cancel` is called before each cancel by the table, for the call log and metrics.
+  using OnCancel = std::function<void(const ParkedCall& call, metrics::CancelInitiator initiator)>;
+  ParkTable(net::Loop& loop, OnCancel on_cancel);
   ~ParkTable();
 
   // Nullopt, or why no further call of this server can be parked.
@@ -80,8 +80,8 @@ class ParkTable {
   const ParkedCall* find(std::string_view state, std::string_view principal, const std::string& upstream,
                          const AskedWith& retry) const;
   // Hands the call over to its retry, once. The caller becomes the call's owner (Call::hand_over).
-  Result<ParkedCall, StateRefusal> take(std::string_view state, std::string_view principal,
-                                        const std::string& upstream, const AskedWith& retry);
+  Result<ParkedCall, PastCall> take(std::string_view state, std::string_view principal,
+                                    const std::string& upstream, const AskedWith& retry);
   // Whether this state was made here, even if it is no longer valid.
   bool made(std::string_view state, std::string_view principal, const std::string& upstream,
             const AskedWith& retry) const;
@@ -121,15 +121,15 @@ class ParkTable {
   std::unique_ptr<Parked> remove(const std::string& id);
   // Ends a call here; a late retry is refused with `why`.
   void end(Parked& parked, mcp::EndReason reason, StateFault fault, std::string why);
-  void remember(const std::string& id, StateRefusal why);
+  void remember(const std::string& id, PastCall why);
 
   net::Loop& loop_;
-  Cancelling cancelling_;
+  OnCancel on_cancel_;
   RequestStates states_;
   std::unordered_map<std::string, std::unique_ptr<Parked>> parked_;  // by the id in their state
   std::unordered_map<std::string, Sum> sums_;                        // by server
   // Why the latest calls ended.
-  std::unordered_map<std::string, StateRefusal> past_;
+  std::unordered_map<std::string, PastCall> past_;
   std::deque<std::string> past_order_;
   bool closed_ = false;
 };

@@ -2,7 +2,7 @@
 // calls and sessions still use them.
 //
 // Owned by the exchange table. A server is found by its name until retire(). Its version
-// (proxy/exchange/server_ref.h) lives until the last lease is gone; `left` reports that. The directory may be
+// lives until the last lease is gone; `left` reports that. The directory may be
 // destroyed before the leases: `left` is not called then.
 //
 // Errors: for an unknown name lease() is empty, versions() is nullopt, and hop() is null. The caller answers
@@ -15,16 +15,55 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
-#include "proxy/exchange/server_ref.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::exchange {
+
+// A version of a server: its upstream and the configuration it was made from. A reload may replace it with a
+// new version. Calls, parked calls and sessions hold a lease on their version, which is freed after the last
+// lease.
+struct ServerVersion {
+  ServerVersion(core::Upstream& its_upstream, const config::Server& its_config)
+      : upstream(its_upstream), config(its_config) {}
+
+  core::Upstream& upstream;
+  const config::Server& config;
+  bool retiring = false;  // takes no new calls
+  size_t leases = 0;
+  std::function<void()> left;  // retiring: called when the last lease is gone, from anywhere
+};
+
+class ServerRef {
+ public:
+  ServerRef() = default;
+  explicit ServerRef(std::shared_ptr<ServerVersion> served) : served_(std::move(served)) {
+    if (served_) ++served_->leases;
+  }
+  ServerRef(const ServerRef& other) : ServerRef(other.served_) {}
+  ServerRef(ServerRef&& other) noexcept : served_(std::move(other.served_)) {}
+  ServerRef& operator=(ServerRef other) noexcept {
+    std::swap(served_, other.served_);
+    return *this;
+  }
+  ~ServerRef() {
+    if (served_ && --served_->leases == 0 && served_->left) std::exchange(served_->left, nullptr)();
+  }
+
+  explicit operator bool() const { return served_ != nullptr; }
+  const ServerVersion* operator->() const { return served_.get(); }
+  core::Upstream& upstream() const { return served_->upstream; }
+  const ServerVersion* get() const { return served_.get(); }
+
+ private:
+  std::shared_ptr<ServerVersion> served_;
+};
 
 // Why a version is retired: a new version replaces it under its name, or the server is removed.
 enum class Retirement : bool { replaced, removed };

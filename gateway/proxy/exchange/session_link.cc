@@ -115,7 +115,7 @@ void SessionLink::keep(client::Session& session, std::string message, int64_t qu
                 {"so_far", static_cast<int64_t>(dropped_)}});
   }
   for (int64_t id : dropped.questions)
-    give_up(id, {}, "too much waits for this client, which opens no stream");
+    cancel_question(id, {}, "too much waits for this client, which opens no stream");
 }
 
 void SessionLink::task_started(std::string_view token, const std::string& client_token) {
@@ -176,7 +176,7 @@ void SessionLink::take_back(int64_t id, const Question& question, const std::str
   to_session(message);
 }
 
-void SessionLink::tell_cancelled(int64_t id, const Question& question, std::string_view reason) {
+void SessionLink::send_cancel(int64_t id, const Question& question, std::string_view reason) {
   take_back(
       id, question,
       fmt::format(
@@ -184,17 +184,17 @@ void SessionLink::tell_cancelled(int64_t id, const Question& question, std::stri
           shown_id(id, question.server_id->text()), json::quote(reason)));
 }
 
-void SessionLink::give_up(int64_t id, std::string_view client_why, std::string_view server_why) {
+void SessionLink::cancel_question(int64_t id, std::string_view client_why, std::string_view server_why) {
   auto found = questions_.find(id);
   if (found == questions_.end()) return;
   Question question = std::move(found->second);
   questions_.erase(found);
-  if (!client_why.empty()) tell_cancelled(id, question, client_why);
+  if (!client_why.empty()) send_cancel(id, question, client_why);
   refuse(question.server_id->text(), server_why);
   closed(question);
 }
 
-void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
+void SessionLink::exchange_ending(core::ExchangeId id, bool server_finished) {
   // A server may finish a call and still await an answer: such requests stay open.
   if (server_finished || questions_.empty()) return;
   std::vector<int64_t> over;
@@ -207,7 +207,7 @@ void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
     if (its && !others) over.push_back(number);
   }
   for (int64_t number : over)
-    give_up(number, "the call it belongs to has ended", "the call it belongs to is over");
+    cancel_question(number, "the call it belongs to has ended", "the call it belongs to is over");
 }
 
 // Makes room by giving up the oldest request with no live call; false if there is none.
@@ -217,7 +217,7 @@ bool SessionLink::drop_orphan() {
     for (core::ExchangeId id : question.waiting)
       waited_for = waited_for || finder_.find(id) != nullptr;
     if (waited_for) continue;
-    give_up(number, "too many questions are open", "the client did not answer this question in time");
+    cancel_question(number, "too many questions are open", "the client did not answer this question in time");
     return true;
   }
   return false;
@@ -291,7 +291,7 @@ void SessionLink::on_scope_reset() {
   auto lost = std::move(questions_);
   questions_.clear();
   for (const auto& [id, question] : lost) {
-    tell_cancelled(id, question, "the server's process ended");
+    send_cancel(id, question, "the server's process ended");
     closed(question);
   }
 }

@@ -15,7 +15,7 @@
 #include "proxy/client/session/session.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/exchange.h"
-#include "proxy/exchange/server_ref.h"
+#include "proxy/exchange/server_directory.h"
 
 namespace lineward::exchange {
 
@@ -56,7 +56,7 @@ class SessionLink final : public core::ScopeCallbacks {
   // An exchange ends, and its client can still receive messages. Open requests that belong to it alone are
   // cancelled, and the server is notified that no answer will come. A server that has finished the call may
   // still await its answer.
-  void exchange_ended(core::ExchangeId id, bool server_finished);
+  void exchange_ending(core::ExchangeId id, bool server_finished);
   const core::Scope& scope() const { return scope_; }
   core::Upstream& upstream() const { return upstream_; }
   const ServerRef& lease() const { return lease_; }
@@ -82,10 +82,10 @@ class SessionLink final : public core::ScopeCallbacks {
   void closed(const Question& question);
   // It will not be answered: client and server are notified, clocks continue. `client_why`, `server_why`: the
   // texts for each.
-  void give_up(int64_t id, std::string_view client_why, std::string_view server_why);
+  void cancel_question(int64_t id, std::string_view client_why, std::string_view server_why);
   // Cancels a request at the client with `message`, unless the client never saw the request.
   void take_back(int64_t id, const Question& question, const std::string& message);
-  void tell_cancelled(int64_t id, const Question& question, std::string_view reason);
+  void send_cancel(int64_t id, const Question& question, std::string_view reason);
   // The id of a server request as shown to the client, and back.
   std::string shown_id(int64_t id, std::string_view server_id);
   bool is_shared();

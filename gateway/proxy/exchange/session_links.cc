@@ -42,7 +42,7 @@ void SessionLinks::exchange_began(const Exchange& exchange) {
   if (client::Session* owner = session(exchange.from().session)) ++owner->exchanges;
 }
 
-void SessionLinks::exchange_over(const Exchange& exchange) {
+void SessionLinks::exchange_ended(const Exchange& exchange) {
   const std::string& id = exchange.from().session;
   if (id.empty()) return;
   client::Session* owner = session(id);
@@ -60,7 +60,7 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
 void SessionLinks::exchange_ending(const Exchange& exchange) {
   if (exchange.from().session.empty()) return;
   if (SessionLink* with = link(exchange.from().session))
-    with->exchange_ended(exchange.id(), exchange.server_answer() != ServerAnswer::none);
+    with->exchange_ending(exchange.id(), exchange.server_answer() != ServerAnswer::none);
 }
 
 void SessionLinks::task_started(const Exchange& exchange, std::string_view token,
@@ -122,8 +122,8 @@ void SessionLinks::end(const std::string& id) {
   log::write(log::Level::info, "session.close",
              {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
   for (Exchange* exchange : exchanges_.of_session(session_id)) {
-    exchange->tell(EndReason::cancelled_client, "the session ended");
-    exchange->client_gone(EndReason::cancelled_client);  // for an `initialize`, which ignores tell()
+    exchange->cancel(EndReason::cancelled_client, "the session ended");
+    exchange->client_left(EndReason::cancelled_client);  // for an `initialize`, which ignores cancel()
   }
   auto link = links_.find(session_id);
   if (link != links_.end()) {
@@ -140,7 +140,7 @@ void SessionLinks::session_lost(const std::string& id) {
   loop_.defer(lifetime_, [this, id] {
     if (session(id) == nullptr) return;
     for (Exchange* exchange : exchanges_.of_session(id))
-      exchange->tell(EndReason::upstream_protocol, "the server has ended this session; initialize again");
+      exchange->cancel(EndReason::upstream_protocol, "the server has ended this session; initialize again");
     end(id);
   });
 }

@@ -24,7 +24,7 @@
 #include "proxy/client/session/session.h"
 #include "proxy/core/upstream.h"
 #include "proxy/exchange/live_exchanges.h"
-#include "proxy/exchange/loose_policies.h"
+#include "proxy/exchange/out_of_call_policies.h"
 #include "proxy/exchange/server_directory.h"
 #include "proxy/exchange/session_link.h"
 
@@ -51,7 +51,7 @@ class SessionLinks final : public ExchangeFinder {
 
   // An exchange of a session begins, and is over; retired idle sessions end with their last exchange.
   void exchange_began(const Exchange& exchange);
-  void exchange_over(const Exchange& exchange);
+  void exchange_ended(const Exchange& exchange);
   // Its call is over, its client has no answer yet.
   void exchange_ending(const Exchange& exchange);
 

@@ -19,15 +19,7 @@ constexpr std::array<std::string_view, 8> kHttpMethods{"_OTHER", "GET",     "POS
                                                        "PUT",    "OPTIONS", "PATCH", "HEAD"};
 
 bool is_timeout(EndReason reason) {
-  switch (reason) {
-    case EndReason::timeout_queue:
-    case EndReason::timeout_connect:
-    case EndReason::timeout_startup:
-    case EndReason::timeout_request:
-    case EndReason::timeout_max_duration:
-    case EndReason::timeout_park: return true;
-    default: return false;
-  }
+  return mcp::is(reason, mcp::EndKind::timeout);
 }
 
 }  // namespace
@@ -77,7 +69,7 @@ std::string code_label(uint8_t slot) {
 }
 
 std::string error_type(const Operation& operation) {
-  if (operation.reason == EndReason::ok || operation.reason == EndReason::input_required) return {};
+  if (mcp::is(operation.reason, mcp::EndKind::success)) return {};
   if (operation.reason == EndReason::rpc_error) return code_label(operation.code);
   if (is_timeout(operation.reason)) return "timeout";
   return std::string(mcp::name(operation.reason));
@@ -92,7 +84,7 @@ std::string status_code(const Operation& operation) {
 // Reasons with the same labels share a series.
 uint32_t OperationSeries::pack(const Operation& operation) {
   EndReason reason = operation.reason;
-  if (reason == EndReason::input_required) reason = EndReason::ok;
+  if (mcp::is(reason, mcp::EndKind::success)) reason = EndReason::ok;
   if (is_timeout(reason)) reason = EndReason::timeout_request;
   uint32_t code = reason == EndReason::rpc_error ? operation.code : 0;
   return static_cast<uint32_t>(operation.method) | uint32_t{operation.name} << 8 |

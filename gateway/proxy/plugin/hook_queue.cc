@@ -74,7 +74,7 @@ void HookQueue::pump() {
     if (verdict == Verdict::answered) {
       if (owner_.decided()) return;
       if (final) return owner_.broke("took the server's answer and gave none");
-      chain_.note(Chain::Did::drop);
+      chain_.note(HookChain::Did::drop);
       continue;
     }
     bool same = is_final(passed.kind()) == final && passed.raw(Field::id) == expected_id_ &&

@@ -12,7 +12,7 @@
 
 #include "foundation/base/memory_charge.h"
 #include "proxy/core/upstream.h"
-#include "proxy/plugin/chain.h"
+#include "proxy/plugin/hook_chain.h"
 
 namespace lineward::plugin {
 
@@ -35,7 +35,7 @@ class HookQueue {
     ~Owner() = default;
   };
 
-  HookQueue(Chain& chain, ExchangeView& view, Owner& owner) : chain_(chain), view_(view), owner_(owner) {}
+  HookQueue(HookChain& chain, ExchangeView& view, Owner& owner) : chain_(chain), view_(view), owner_(owner) {}
 
   void take(mcp::Message message);
   // The server failed: the failure is queued until earlier messages have passed. False: the queue is empty.
@@ -54,7 +54,7 @@ class HookQueue {
  private:
   void release();
 
-  Chain& chain_;
+  HookChain& chain_;
   ExchangeView& view_;
   Owner& owner_;
   std::deque<mcp::Message> waiting_;  // the first is with the plugins

@@ -35,20 +35,6 @@ enum class Verdict : uint8_t {
              // may still be changed in place
 };
 
-// Why a plugin ends an exchange.
-struct Refusal {
-  mcp::EndReason reason = mcp::EndReason::forbidden;
-  std::string text;             // one plain sentence for the client; no secrets
-  core::HeaderFields headers;   // on the HTTP response, if its head is not sent yet
-  int64_t retry_after_ms = -1;  // in error.data, and as Retry-After unless it is among the headers
-  int code = 0;                 // 0: the default code of the reason (behaviour.md 2)
-  // For a listen: the URIs and task ids of its filter that are refused; the plugin admits the rest. Empty:
-  // the whole listen is refused.
-  std::vector<std::string> parts = {};
-  std::string by = {};  // for a message without an exchange: the configured name of the plugin that refused
-                        // it
-};
-
 // Facts of an exchange, known from its first byte. The views live as long as the exchange.
 struct RequestInfo {
   int rate_limited_status = 429;  // HTTP status of a refusal by a rate limit (errors.legacyStatus)
@@ -98,7 +84,7 @@ class ExchangeView {
   // Adds a header to the response head, if it is not sent yet.
   virtual void add_reply_header(std::string_view name, std::string value) = 0;
   // Before returning Verdict::answered, or before resume(answered). The first call counts.
-  virtual void refuse(Refusal refusal) = 0;
+  virtual void refuse(core::PolicyError refusal) = 0;
   // `result` is the JSON text of an object: the client's answer without the server.
   virtual void answer(std::string result) = 0;
   // Sets the exchange's trace ids, for its log line and, if the trace is sampled, for exemplars.
@@ -172,11 +158,11 @@ class Plugin {
   virtual void on_refused(const core::RefusedRequest&) {}
   // The message may be changed. A refusal ends it: the client gets an error if possible, and a server's
   // question is refused with the text.
-  virtual std::optional<Refusal> on_out_of_call(const RequestInfo&, mcp::Message&, Direction) {
+  virtual std::optional<core::PolicyError> on_out_of_call(const RequestInfo&, mcp::Message&, Direction) {
     return std::nullopt;
   }
   // After that, for messages of clients; null: it was forwarded.
-  virtual void on_loose_end(const RequestInfo&, const Refusal*) {}
+  virtual void on_out_of_call_end(const RequestInfo&, const core::PolicyError*) {}
   // Whether it must see every message sent to a client.
   virtual bool reads_all() const { return false; }
   virtual void count(CounterSink&) const {}

@@ -91,11 +91,11 @@ bool PluginSet::judges_parts(std::string_view server) const {
 }
 
 std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server,
-                                                   Place place) {
+                                                   ServerRole role) {
   std::vector<Attached> out;
   for (auto& member : members_) {
-    bool here =
-        place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange.facts().method);
+    bool here = role == ServerRole::single ||
+                (role == ServerRole::aggregate) == is_for_whole(*member, exchange.facts().method);
     if (!here || !member->entry.is_for(server)) continue;
     if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
   }
@@ -107,7 +107,7 @@ namespace {
 // Counts the decision, and names the plugin that refuses, now or later. Admission may be checked twice, first
 // only for immediate results: an approval counts when it is `final`, a refusal always.
 core::GateAnswer decided(PluginSet::Member& member, core::GateAnswer answer, bool final) {
-  auto* denial = std::get_if<core::AuthError>(&answer);
+  auto* denial = std::get_if<core::PolicyError>(&answer);
   if (denial != nullptr && denial->by.empty()) denial->by = member.entry.name;
   if (denial != nullptr) {
     ++member.decisions.refused;
@@ -134,7 +134,7 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   }
   bool has_credentials = request.headers.count("Authorization") > 0;
   if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
-  core::AuthError denial;
+  core::PolicyError denial{.reason = mcp::EndReason::unauthorized, .status = 401};
   denial.by = "auth";
   denial.text =
       has_credentials ? "these credentials are of no kind that this gateway takes" : "credentials required";
@@ -145,15 +145,16 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   return core::GateAnswer(std::move(denial));
 }
 
-std::optional<Refusal> PluginSet::loose(const RequestInfo& facts, mcp::Message& message, Direction way,
-                                        Place place) {
+std::optional<core::PolicyError> PluginSet::judge_out_of_call(const RequestInfo& facts, mcp::Message& message,
+                                                              Direction way, ServerRole role) {
   std::vector<Member*> here;
   for (auto& member : members_) {
-    bool its = place == Place::alone || (place == Place::whole) == is_for_whole(*member, facts.method);
+    bool its =
+        role == ServerRole::single || (role == ServerRole::aggregate) == is_for_whole(*member, facts.method);
     if (its && member->entry.is_for(facts.upstream)) here.push_back(member.get());
   }
   if (way == Direction::to_client) std::reverse(here.begin(), here.end());
-  std::optional<Refusal> refusal;
+  std::optional<core::PolicyError> refusal;
   for (Member* member : here) {
     refusal = member->plugin->on_out_of_call(facts, message, way);
     if (!refusal) continue;
@@ -163,7 +164,7 @@ std::optional<Refusal> PluginSet::loose(const RequestInfo& facts, mcp::Message& 
   }
   if (way == Direction::to_client) return refusal;
   for (Member* member : here)
-    member->plugin->on_loose_end(facts, refusal ? &*refusal : nullptr);
+    member->plugin->on_out_of_call_end(facts, refusal ? &*refusal : nullptr);
   return refusal;
 }
 

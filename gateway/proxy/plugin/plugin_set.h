@@ -31,7 +31,7 @@ struct Decisions {
 // The position of an exchange. With an aggregate, plugins that count whole calls see the call at the
 // aggregate. Plugins that judge names or are limited to some servers see each server's request. No plugin
 // sees both.
-enum class Place : uint8_t { alone, whole, part };
+enum class ServerRole : uint8_t { single, aggregate, member };
 
 class PluginSet final : public core::Gate {
  public:
@@ -52,7 +52,8 @@ class PluginSet final : public core::Gate {
     Member* member;
     std::unique_ptr<Hook> hook;
   };
-  std::vector<Attached> attach(ExchangeView& exchange, std::string_view server, Place place = Place::alone);
+  std::vector<Attached> attach(ExchangeView& exchange, std::string_view server,
+                               ServerRole role = ServerRole::single);
   // Whether any of them judges this server's member requests.
   bool judges_parts(std::string_view server) const;
   bool empty() const { return members_.empty(); }
@@ -62,7 +63,8 @@ class PluginSet final : public core::Gate {
 
   // A message without an exchange passes the plugins that an exchange of this server would have: clients'
   // messages in the configured order, servers' in reverse.
-  std::optional<Refusal> loose(const RequestInfo& facts, mcp::Message& message, Direction way, Place place);
+  std::optional<core::PolicyError> judge_out_of_call(const RequestInfo& facts, mcp::Message& message,
+                                                     Direction way, ServerRole role);
 
   // core::Gate
   bool open() const override { return authenticators_.empty(); }

@@ -21,13 +21,12 @@ void Listener::hand_on(std::unique_ptr<ByteStream> stream) {
   accepted_(std::move(stream), "somebody");
 }
 
-Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
-                                                                Accepted accepted) {
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted) {
   return join(loop, -1, address, true, std::move(accepted));
 }
 
-Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int, std::string address,
-                                                                bool loopback, Accepted accepted) {
+Result<std::unique_ptr<Listener>> Listener::join(Loop& loop, int, std::string address, bool loopback,
+                                                 Accepted accepted) {
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
   self->address_ = std::move(address);
   self->loopback_ = loopback;

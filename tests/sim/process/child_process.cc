@@ -29,7 +29,7 @@ struct Spawner::State {
     if (child == nullptr) return;
     child->running_ = false;
     if (auto failed = std::exchange(child->events_.failed, nullptr))
-      failed({.step = "exec", .error = error, .searched = {}});
+      failed({.text = {}, .code = error, .place = "exec"});
   }
   void end_exited(uint64_t id, int code, int signal) {
     auto found = live.find(id);

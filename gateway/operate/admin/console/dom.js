@@ -1,5 +1,7 @@
 // Elements, and numbers as people read them. Every text of a server or a client comes in by textContent.
 
+import { KIND_OF } from './reasons.js';
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element: h('td', {class: 'n', title: '…', on: {click}}, 'text', element, …). */
@@ -67,14 +69,8 @@ export function bytes(n) {
 export const number = (n) => n.toLocaleString('en');
 export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
 
-/** The kind of end that a reason is: how it is drawn. */
-export function kindOf(reason) {
-  if (reason === 'ok' || reason === 'input_required') return 'ok';
-  if (reason.startsWith('timeout_')) return 'late';
-  if (reason.startsWith('cancelled_') || reason === 'client_too_slow') return 'stop';
-  if (['queue_full', 'rate_limited', 'unauthorized', 'forbidden', 'invalid_request', 'circuit_open'].includes(reason)) return 'no';
-  return 'fail';
-}
+/** How a reason is drawn: a class of app.css. */
+export const kindOf = (reason) => KIND_OF[reason] ?? 'fail';
 export const KINDS = [
   ['ok', 'well'],
   ['stop', 'cancelled'],

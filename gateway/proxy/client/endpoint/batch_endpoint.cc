@@ -124,7 +124,7 @@ void BatchEndpoint::start(ClientConnection& connection, Session& session,
   auto ids = std::make_shared<std::vector<core::ExchangeId>>();
   SessionStream& stream = session.open_post_stream([&exchanges = parts_.exchanges, ids](mcp::EndReason why) {
     for (core::ExchangeId id : *ids)
-      exchanges.client_gone(id, why);
+      exchanges.client_left(id, why);
   });
   stream.attach(
       parts_.starter.transport(connection, session, stream, {}, ExchangeStarter::Primes::yes, true));

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/endpoint/peer_router.h"
 #include "proxy/client/http/client_connection.h"
 

@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include "config/load_levels.h"
+#include "foundation/base/memory_charge.h"
 #include "protocol/mcp/probe.h"
+#include "proxy/metrics/limits.h"
+#include "proxy/metrics/stats.h"
 
 namespace lineward::client {
 namespace {
@@ -113,7 +117,7 @@ void ExchangeStarter::start(ClientConnection& connection, core::IncomingMessage&
   // at least until the end of the turn.
   auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), nullptr);
   HttpReply* raw = reply.get();
-  raw->on_gone([this, raw](mcp::EndReason why) { exchanges_.client_gone(raw->exchange(), why); });
+  raw->on_client_left([this, raw](mcp::EndReason why) { exchanges_.client_left(raw->exchange(), why); });
   core::ExchangeId id = exchanges_.start(std::move(arrival), std::move(reply));
   raw->set_exchange(id);
 }
@@ -123,7 +127,8 @@ void ExchangeStarter::start_in_session(ClientConnection& connection, Session& se
   place_in(session, arrival);
   sessions_.table().touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);
-  stream.on_gone([this, &stream](mcp::EndReason why) { exchanges_.client_gone(stream.exchange(), why); });
+  stream.on_client_left(
+      [this, &stream](mcp::EndReason why) { exchanges_.client_left(stream.exchange(), why); });
   const bool takes_long = mcp::may_take_long(arrival.from->method);
   stream.attach(transport(connection, session, stream, {}, Primes::yes, takes_long));
   auto reply = std::make_unique<SessionReply>(sessions_.table(), session.id, stream.number());
@@ -139,22 +144,30 @@ std::unique_ptr<HttpReply> ExchangeStarter::transport(ClientConnection& connecti
   options.session_header = std::move(session_header);
   if (primes == Primes::yes && session.primes()) options.prime_id = stream.prime_id();
   auto lost = [this, id = session.id, number = stream.number()](mcp::EndReason why) {
-    transport_lost(id, number, why);
+    client_left(id, number, why);
   };
   return std::make_unique<HttpReply>(loop_, connection, std::move(options), std::move(lost));
 }
 
-void ExchangeStarter::transport_lost(const std::string& session, uint32_t stream, mcp::EndReason why) {
+void ExchangeStarter::client_left(const std::string& session, uint32_t stream, mcp::EndReason why) {
   Session* owner = sessions_.table().find(session);
   if (owner == nullptr) return;
   sessions_.table().touch(*owner);
-  if (SessionStream* lost = owner->find_stream(stream)) lost->transport_lost(why);
+  if (SessionStream* lost = owner->find_stream(stream)) lost->client_left(why);
   if (owner->shared() != nullptr && !owner->has_stream()) exchanges_.stream_closed(owner->id);
 }
 
 void ExchangeStarter::watch_stream(ClientConnection& connection, Session& session) {
   if (session.shared() == nullptr || !session.has_stream()) return;
   exchanges_.stream_opened(session.id, router_.forwarded(connection, session.upstream, Mirrored::no));
+}
+
+bool EndpointParts::refuse_for_load(ClientConnection& connection) const {
+  if (config::load_of(MemoryCharge::total(), config) < config::Load::no_streams) return false;
+  ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::streams)];
+  metrics::limit_reached(metrics::Limit::buffered_bytes);
+  refusals.refuse(connection, unavailable("no new streams for now (listen.maxBufferedBytes)"));
+  return true;
 }
 
 }  // namespace lineward::client

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "config/config.h"
+#include "foundation/net/loop.h"
 #include "proxy/client/endpoint/path_router.h"
+#include "proxy/client/endpoint/refusal_writer.h"
 #include "proxy/client/endpoint/session_directory.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/core/exchange_api.h"
@@ -64,7 +66,7 @@ class ExchangeStarter {
 
  private:
   core::HeaderFields seen_by_plugins(const ClientConnection& connection) const;
-  void transport_lost(const std::string& session, uint32_t stream, mcp::EndReason why);
+  void client_left(const std::string& session, uint32_t stream, mcp::EndReason why);
 
   net::Loop& loop_;
   const config::Listen& config_;
@@ -72,6 +74,21 @@ class ExchangeStarter {
   core::ExchangeApi& exchanges_;
   SessionDirectory& sessions_;
   const std::shared_ptr<core::Gate>& gate_;
+};
+
+// References shared by the endpoints of an HttpFront. All of them outlive the endpoints.
+struct EndpointParts {
+  net::Loop& loop;
+  const config::Listen& config;
+  const PathRouter& router;
+  core::ExchangeApi& exchanges;
+  const RefusalWriter& refusals;
+  SessionDirectory& sessions;
+  ExchangeStarter& starter;
+
+  // Refuses new streams when too many bytes are held (listen.maxBufferedBytes); true: the request was
+  // refused.
+  bool refuse_for_load(ClientConnection& connection) const;
 };
 
 }  // namespace lineward::client

@@ -17,11 +17,11 @@ class Front {
  public:
   virtual ~Front() = default;
   // Begins to accept requests.
-  virtual Status<net::ListenFailure> listen() = 0;
+  virtual Status<> listen() = 0;
   virtual std::string address() const = 0;
   virtual SessionTable& sessions() = 0;
   // The plain sidecar's server, or null; must outlive the front, or be reset first.
-  virtual void use_documents(core::DocumentSource*) {}
+  virtual void use_documents(core::FetchDocument) {}
   // Authentication, and the headers that plugins read; null: every caller is admitted, no headers are kept.
   virtual void use_gate(std::shared_ptr<core::Gate>) {}
   // Accepts no new requests; those in flight go on.

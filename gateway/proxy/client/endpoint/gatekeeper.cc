@@ -17,16 +17,15 @@ constexpr uint64_t kSmallBody = 16 * 1024;
 
 Gatekeeper::Gatekeeper(const config::Listen& config, const FrontListener& listener, const PathRouter& router,
                        const std::shared_ptr<core::Gate>& gate, const RefusalWriter& refusals,
-                       AdmittedRequests& admitted)
+                       Admitted admitted_later)
     : config_(config),
       listener_(listener),
       router_(router),
       gate_(gate),
       refusals_(refusals),
-      admitted_(admitted) {}
+      admitted_later_(std::move(admitted_later)) {}
 
 bool Gatekeeper::refuses_head(ClientConnection& connection) {
-  connection.use_caller(nullptr);  // the caller of the previous request
   const http::RequestHead& head = connection.head();
   const uint64_t length = head.body_bytes;
   if (router_.limits_bodies() && length != UINT64_MAX) {
@@ -40,7 +39,7 @@ bool Gatekeeper::refuses_head(ClientConnection& connection) {
     return refusals_.refuse(connection, *refusal), true;
   if (!gate_ || gate_->open()) return false;
   auto answer = gate_->admit(question(connection), nullptr);
-  auto* denial = answer ? std::get_if<core::AuthError>(&*answer) : nullptr;
+  auto* denial = answer ? std::get_if<core::PolicyError>(&*answer) : nullptr;
   if (denial == nullptr) return false;
   refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
   return true;
@@ -51,20 +50,19 @@ bool Gatekeeper::wants_body(const http::RequestHead& head) const {
          !check_addresses(head.headers, config_, listener_.is_loopback());
 }
 
-void Gatekeeper::admit(ClientConnection& connection, std::string body) {
+bool Gatekeeper::admit(ClientConnection& connection, std::string& body) {
   const http::RequestHead& head = connection.head();
-  connection.use_caller(nullptr);
   if (auto refusal = check_addresses(head.headers, config_, listener_.is_loopback()))
-    return refusals_.refuse(connection, *refusal);
-  if (is_preflight(head.method, head.headers, config_)) {
+    return refusals_.refuse(connection, *refusal), false;
+  if (head.method == "OPTIONS" && is_preflight(head.method, head.headers, config_)) {
     const auto& forward = router_.table().forward;
     auto rules = forward.find(std::string(router_.server_of(head)));
-    return connection.respond(204, {}, {}, preflight_headers(head.headers, [&](std::string_view name) {
-                                return rules != forward.end() && rules->second.passes(name);
-                              }));
+    connection.respond(204, {}, {}, preflight_headers(head.headers, [&](std::string_view name) {
+                         return rules != forward.end() && rules->second.passes(name);
+                       }));
+    return false;
   }
-  if (gate_ && !gate_->open()) return ask(connection, std::move(body));
-  admitted_.on_admitted(connection, std::move(body));
+  return !gate_ || gate_->open() || ask(connection, body);
 }
 
 core::GateRequest Gatekeeper::question(const ClientConnection& connection) const {
@@ -77,10 +75,11 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
           served ? std::string_view(route->second) : std::string_view(), connection.client()};
 }
 
-void Gatekeeper::ask(ClientConnection& connection, std::string body) {
+bool Gatekeeper::ask(ClientConnection& connection, std::string& body) {
   if (waiting_.size() >= kMaxWaiting) {
-    return refusals_.refuse(connection,
-                            unavailable("too many requests are waiting for their credentials to be checked"));
+    refusals_.refuse(connection,
+                     unavailable("too many requests are waiting for their credentials to be checked"));
+    return false;
   }
   const uint64_t number = next_++;
   auto later = lifetime_.guard([this, asker = &connection, number](core::GateAnswer answer) {
@@ -88,21 +87,24 @@ void Gatekeeper::ask(ClientConnection& connection, std::string body) {
     if (found == waiting_.end() || found->second.number != number) return;  // the client disconnected
     Waiting waited = std::move(found->second);
     waiting_.erase(found);
-    decided(*asker, std::move(answer), std::move(waited.body));
+    if (decided(*asker, std::move(answer))) admitted_later_(*asker, std::move(waited.body));
   });
   auto answer = gate_->admit(question(connection), std::move(later));
-  if (answer) return decided(connection, std::move(*answer), std::move(body));
+  if (answer) return decided(connection, std::move(*answer));
   auto held = std::make_unique<MemoryCharge>(Held::bodies);
   held->charge(connection.account());
   held->set(body.size());
   waiting_[&connection] = {number, std::move(body), gate_, std::move(held)};
+  return false;
 }
 
-void Gatekeeper::decided(ClientConnection& connection, core::GateAnswer answer, std::string body) {
-  if (auto* denial = std::get_if<core::AuthError>(&answer))
-    return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
+bool Gatekeeper::decided(ClientConnection& connection, core::GateAnswer answer) {
+  if (auto* denial = std::get_if<core::PolicyError>(&answer)) {
+    refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
+    return false;
+  }
   connection.use_caller(std::get<core::CallerPtr>(std::move(answer)));
-  admitted_.on_admitted(connection, std::move(body));
+  return true;
 }
 
 }  // namespace lineward::client

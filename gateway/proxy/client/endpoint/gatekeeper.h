@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -21,21 +22,13 @@
 
 namespace lineward::client {
 
-// Receives each admitted request; its connection has the caller.
-class AdmittedRequests {
- public:
-  virtual void on_admitted(ClientConnection& connection, std::string body) = 0;
-
- protected:
-  ~AdmittedRequests() = default;
-};
-
 class Gatekeeper {
  public:
+  // Receives each request that had to wait and is admitted; its connection has the caller.
+  using Admitted = std::function<void(ClientConnection& connection, std::string body)>;
   // `gate`: the current one, replaced by a reload; null: every caller is admitted as anonymous.
   Gatekeeper(const config::Listen& config, const FrontListener& listener, const PathRouter& router,
-             const std::shared_ptr<core::Gate>& gate, const RefusalWriter& refusals,
-             AdmittedRequests& admitted);
+             const std::shared_ptr<core::Gate>& gate, const RefusalWriter& refusals, Admitted admitted_later);
   Gatekeeper(const Gatekeeper&) = delete;
   Gatekeeper& operator=(const Gatekeeper&) = delete;
 
@@ -43,9 +36,10 @@ class Gatekeeper {
   bool refuses_head(ClientConnection& connection);
   // May the body be requested (Expect: 100-continue)?
   bool wants_body(const http::RequestHead& head) const;
-  // Refuses a complete request, or hands it to AdmittedRequests, now or later.
-  void admit(ClientConnection& connection, std::string body);
-  void connection_gone(const ClientConnection& connection) { waiting_.erase(&connection); }
+  // True: the complete request is admitted, and its connection has the caller. False: it was answered, or
+  // waits with its body.
+  bool admit(ClientConnection& connection, std::string& body);
+  void client_left(const ClientConnection& connection) { waiting_.erase(&connection); }
   // Requests that wait for the gate's decision.
   size_t waiting() const { return waiting_.size(); }
 
@@ -57,15 +51,15 @@ class Gatekeeper {
     std::unique_ptr<MemoryCharge> held;  // accounts for the body
   };
   core::GateRequest question(const ClientConnection& connection) const;
-  void ask(ClientConnection& connection, std::string body);
-  void decided(ClientConnection& connection, core::GateAnswer answer, std::string body);
+  bool ask(ClientConnection& connection, std::string& body);
+  bool decided(ClientConnection& connection, core::GateAnswer answer);
 
   const config::Listen& config_;
   const FrontListener& listener_;
   const PathRouter& router_;
   const std::shared_ptr<core::Gate>& gate_;
   const RefusalWriter& refusals_;
-  AdmittedRequests& admitted_;
+  const Admitted admitted_later_;
   std::unordered_map<const ClientConnection*, Waiting> waiting_;
   uint64_t next_ = 1;
   net::Lifetime lifetime_;

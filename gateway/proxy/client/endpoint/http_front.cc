@@ -19,9 +19,14 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
             connections_.accept(std::move(stream), std::move(peer));
           },
           [this] { connections_.turned_away(metrics::Overload::descriptors); }),
-      gatekeeper_(config, listener_, router_, gate_, refusals_, *this),
+      gatekeeper_(config, listener_, router_, gate_, refusals_,
+                  [this](ClientConnection& connection, std::string body) {
+                    advance(connection, Step::replica, std::move(body));
+                  }),
       peers_(loop, config, router_, links_, refusals_,
-             [this](ClientConnection& connection, std::string body) { serve(connection, std::move(body)); }),
+             [this](ClientConnection& connection, std::string body) {
+               advance(connection, Step::endpoint, std::move(body));
+             }),
       starter_(loop, config, router_, exchanges, sessions_, gate_),
       metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),
       sse_(parts(loop, exchanges)),
@@ -36,17 +41,17 @@ HttpFront::~HttpFront() {
   close_all();
 }
 
-void HttpFront::use_documents(core::DocumentSource* source) {
-  metadata_->use_source(source);
+void HttpFront::use_documents(core::FetchDocument fetch) {
+  metadata_->use_source(std::move(fetch));
 }
 
-Status<net::ListenFailure> HttpFront::listen() {
+Status<> HttpFront::listen() {
   auto opened = listener_.open_next(config_.address);
   if (opened) listener_.move();
   return opened;
 }
 
-Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string address, bool loopback) {
+Status<> HttpFront::listen_with(int socket, std::string address, bool loopback) {
   auto joined = listener_.join_next(socket, std::move(address), loopback);
   if (joined) listener_.move();
   return joined;
@@ -72,23 +77,47 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (worker == neighbours_->self) return false;
   auto moved = connections_.move_out(connection);
   if (!moved) return true;
-  forget(connection);
+  client_left(connection);
   neighbours_->send(worker, std::move(*moved));
   return true;
 }
 
-bool HttpFront::on_head(ClientConnection& connection) {
-  peers_.recognise_head(connection);
-  return gatekeeper_.refuses_head(connection);
+HeadVerdict HttpFront::on_head(ClientConnection& connection) {
+  if (belongs_elsewhere(connection)) return HeadVerdict::elsewhere;
+  const http::RequestHead& head = connection.head();
+  connection.begin_head(links_.replicas ? peers_.client_of(head) : std::string_view());
+  if (gatekeeper_.refuses_head(connection)) return HeadVerdict::answered;
+  return head.expect_continue && gatekeeper_.wants_body(head) ? HeadVerdict::invited : HeadVerdict::read;
 }
 
-void HttpFront::on_request(ClientConnection& connection, std::string body) {
-  peers_.recognise(connection, body);
-  if (!metadata_->serve_own(connection)) gatekeeper_.admit(connection, std::move(body));
-}
-
-void HttpFront::on_admitted(ClientConnection& connection, std::string body) {
-  if (!peers_.pass_on(connection, body)) serve(connection, std::move(body));
+// The way of a complete request. A step that answers the request ends it. A request that waits for its gate,
+// or that another replica did not take, continues with a later step.
+void HttpFront::advance(ClientConnection& connection, Step step, std::string body) {
+  for (;;) {
+    switch (step) {
+      case Step::origin: {
+        const http::RequestHead& head = connection.head();
+        const bool passed = links_.replicas && peers_.is_passed(head, body);
+        connection.facts().passed_by_peer = passed;
+        connection.use_client(passed ? peers_.client_of(head) : std::string_view());
+        step = Step::document;
+        break;
+      }
+      case Step::document:  // needs no credentials
+        if (!router_.table().documents.empty() && metadata_->serve_own(connection)) return;
+        step = Step::caller;
+        break;
+      case Step::caller:
+        if (!gatekeeper_.admit(connection, body)) return;
+        step = Step::replica;
+        break;
+      case Step::replica:
+        if (links_.replicas && peers_.pass_on(connection, body)) return;
+        step = Step::endpoint;
+        break;
+      case Step::endpoint: return serve(connection, std::move(body));
+    }
+  }
 }
 
 void HttpFront::serve(ClientConnection& connection, std::string body) {
@@ -120,16 +149,16 @@ bool HttpFront::serve_leaving(ClientConnection& connection, std::string& body) {
 
 // ---- end ----
 
-void HttpFront::on_closed(ClientConnection& connection) {
-  forget(connection);
+void HttpFront::on_client_left(ClientConnection& connection) {
+  client_left(connection);
   connections_.remove(connection);
 }
 
-void HttpFront::forget(ClientConnection& connection) {
-  metadata_->connection_gone(connection);
-  gatekeeper_.connection_gone(connection);
-  mcp_.connection_gone(connection);
-  sessions_.connection_gone(connection);
+void HttpFront::client_left(ClientConnection& connection) {
+  metadata_->client_left(connection);
+  gatekeeper_.client_left(connection);
+  mcp_.client_left(connection);
+  sessions_.client_left(connection);
 }
 
 void HttpFront::drain() {

@@ -1,14 +1,14 @@
-// The HTTP side towards clients; it only wires its parts. Connections deliver requests (ConnectionTable),
-// which are admitted (Gatekeeper), forwarded to another replica where necessary (PeerRouter), and served by
-// the endpoint of their path and method. Both eras share one endpoint.
+// The HTTP side towards clients, and the way of a request: on_head() before its body is read, then advance(),
+// top to bottom. The endpoint of its path and method serves it at the end. Both eras share one endpoint.
 //
-//   FrontListener → ConnectionTable → ClientConnection → HttpFront → Gatekeeper → PeerRouter
+//   FrontListener → ConnectionTable → ClientConnection → HttpFront
 //     → McpEndpoint (POST), SessionEndpoint (GET, DELETE), LegacySseEndpoint, ResourceMetadataEndpoint
 //     → core::ExchangeApi
 //
 // Owned by the worker; the exchange table outlives it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,16 +38,16 @@ struct Neighbours {
   std::function<void(size_t worker, MovedConnection connection)> send;
 };
 
-class HttpFront final : public Front, private RequestHandler, private AdmittedRequests {
+class HttpFront final : public Front, private RequestHandler {
  public:
   // `caps` are shared by the fronts of all workers.
   HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeApi& exchanges,
             std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
   ~HttpFront() override;
 
-  Status<net::ListenFailure> listen() override;
+  Status<> listen() override;
   // The same on the socket that the first worker's front has opened.
-  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  Status<> listen_with(int socket, std::string address, bool loopback);
   // For a reload that moves to another address.
   FrontListener& listener() { return listener_; }
   std::string address() const override { return listener_.address(); }
@@ -62,7 +62,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 
   SessionTable& sessions() override { return sessions_.table(); }
-  void use_documents(core::DocumentSource* source) override;
+  void use_documents(core::FetchDocument fetch) override;
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
 
   // Accepts no new connections. Each open connection is closed after its answer; an idle one after one more
@@ -76,22 +76,24 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
 
  private:
   EndpointParts parts(net::Loop& loop, core::ExchangeApi& exchanges);
-  void on_request(ClientConnection& connection, std::string body) override;
-  void on_closed(ClientConnection& connection) override;
-  bool on_head(ClientConnection& connection) override;
-  bool belongs_elsewhere(ClientConnection& connection) override;
-  bool wants_body(const http::RequestHead& head) const override { return gatekeeper_.wants_body(head); }
+  HeadVerdict on_head(ClientConnection& connection) override;
+  void on_request(ClientConnection& connection, std::string body) override {
+    advance(connection, Step::origin, std::move(body));
+  }
+  void on_client_left(ClientConnection& connection) override;
   bool draining() const override { return draining_; }
-  void on_fault(ClientConnection& connection, const http::RequestFault& fault) override {
+  void on_fault(ClientConnection& connection, const Error& fault) override {
     refusals_.note_fault(connection, fault);
   }
   void on_full() override { connections_.make_room_later(); }
   void on_request_while_full() override { connections_.make_room_now(); }
 
-  void on_admitted(ClientConnection& connection, std::string body) override;
+  enum class Step : uint8_t { origin, document, caller, replica, endpoint };
+  void advance(ClientConnection& connection, Step step, std::string body);
+  bool belongs_elsewhere(ClientConnection& connection);
   void serve(ClientConnection& connection, std::string body);
   bool serve_leaving(ClientConnection& connection, std::string& body);
-  void forget(ClientConnection& connection);
+  void client_left(ClientConnection& connection);
 
   const config::Listen& config_;
   bool draining_ = false;

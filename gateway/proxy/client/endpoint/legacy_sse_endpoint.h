@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/http/client_connection.h"
 
 namespace lineward::client {

@@ -28,9 +28,9 @@ bool is_array(std::string_view body) {
 McpEndpoint::McpEndpoint(const EndpointParts& parts, PeerRouter& peers)
     : parts_(parts), peers_(peers), batches_(parts, peers), opener_(parts, *this) {}
 
-void McpEndpoint::connection_gone(ClientConnection& connection) {
+void McpEndpoint::client_left(ClientConnection& connection) {
   unsettled_.erase(&connection);
-  opener_.connection_gone(connection);
+  opener_.client_left(connection);
 }
 
 void McpEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
@@ -95,7 +95,7 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
   core::IncomingMessage arrival = parts_.starter.arrival(connection, server, Mirrored::yes);
   if (auto refusal = check_modern_request(message, headers, versions_to_tell(server, version)))
     return parts_.refusals.refuse(connection, *refusal, message.raw(Field::id));
-  if (peers_.pass_retry(connection, message)) return;
+  if (message.has(Field::params_request_state) && peers_.pass_retry(connection, message)) return;
   arrival.from->method = mcp::method_of(message.method());
   arrival.from->era = mcp::Era::modern;
   arrival.from->bytes_in = bytes;

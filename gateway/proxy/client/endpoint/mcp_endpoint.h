@@ -12,7 +12,7 @@
 
 #include "foundation/net/lifetime.h"
 #include "proxy/client/endpoint/batch_endpoint.h"
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/endpoint/peer_router.h"
 #include "proxy/client/endpoint/session_opener.h"
 #include "proxy/client/http/client_connection.h"
@@ -29,7 +29,7 @@ class McpEndpoint final {
   // The same for a removed server. Its sessions last until their calls have ended: cancels, and answers to
   // the server's requests, must still reach it. False: the message is neither.
   bool post_to_leaving(ClientConnection& connection, const std::string& server, std::string body);
-  void connection_gone(ClientConnection& connection);
+  void client_left(ClientConnection& connection);
   // For SessionOpener: the request goes on.
   void on_session_opened(ClientConnection& connection, const std::string& server, mcp::Message message,
                          uint64_t bytes);

@@ -55,34 +55,23 @@ PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const Path
       refusals_(refusals),
       serve_here_(std::move(serve_here)) {}
 
-// Prevents a loop of two replicas that each forward to the other.
-bool PeerRouter::is_marked(const ClientConnection& connection, std::string_view body) const {
-  const http::RequestHead& head = connection.head();
-  return head.headers.count(kPassedHeader) == 1 &&
+bool PeerRouter::is_passed(const http::RequestHead& head, std::string_view body) const {
+  return links_.replicas && head.headers.count(kPassedHeader) == 1 &&
          links_.replicas->is_marked(head.headers.get(kPassedHeader), head.method, head.target, body,
                                     Replicas::now());
 }
 
-// Authentication is charged to the client's limits, not to those of the forwarding replica.
-void PeerRouter::recognise_head(ClientConnection& connection) const {
-  std::string_view client;
-  const http::HeaderList& headers = connection.head().headers;
-  if (links_.replicas && headers.count(kPassedHeader) == 1 && headers.count(kPassedForHeader) == 1) {
-    client = links_.replicas->client_of(headers.get(kPassedForHeader), headers.get(kPassedHeader),
-                                        Replicas::now());
-  }
-  connection.use_client(client);
+std::string_view PeerRouter::client_of(const http::RequestHead& head) const {
+  const http::HeaderList& headers = head.headers;
+  if (!links_.replicas || headers.count(kPassedHeader) != 1 || headers.count(kPassedForHeader) != 1)
+    return {};
+  return links_.replicas->client_of(headers.get(kPassedForHeader), headers.get(kPassedHeader),
+                                    Replicas::now());
 }
 
-void PeerRouter::recognise(ClientConnection& connection, std::string_view body) const {
-  const bool passed = links_.replicas && is_marked(connection, body);
-  connection.facts().passed_by_peer = passed;
-  passed ? recognise_head(connection) : connection.use_client({});
-}
-
-core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
+upstream::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
-  core::PeerRequest request;
+  upstream::PeerRequest request;
   request.method = literal(head.method);
   request.target = std::string(head.target);
   request.host = std::string(head.headers.get("Host"));
@@ -91,7 +80,7 @@ core::PeerRequest PeerRouter::head_for_peer(const ClientConnection& connection) 
   return request;
 }
 
-void PeerRouter::give(core::PeerRequest& request, std::string body) const {
+void PeerRouter::give(upstream::PeerRequest& request, std::string body) const {
   std::string mark = links_.replicas->mark(request.method, request.target, body, Replicas::now());
   request.headers.push_back(
       {std::string(kPassedForHeader), links_.replicas->client_mark(mark, request.client)});
@@ -260,7 +249,7 @@ void PeerRouter::tell_others(const Word& word, const std::string& message) {
     }
     ++notes.count;
     ++of_caller;
-    core::PeerRequest request = word->head;
+    upstream::PeerRequest request = word->head;
     give(request, message);
     notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer, word->caller, std::move(request),
                                                 [this](PeerNote& note) { over(note); }));

@@ -23,7 +23,7 @@
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/replica/peer_pass.h"
 #include "proxy/client/replica/replicas.h"
-#include "proxy/core/peer_api.h"
+#include "proxy/upstream/http_client/peer_link.h"
 
 namespace lineward::client {
 
@@ -38,11 +38,12 @@ class PeerRouter {
   PeerRouter(const PeerRouter&) = delete;
   PeerRouter& operator=(const PeerRouter&) = delete;
 
-  // Run on each request before authentication: did another replica forward it, and for which client? The
-  // function recognise_head() decides provisionally, before the body has arrived; recognise() is
-  // authoritative.
-  void recognise_head(ClientConnection& connection) const;
-  void recognise(ClientConnection& connection, std::string_view body) const;
+  // The client for which another replica forwarded a request, by its head, so provisionally; empty: none.
+  // Authentication is charged to the client's limits, not to those of the forwarding replica.
+  std::string_view client_of(const http::RequestHead& head) const;
+  // Did another replica forward this very request? Prevents a loop of two replicas that each forward to the
+  // other.
+  bool is_passed(const http::RequestHead& head, std::string_view body) const;
   // True: another replica answers this request, by its head; `body` is consumed then.
   bool pass_on(ClientConnection& connection, std::string& body);
   // The same for the retry of a call that is parked elsewhere, by its message.
@@ -50,7 +51,7 @@ class PeerRouter {
   // Saved from a session's request while its head is available, to notify the other replicas now or later.
   // Empty without replicas, or where the request is itself such a notification.
   struct PeerWord {
-    core::PeerRequest head;
+    upstream::PeerRequest head;
     AccountPtr caller;  // null: the only caller of the gateway
   };
   using Word = std::optional<PeerWord>;
@@ -70,9 +71,8 @@ class PeerRouter {
   void drain();
 
  private:
-  bool is_marked(const ClientConnection& connection, std::string_view body) const;
-  core::PeerRequest head_for_peer(const ClientConnection& connection) const;
-  void give(core::PeerRequest& request, std::string body) const;
+  upstream::PeerRequest head_for_peer(const ClientConnection& connection) const;
+  void give(upstream::PeerRequest& request, std::string body) const;
   void pass(ClientConnection& connection, const std::string& peer, std::string body, PeerPassPlan plan);
   void over(PeerPass& pass);
   void over(PeerNote& note);

@@ -81,16 +81,16 @@ void RefusalWriter::tell(const ClientConnection& connection, const Told& told) c
   });
 }
 
-void RefusalWriter::note_fault(const ClientConnection& connection, const http::RequestFault& fault) const {
+void RefusalWriter::note_fault(const ClientConnection& connection, const Error& fault) const {
   metrics::stats().count_refused(mcp::EndReason::invalid_request);
   audit::record(audit::Kind::refusal, {{"from", connection.peer()},
-                                       {"status", fault.status},
+                                       {"status", fault.code},
                                        {"end", mcp::name(mcp::EndReason::invalid_request)},
                                        {"why", fault.text}});
   if (!gate_) return;
   gate_->on_refused({
       .peer = connection.peer(),
-      .status = fault.status,
+      .status = fault.code,
       .reason = mcp::EndReason::invalid_request,
       .why = fault.text,
   });

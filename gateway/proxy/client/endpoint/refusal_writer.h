@@ -31,7 +31,7 @@ class RefusalWriter {
   // The same for that, with its log line: the answer is about to be written.
   void note_unanswered(const ClientConnection& connection, const UnansweredRequest& request) const;
   // The request cannot be parsed: there is no head, or not a reliable one.
-  void note_fault(const ClientConnection& connection, const http::RequestFault& fault) const;
+  void note_fault(const ClientConnection& connection, const Error& fault) const;
 
  private:
   struct Told {

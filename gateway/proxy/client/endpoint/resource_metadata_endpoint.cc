@@ -51,7 +51,7 @@ bool ResourceMetadataEndpoint::serve_own(ClientConnection& connection) {
 }
 
 bool ResourceMetadataEndpoint::serve(ClientConnection& connection) {
-  if (!router_.table().resource || source_ == nullptr) return false;
+  if (!router_.table().resource || !fetch_) return false;
   const auto asked = well_known(connection.head().path);
   if (!asked) return false;
   fetch(connection, *asked);
@@ -92,7 +92,7 @@ void ResourceMetadataEndpoint::fetch(ClientConnection& connection, const WellKno
     log::write(log::Level::debug, "metadata.served", {{"remote", asker->peer()}});
     asker->respond(200, "application/json", *document, {{"Cache-Control", "no-store"}});
   });
-  source_->fetch_document(paths.resource->metadata_path(asked), std::move(done));
+  fetch_(paths.resource->metadata_path(asked), std::move(done));
 }
 
 }  // namespace lineward::client

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "config/config.h"
 #include "foundation/net/lifetime.h"
@@ -29,13 +30,13 @@ class ResourceMetadataEndpoint {
   ResourceMetadataEndpoint(const ResourceMetadataEndpoint&) = delete;
   ResourceMetadataEndpoint& operator=(const ResourceMetadataEndpoint&) = delete;
 
-  // The plain sidecar's server, or null; must outlive this, or be reset first.
-  void use_source(core::DocumentSource* source) { source_ = source; }
+  // `fetch`: from the plain sidecar's server, or empty. The server must outlive this, or be reset first.
+  void use_source(core::FetchDocument fetch) { fetch_ = std::move(fetch); }
   // False: the path is not one of Lineward's own documents. Runs before authentication.
   bool serve_own(ClientConnection& connection);
   // False: the path is not a server's metadata.
   bool serve(ClientConnection& connection);
-  void connection_gone(const ClientConnection& connection) { awaiting_.erase(&connection); }
+  void client_left(const ClientConnection& connection) { awaiting_.erase(&connection); }
 
  private:
   void fetch(ClientConnection& connection, const WellKnown& asked);
@@ -44,7 +45,7 @@ class ResourceMetadataEndpoint {
   const FrontListener& listener_;
   const PathRouter& router_;
   const RefusalWriter& refusals_;
-  core::DocumentSource* source_ = nullptr;
+  core::FetchDocument fetch_;
   std::unordered_map<const ClientConnection*, uint64_t> awaiting_;  // the number of its waiting request
   uint64_t next_ = 1;
   net::Lifetime lifetime_;

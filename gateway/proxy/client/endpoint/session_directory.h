@@ -63,7 +63,7 @@ class SessionDirectory {
   // The session id sent to its client.
   std::string shown_id(Session& session);
 
-  void connection_gone(const ClientConnection& connection) { unnamed_.connection_gone(&connection); }
+  void client_left(const ClientConnection& connection) { unnamed_.client_left(&connection); }
 
  private:
   enum class Former : bool { no, yes };  // may it be a session of a former server of the path?

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/replica/pass_through_request.h"
 #include "proxy/core/gate.h"

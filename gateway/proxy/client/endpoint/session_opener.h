@@ -12,7 +12,7 @@
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/lifetime.h"
 #include "protocol/mcp/message.h"
-#include "proxy/client/endpoint/endpoint_parts.h"
+#include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/http/client_connection.h"
 
 namespace lineward::client {
@@ -30,7 +30,7 @@ class SessionOpener {
   // The request waits for `session`, which is being opened; null: one is created for it.
   void open_for(ClientConnection& connection, const std::string& server, Session* session,
                 mcp::Message&& message, uint64_t bytes);
-  void connection_gone(ClientConnection& connection) { waiting_.erase(&connection); }
+  void client_left(ClientConnection& connection) { waiting_.erase(&connection); }
   // Requests that wait.
   size_t waiting() const { return waiting_.size(); }
 

@@ -36,26 +36,27 @@ http::RequestLimits request_limits(const config::Listen& limits) {
 }
 
 // The option by which the parser refused; the length limit of a target has no option.
-std::optional<metrics::Limit> limit_of(const http::RequestFault& fault) {
+std::optional<metrics::Limit> limit_of(const Error& fault) {
   const bool fields = fault.text.find("header fields") != std::string::npos;
-  if (fault.status == 413) return metrics::Limit::body_bytes;
-  if (fault.status == 431) return fields ? metrics::Limit::fields : metrics::Limit::head_bytes;
+  if (fault.code == 413) return metrics::Limit::body_bytes;
+  if (fault.code == 431) return fields ? metrics::Limit::fields : metrics::Limit::head_bytes;
   return std::nullopt;
 }
 
 // Counts the limit, and adds its name to the text.
-http::RequestFault by_limit(metrics::Limit limit, http::RequestFault fault) {
+Error by_limit(metrics::Limit limit, Error fault) {
   metrics::limit_reached(limit);
   fault.text += fmt::format(" ({})", metrics::kLimitNames[static_cast<size_t>(limit)]);
   return fault;
 }
 
-http::RequestFault too_late(const config::Listen& limits, Phase phase) {
+Error too_late(const config::Listen& limits, Phase phase) {
   const bool head = phase == Phase::in_head;
   const std::chrono::milliseconds limit = head ? limits.head_timeout : limits.read_timeout;
   return by_limit(head ? metrics::Limit::head_timeout : metrics::Limit::read_timeout,
-                  {408, fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
-                                    limit.count())});
+                  {.text = fmt::format("the request {} was not complete within {} ms", head ? "head" : "body",
+                                       limit.count()),
+                   .code = 408});
 }
 
 void count_request(const http::RequestHead& head, int status, std::chrono::milliseconds took) {
@@ -113,7 +114,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
 
 ClientConnection::~ClientConnection() {
   lifetime_.end();
-  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->client_left(mcp::EndReason::cancelled_client);
 }
 
 void ClientConnection::use_account(AccountPtr account) {
@@ -169,13 +170,14 @@ void ClientConnection::note_held() {
   if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
     ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::requests)];
     metrics::limit_reached(metrics::Limit::buffered_bytes);
-    refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
+    refuse({.text = "the gateway holds as much as it may (listen.maxBufferedBytes); try again later",
+            .code = 503});
   } else if (!account_->has_room(0)) {
     ++metrics::stats().overload[static_cast<size_t>(metrics::Overload::principal)];
     metrics::limit_reached(metrics::Limit::buffered_bytes_per_principal);
-    refuse({503,
-            "the gateway holds as much as it may for this caller "
-            "(listen.maxBufferedBytesPerPrincipal); try again later"});
+    refuse({.text = "the gateway holds as much as it may for this caller "
+                    "(listen.maxBufferedBytesPerPrincipal); try again later",
+            .code = 503});
   }
 }
 
@@ -241,22 +243,20 @@ void ClientConnection::pump() {
     Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
       has_head_ = true;
-      if (handler_.belongs_elsewhere(*this)) {
+      const HeadVerdict verdict = handler_.on_head(*this);
+      if (verdict == HeadVerdict::elsewhere) {
         if (stream_) watch_writes();  // it moves when its earlier answers are written
         return;
       }
-      has_head_ = false;
-      unread_ = true;
-      begin();
-      if (handler_.on_head(*this)) return;
-      unread_ = busy_ = false;
-      --metrics::stats().http_active;
-      if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
+      if (verdict == HeadVerdict::answered) return;
+      has_head_ = unread_ = false;
+      if (std::exchange(busy_, false)) --metrics::stats().http_active;
+      if (verdict == HeadVerdict::invited && parser_.head().expect_continue)
         stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
     }
     if (next == Next::failed) {
-      const http::RequestFault& fault = parser_.fault();
+      const Error& fault = parser_.fault();
       const std::optional<metrics::Limit> limit = limit_of(fault);
       return refuse(limit ? by_limit(*limit, fault) : fault);
     }
@@ -270,6 +270,14 @@ void ClientConnection::pump() {
     handler_.on_request(*this, std::move(body));
     if (watch.gone()) return;
   }
+}
+
+void ClientConnection::begin_head(std::string_view client) {
+  has_head_ = false;
+  unread_ = true;
+  begin();
+  use_client(client);
+  use_caller(nullptr);  // that of the previous request
 }
 
 void ClientConnection::begin() {
@@ -302,17 +310,17 @@ void ClientConnection::arm() {
   });
 }
 
-void ClientConnection::refuse(const http::RequestFault& fault) {
+void ClientConnection::refuse(const Error& fault) {
   http::ResponseHead head;
-  head.status = fault.status;
+  head.status = fault.code;
   head.keep_alive = false;
   head.content_type = "application/json";
-  if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
+  if (fault.code == 503) head.headers = {{"Retry-After", "1"}};
   // After a fault in the body, the head is complete and its headers can be used.
-  if (fault.status == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
-  std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
+  if (fault.code == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
+  std::string response = http::full_response(head, mcp::error_message({}, fault.code, fault.text));
   metrics::stats().bytes(metrics::Side::client, 0, response.size());
-  metrics::stats().http_requests.observe("", fault.status, 0);
+  metrics::stats().http_requests.observe("", fault.code, 0);
   handler_.on_fault(*this, fault);
   stream_->write(std::move(response));
   linger();
@@ -365,7 +373,7 @@ void ClientConnection::close_when_idle() {
 void ClientConnection::cut(mcp::EndReason why) {
   ConnectionReply* reply = std::exchange(reply_, nullptr);
   close();
-  if (reply != nullptr) reply->connection_lost(why);
+  if (reply != nullptr) reply->client_left(why);
 }
 
 // Sends what is queued and a FIN, then waits for the client to close.
@@ -386,8 +394,8 @@ void ClientConnection::close() {
   timer_.stop();
   stream_->close();
   loop_.retire(std::move(stream_));
-  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
-  handler_.on_closed(*this);
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->client_left(mcp::EndReason::cancelled_client);
+  handler_.on_client_left(*this);
 }
 
 }  // namespace lineward::client

@@ -5,42 +5,95 @@
 // between requests.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "config/config.h"
+#include "foundation/base/account.h"
 #include "foundation/base/memory_charge.h"
+#include "foundation/base/peer_address.h"
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/writer.h"
-#include "proxy/client/http/caller_account.h"
+#include "proxy/client/http/admission.h"
 #include "proxy/client/http/connection_reply.h"
-#include "proxy/client/http/head_facts.h"
+#include "proxy/client/http/forwarding.h"
 #include "proxy/client/http/moved_connection.h"
 #include "proxy/client/http/proxy_signs.h"
 #include "proxy/core/gate.h"
+#include "proxy/core/headers.h"
 
 namespace lineward::client {
+
+// The account that a client's held bytes are charged to (listen.maxBufferedBytesPerPrincipal): its
+// principal's, or without authentication its address's.
+inline AccountPtr account_of(const core::CallerPtr& caller, std::string_view peer) {
+  const bool known = caller && caller->principal != core::kAnonymous;
+  return Account::of(known ? "principal " + caller->principal : "address " + address_of_peer(peer));
+}
+
+// Facts that follow from a request's head alone. Most clients repeat their heads byte by byte
+// (http::RequestHead::number), so a connection keeps the facts while the head stays the same.
+//
+// No fact may depend on what a reload changes, except those keyed by the number of the front's paths.
+struct HeadFacts {
+  HeadFacts() = default;
+  explicit HeadFacts(const http::RequestHead& head)
+      : number(head.number),
+        fit_to_post(!check_post_headers(head.headers)),
+        takes(accepts(head.headers)),
+        through_proxy(came_through_proxy(head.headers)),
+        wait(preferred_wait(head.headers)) {}
+
+  uint64_t number = 0;       // of the head
+  bool fit_to_post = false;  // check_post_headers() accepts it
+  Accepts takes;
+  bool through_proxy = false;  // the connection does not identify the caller
+  std::optional<std::chrono::milliseconds> wait;
+
+  // Set by HttpFront: another replica forwarded this request, so the connection is not a client's. Set for
+  // each request separately: the mark never repeats in two heads.
+  bool passed_by_peer = false;
+
+  // Set by PathRouter.
+  uint64_t paths = 0;                   // the number of the paths they are of; 0: none yet
+  const std::string* server = nullptr;  // at this path; null: not an MCP endpoint
+  size_t worker = 0;                    // PathTable::owner_of
+  struct Forwarded {
+    Mirrored mirrored = Mirrored::no;
+    core::SharedFields fields;
+  };
+  std::optional<Forwarded> forwarded;  // headers forwarded to `server`, as computed last
+};
+
+// The next step of a request after its head.
+enum class HeadVerdict : uint8_t {
+  read,       // its body is read, then on_request() follows
+  invited,    // the same, and a client that waits for `100 Continue` gets it
+  answered,   // the connection ends with that answer
+  elsewhere,  // it belongs to another worker
+};
 
 // The front of all connections.
 class RequestHandler {
  public:
+  // A head, before its body is read. To serve the request here, the handler calls begin_head() first. If it
+  // belongs elsewhere, the connection moved there, or asks again when its pending output is written.
+  virtual HeadVerdict on_head(ClientConnection& connection) = 0;
   // A complete request. The handler answers through respond() or makes an HttpReply, now or later.
   virtual void on_request(ClientConnection& connection, std::string body) = 0;
   // The connection is closed; free it at the end of the turn.
-  virtual void on_closed(ClientConnection& connection) = 0;
-  // A head, before its body is read. True: it was answered, and the connection ends with that.
-  virtual bool on_head(ClientConnection& connection) = 0;
-  // Called when the head is available. True: the request belongs to another worker. The connection moved
-  // there, or asks again when its pending output is written.
-  virtual bool belongs_elsewhere(ClientConnection& connection) = 0;
-  // May the body be requested (Expect: 100-continue)?
-  virtual bool wants_body(const http::RequestHead& head) const = 0;
+  virtual void on_client_left(ClientConnection& connection) = 0;
   virtual bool draining() const = 0;
   // The request cannot be parsed; the connection answers it by itself.
-  virtual void on_fault(ClientConnection&, const http::RequestFault&) {}
+  virtual void on_fault(ClientConnection&, const Error&) {}
   // So many bytes are held that requests are refused: the handler must free some at the end of the turn.
   virtual void on_full() = 0;
   // The same at once, before a request is judged. A server that is still sending may fill the budget for many
@@ -59,7 +112,7 @@ class ClientConnection final : private net::StreamCallbacks {
   ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
                    std::unique_ptr<net::ByteStream> stream, MovedConnection moved);
   ~ClientConnection();
-  // Called from belongs_elsewhere(): the state for the other worker; this object is finished then, and must
+  // Called from on_head(): the state for the other worker; this object is finished then, and must
   // be retired. Empty while it cannot move.
   std::optional<MovedConnection> move_away();
 
@@ -68,6 +121,9 @@ class ClientConnection final : private net::StreamCallbacks {
   // forwards the request.
   const std::string& client() const { return client_.empty() ? peer_ : client_; }
   void use_client(std::string_view address);  // empty: the peer
+  // From RequestHandler::on_head(): the request is served here, for that client (as use_client()), and has no
+  // caller yet.
+  void begin_head(std::string_view client);
   // The caller of the current request; null: not authenticated.
   const core::CallerPtr& caller() const { return caller_; }
   std::string principal() const { return caller_ ? caller_->principal : std::string(core::kAnonymous); }
@@ -120,7 +176,7 @@ class ClientConnection final : private net::StreamCallbacks {
   bool had_its_turn();
   void begin();
   void arm();
-  void refuse(const http::RequestFault& fault);
+  void refuse(const Error& fault);
   void note_held();
   void use_account(AccountPtr account);
   void linger();

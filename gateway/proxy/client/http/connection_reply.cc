@@ -18,11 +18,11 @@ constexpr std::chrono::milliseconds kEcho{300};
 }  // namespace
 
 ConnectionReply::ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options,
-                                 Gone gone)
+                                 ClientLeft client_left)
     : loop_(loop),
       connection_(&connection),
       options_(std::move(options)),
-      gone_(std::move(gone)),
+      client_left_(std::move(client_left)),
       beat_(loop),
       wrote_at_(loop.now()),
       stall_(loop) {
@@ -87,7 +87,7 @@ void ConnectionReply::cut_connection() {
 
 void ConnectionReply::leave_connection() {
   finished_ = true;
-  gone_ = nullptr;
+  client_left_ = nullptr;
   beat_.stop();
   std::exchange(connection_, nullptr)->attach(nullptr);
 }
@@ -121,10 +121,10 @@ void ConnectionReply::drained() {
   if (auto call_back = std::exchange(drained_, nullptr)) call_back();
 }
 
-void ConnectionReply::connection_lost(mcp::EndReason why) {
+void ConnectionReply::client_left(mcp::EndReason why) {
   connection_ = nullptr;
   beat_.stop();
-  if (auto gone = std::move(gone_)) gone(why);
+  if (auto left = std::move(client_left_)) left(why);
 }
 
 }  // namespace lineward::client

@@ -1,7 +1,7 @@
 // Connects a reply to its HTTP connection. It knows whether the connection is open and the answer has ended,
 // reports a client that disconnects, and applies back-pressure.
 //
-// The connection may close first: then `gone` is called once, never from inside a method of this
+// The connection may close first: then `client_left` is called once, never from inside a method of this
 // (proxy/core/reply_stream.h), and all later output is discarded. Destroying an unfinished reply cuts its
 // connection. A client counts as gone once it was silent for nine times options_.comment_every (its machine
 // died without closing the connection).
@@ -46,21 +46,22 @@ struct ReplyOptions {
 
 class ConnectionReply {
  public:
-  using Gone = std::function<void(mcp::EndReason why)>;
+  using ClientLeft = std::function<void(mcp::EndReason why)>;
 
   ConnectionReply(const ConnectionReply&) = delete;
   ConnectionReply& operator=(const ConnectionReply&) = delete;
 
-  void on_gone(Gone gone) { gone_ = std::move(gone); }
+  void on_client_left(ClientLeft client_left) { client_left_ = std::move(client_left); }
   // The end need not be reported any more.
-  void forget() { gone_ = nullptr; }
+  void forget() { client_left_ = nullptr; }
   // Called by the connection: the kernel has taken all pending output.
   void drained();
   // Called by the connection: it is closed.
-  void connection_lost(mcp::EndReason why);
+  void client_left(mcp::EndReason why);
 
  protected:
-  ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
+  ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options,
+                  ClientLeft client_left);
   ~ConnectionReply();
   // No byte was written for options_.comment_every, or no head for options_.head_within; `again`: the second
   // comment of a beat. Called while the connection is open and the answer has not ended.
@@ -94,7 +95,7 @@ class ConnectionReply {
   void beat();
   void watch_stall();
 
-  Gone gone_;
+  ClientLeft client_left_;
   net::Timer beat_;
   std::chrono::milliseconds wrote_at_;  // last write; initially the creation
   bool echoes_ = false;                 // the next beat is the second of two

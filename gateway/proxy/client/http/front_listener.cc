@@ -2,16 +2,16 @@
 
 namespace lineward::client {
 
-Status<net::ListenFailure> FrontListener::open_next(const std::string& address) {
+Status<> FrontListener::open_next(const std::string& address) {
   auto listener = net::Listener::open(loop_, address, accepted_);
-  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  if (!listener) return Unexpected<Error>{listener.error()};
   next_ = std::move(*listener);
   return Done{};
 }
 
-Status<net::ListenFailure> FrontListener::join_next(int socket, std::string address, bool loopback) {
+Status<> FrontListener::join_next(int socket, std::string address, bool loopback) {
   auto listener = net::Listener::join(loop_, socket, std::move(address), loopback, accepted_);
-  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  if (!listener) return Unexpected<Error>{listener.error()};
   next_ = std::move(*listener);
   return Done{};
 }

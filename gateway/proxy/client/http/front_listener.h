@@ -23,9 +23,9 @@ class FrontListener {
   FrontListener& operator=(const FrontListener&) = delete;
 
   // Opens an address for new connections; move() closes the previous one, if any.
-  Status<net::ListenFailure> open_next(const std::string& address);
+  Status<> open_next(const std::string& address);
   // The same on the socket that the first worker's front has opened (net::Listener::join).
-  Status<net::ListenFailure> join_next(int socket, std::string address, bool loopback);
+  Status<> join_next(int socket, std::string address, bool loopback);
   void move();
   void forget_next() { next_.reset(); }
   // The listener opened last; null: none yet.

@@ -16,8 +16,9 @@ constexpr std::chrono::milliseconds kStall{1000};
 
 }  // namespace
 
-HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone)
-    : ConnectionReply(loop, connection, std::move(options), std::move(gone)),
+HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options,
+                     ClientLeft client_left)
+    : ConnectionReply(loop, connection, std::move(options), std::move(client_left)),
       cut_later_(
           loop,
           [](void* it) {
@@ -111,7 +112,7 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
   if (!can_send()) return;
   if (too_slow()) {
     metrics::limit_reached(metrics::Limit::stream_backlog);
-    return give_up(mcp::EndReason::client_too_slow);
+    return cut_soon(mcp::EndReason::client_too_slow);
   }
   if (!head_sent_) start_events();
   may_prime_ = false;
@@ -119,7 +120,7 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
 }
 
 // Deferred: the sender is on the stack, and must not be notified of its own end before it returns.
-void HttpReply::give_up(mcp::EndReason why) {
+void HttpReply::cut_soon(mcp::EndReason why) {
   lost_ = why;
   cut_later_.schedule();
 }

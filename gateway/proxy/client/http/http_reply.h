@@ -25,7 +25,7 @@ namespace lineward::client {
 
 class HttpReply final : public core::ReplyStream, public ConnectionReply, public Pooled<HttpReply> {
  public:
-  HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
+  HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, ClientLeft client_left);
   ~HttpReply() override;
 
   void send(std::string message) override;
@@ -69,7 +69,7 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void prime();
   bool too_slow();
   // Cuts the connection after the current call stack.
-  void give_up(mcp::EndReason why);
+  void cut_soon(mcp::EndReason why);
 
   core::HeaderFields extra_;            // on the head of a plain answer
   std::optional<mcp::EndReason> lost_;  // the stream is abandoned, for this reason

@@ -93,7 +93,7 @@ HttpError without_session(const mcp::Message& request, const std::string& server
                              .upstream = server});
 }
 
-HttpError denied(core::AuthError denial, ToldPolicies told) {
+HttpError denied(core::PolicyError denial, ToldPolicies told) {
   const int code = denial.status == 200 ? mcp::row(denial.reason).code : denial.status;
   HttpError refusal = rpc_error(denial.status, code, std::move(denial.text));
   refusal.told = told == ToldPolicies::yes;

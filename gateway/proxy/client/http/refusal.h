@@ -65,6 +65,6 @@ HttpError without_session(const mcp::Message& request, const std::string& server
 
 // A policy has refused it. `told`: the policies that count refusals know of it already.
 enum class ToldPolicies : bool { no, yes };
-HttpError denied(core::AuthError denial, ToldPolicies told);
+HttpError denied(core::PolicyError denial, ToldPolicies told);
 
 }  // namespace lineward::client

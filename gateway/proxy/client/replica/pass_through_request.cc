@@ -15,7 +15,7 @@ bool is_events(std::string_view type) {
 
 PassThroughRequest::PassThroughRequest(net::Loop& loop, std::unique_ptr<PassedReply> reply, Over over)
     : loop_(loop), reply_(std::move(reply)), over_(std::move(over)) {
-  reply_->on_gone([this](mcp::EndReason) { finish(); });
+  reply_->on_client_left([this](mcp::EndReason) { finish(); });
 }
 
 PassThroughRequest::~PassThroughRequest() = default;

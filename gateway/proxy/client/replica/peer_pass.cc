@@ -61,7 +61,7 @@ std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers) {
   return out;
 }
 
-PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPassPlan plan,
+PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<upstream::PeerLinks> peers, PeerPassPlan plan,
                    std::unique_ptr<PassedReply> reply, Over over)
     : loop_(loop),
       peers_(std::move(peers)),
@@ -70,7 +70,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPa
       over_(std::move(over)),
       silence_(loop) {
   metrics::stats().count(metrics::Passed::out);
-  reply_->on_gone([this](mcp::EndReason) { finish(); });
+  reply_->on_client_left([this](mcp::EndReason) { finish(); });
   held_.charge(plan_.caller);
   held_.set(plan_.request.body.size() + plan_.body.size());
   // Only a short request is timed from here (is_kept_alive): a long one may take longer to send.
@@ -233,8 +233,8 @@ void PeerPass::failed(Sent sent, const std::string& why) {
   finish();
 }
 
-PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
-                   AccountPtr caller, core::PeerRequest request, Over over)
+PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<upstream::PeerLinks> peers, const std::string& peer,
+                   AccountPtr caller, upstream::PeerRequest request, Over over)
     : peers_(std::move(peers)),
       peer_(peer),
       caller_(std::move(caller)),

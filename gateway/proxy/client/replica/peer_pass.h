@@ -15,7 +15,7 @@
 #include "proxy/client/http/refusal.h"
 #include "proxy/client/replica/passed_events.h"
 #include "proxy/client/replica/passed_reply.h"
-#include "proxy/core/peer_api.h"
+#include "proxy/upstream/http_client/peer_link.h"
 
 namespace lineward::client {
 
@@ -37,14 +37,14 @@ struct PeerPassPlan {
   // The maximum silence, longer than the keep-alive interval. 0: unlimited.
   std::chrono::milliseconds quiet_limit{0};
   AccountPtr caller;  // the body is charged to its account
-  core::PeerRequest request;
+  upstream::PeerRequest request;
 };
 
-class PeerPass final : private core::PeerListener {
+class PeerPass final : private upstream::PeerListener {
  public:
   using Over = std::function<void(PeerPass& pass)>;
   // `peers` must know the peer. `over` is called once, never from inside the constructor.
-  PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPassPlan plan,
+  PeerPass(net::Loop& loop, std::shared_ptr<upstream::PeerLinks> peers, PeerPassPlan plan,
            std::unique_ptr<PassedReply> reply, Over over);
   ~PeerPass();
   PeerPass(const PeerPass&) = delete;
@@ -72,10 +72,10 @@ class PeerPass final : private core::PeerListener {
   void finish();
 
   net::Loop& loop_;
-  std::shared_ptr<core::PeerApi> peers_;
+  std::shared_ptr<upstream::PeerLinks> peers_;
   PeerPassPlan plan_;
   std::unique_ptr<PassedReply> reply_;
-  std::unique_ptr<core::PeerCall> call_;
+  std::unique_ptr<upstream::PeerTransfer> call_;
   Over over_;
   net::Timer silence_;
   int status_ = 0;  // of the peer's head; 0: none yet
@@ -89,11 +89,11 @@ class PeerPass final : private core::PeerListener {
 };
 
 // A request with an answer that is ignored. Owned likewise.
-class PeerNote final : private core::PeerListener {
+class PeerNote final : private upstream::PeerListener {
  public:
   using Over = std::function<void(PeerNote& note)>;
-  PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer, AccountPtr caller,
-           core::PeerRequest request, Over over);
+  PeerNote(net::Loop& loop, std::shared_ptr<upstream::PeerLinks> peers, const std::string& peer,
+           AccountPtr caller, upstream::PeerRequest request, Over over);
 
   const std::string& peer() const { return peer_; }
   const AccountPtr& caller() const { return caller_; }
@@ -107,11 +107,11 @@ class PeerNote final : private core::PeerListener {
   void failed();
   void finish();
 
-  std::shared_ptr<core::PeerApi> peers_;
+  std::shared_ptr<upstream::PeerLinks> peers_;
   const std::string peer_;
   const AccountPtr caller_;
   MemoryCharge held_{Held::calls};
-  std::unique_ptr<core::PeerCall> call_;
+  std::unique_ptr<upstream::PeerTransfer> call_;
   Over over_;
   net::Timer limit_;
 };

@@ -16,8 +16,8 @@
 #include "foundation/base/seal_keys.h"
 #include "proxy/core/portable_scopes.h"
 
-namespace lineward::core {
-class PeerApi;
+namespace lineward::upstream {
+class PeerLinks;
 }
 
 namespace lineward::client {
@@ -84,8 +84,8 @@ class Replicas {
 
 // The links of a replica; a reload replaces them.
 struct ReplicaLinks {
-  std::shared_ptr<const Replicas> replicas;  // null: a single process
-  std::shared_ptr<core::PeerApi> peers;      // null: the other replicas cannot be reached
+  std::shared_ptr<const Replicas> replicas;    // null: a single process
+  std::shared_ptr<upstream::PeerLinks> peers;  // null: the other replicas cannot be reached
 };
 
 }  // namespace lineward::client

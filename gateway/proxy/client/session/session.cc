@@ -23,13 +23,13 @@ constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
 }  // namespace
 
-SessionStream& Session::open(SessionStream::Gone gone) {
+SessionStream& Session::open(SessionStream::ClientLeft client_left) {
   // Ended streams wait a while for a resume; a client that opens many keeps only the newest.
   if (streams_.size() >= kMaxStreams && !lingering_.empty()) remove(*lingering_.begin());
   uint32_t number = next_stream_++;
   auto& slot = streams_[number];
   slot = std::make_unique<SessionStream>(
-      loop_, number, place, events_, limits_.resume_window, std::move(gone),
+      loop_, number, place, events_, limits_.resume_window, std::move(client_left),
       [this](uint32_t over) { remove(over); }, [this](uint32_t ended) { lingering_.insert(ended); });
   return *slot;
 }
@@ -77,8 +77,8 @@ void Session::remove(uint32_t number) {
   streams_.erase(found);
 }
 
-SessionStream& Session::open_post_stream(SessionStream::Gone gone) {
-  return open(std::move(gone));
+SessionStream& Session::open_post_stream(SessionStream::ClientLeft client_left) {
+  return open(std::move(client_left));
 }
 
 void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make) {

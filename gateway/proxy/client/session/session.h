@@ -94,8 +94,8 @@ class Session {
   }
   // On stdio all messages go to the single client.
   void use_pipe(std::function<void(const std::string&)> pipe) { pipe_ = std::move(pipe); }
-  // The stream of a POST; `gone` as in SessionStream.
-  SessionStream& open_post_stream(SessionStream::Gone gone);
+  // The stream of a POST; `client_left` as in SessionStream.
+  SessionStream& open_post_stream(SessionStream::ClientLeft client_left);
   // A GET stream; pending messages are sent on it. `make` builds the transport for the given stream.
   void open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make);
   SessionStream* find_stream(uint32_t number);
@@ -129,7 +129,7 @@ class Session {
   bool may_keep(size_t more) const;
 
  private:
-  SessionStream& open(SessionStream::Gone gone);
+  SessionStream& open(SessionStream::ClientLeft client_left);
   void remove(uint32_t number);
   void trim_events(SessionStream& newest);
 

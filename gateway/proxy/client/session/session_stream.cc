@@ -10,14 +10,14 @@ constexpr size_t kNode = 64;  // cost of an event beside its message
 }  // namespace
 
 SessionStream::SessionStream(net::Loop& loop, uint32_t number, const std::string& place,
-                             std::shared_ptr<EventStore> store, std::chrono::milliseconds window, Gone gone,
-                             Over over, Lingers lingers)
+                             std::shared_ptr<EventStore> store, std::chrono::milliseconds window,
+                             ClientLeft client_left, Over over, Lingers lingers)
     : loop_(loop),
       number_(number),
       place_(place),
       store_(std::move(store)),
       window_length_(window),
-      gone_(std::move(gone)),
+      client_left_(std::move(client_left)),
       over_(std::move(over)),
       lingers_(std::move(lingers)),
       window_(loop) {}
@@ -73,19 +73,19 @@ void SessionStream::forget_all() {
     forget_oldest();
 }
 
-void SessionStream::transport_lost(mcp::EndReason why) {
+void SessionStream::client_left(mcp::EndReason why) {
   ids_sent_ = ids_sent_ || (transport_ && transport_->primed());
   if (auto before = lost()) why = *before;  // later messages were lost: nothing to resume
   end_transport();
   if (finished_) return linger();
   if (ids_sent_ && why == mcp::EndReason::cancelled_client && window_length_.count() > 0) {
     window_.start(window_length_, [this] {
-      if (auto gone = std::exchange(gone_, nullptr)) gone(mcp::EndReason::cancelled_client);
+      if (auto left = std::exchange(client_left_, nullptr)) left(mcp::EndReason::cancelled_client);
       over_(number_);
     });
     return;
   }
-  if (auto gone = std::exchange(gone_, nullptr)) gone(why);
+  if (auto left = std::exchange(client_left_, nullptr)) left(why);
   over_(number_);
 }
 
@@ -131,7 +131,7 @@ void SessionStream::finish(std::string message, int status) {
   if (finished_) return;
   if (lost()) return abandon();  // later messages were lost: there is nothing to resume
   finished_ = true;
-  gone_ = nullptr;
+  client_left_ = nullptr;
   bool resumable = ids_sent_ || (transport_ && (transport_->primed() || transport_->streamed()));
   if (!resumable && transport_) {
     // A plain JSON answer cannot be resumed.
@@ -155,13 +155,13 @@ void SessionStream::finish_behind_sent() {
   if (finished_) return;
   if (lost()) return abandon();  // later messages were lost: there is nothing to resume
   finished_ = true;
-  gone_ = nullptr;
+  client_left_ = nullptr;
   if (transport_) transport_->finish_empty();
   linger();
 }
 
 void SessionStream::abandon() {
-  gone_ = nullptr;
+  client_left_ = nullptr;
   drained_ = nullptr;
   if (finished_) return;
   finished_ = true;

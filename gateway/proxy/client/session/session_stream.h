@@ -32,7 +32,7 @@ struct EventStore {
 class SessionStream {
  public:
   // The connection is lost for good: it cannot be resumed, or was not resumed in time.
-  using Gone = std::function<void(mcp::EndReason why)>;
+  using ClientLeft = std::function<void(mcp::EndReason why)>;
   // Over: the stream cannot be resumed any more; the owner may remove it (at the end of the turn). Lingers:
   // the stream has ended and stays a while, for a client that lost its end; may be called more than once.
   using Over = std::function<void(uint32_t number)>;
@@ -40,15 +40,15 @@ class SessionStream {
 
   // `place`: a reference to its session's place, used only while the session exists.
   SessionStream(net::Loop& loop, uint32_t number, const std::string& place, std::shared_ptr<EventStore> store,
-                std::chrono::milliseconds window, Gone gone, Over over, Lingers lingers);
+                std::chrono::milliseconds window, ClientLeft client_left, Over over, Lingers lingers);
   ~SessionStream();
 
   uint32_t number() const { return number_; }
   // The id that stands for "before the first event".
   std::string prime_id() const { return event_id(0); }
   void attach(std::unique_ptr<HttpReply> transport) { transport_ = std::move(transport); }
-  // Must be called by HttpReply's `gone`.
-  void transport_lost(mcp::EndReason why);
+  // Must be called by HttpReply's `client_left`.
+  void client_left(mcp::EndReason why);
   // Resumes after event `after` on a new connection. False when that is not possible.
   bool can_resume(uint64_t after) const;
   void resume(uint64_t after, std::unique_ptr<HttpReply> transport);
@@ -81,7 +81,7 @@ class SessionStream {
   // The exchange of a POST's stream, for the gone callback.
   core::ExchangeId exchange() const { return exchange_; }
   void set_exchange(core::ExchangeId id) { exchange_ = id; }
-  void on_gone(Gone gone) { gone_ = std::move(gone); }
+  void on_client_left(ClientLeft client_left) { client_left_ = std::move(client_left); }
 
  private:
   struct Event {
@@ -101,7 +101,7 @@ class SessionStream {
   const std::string& place_;
   const std::shared_ptr<EventStore> store_;
   const std::chrono::milliseconds window_length_;
-  Gone gone_;
+  ClientLeft client_left_;
   Over over_;
   Lingers lingers_;
   std::function<void()> drained_;

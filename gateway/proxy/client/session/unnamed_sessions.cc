@@ -29,7 +29,7 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
                     [this](const auto& entry) { return sessions_.find(entry.second) == nullptr; });
     its_before = std::exchange(by_principal_[key(session.principal, session.upstream)], session.id);
   } else if (connection == nullptr) {
-    let_go(session.id, Ends::when_idle);  // only its id will lead to it
+    end_unless_named(session.id, Ends::when_idle);  // only its id will lead to it
   }
   replaced(here_before);
   if (its_before != here_before) replaced(its_before);
@@ -39,7 +39,8 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
 // one. A proxy may share a connection among principals.
 void UnnamedSessions::replaced(const std::string& id) {
   Session* before = sessions_.find(id);
-  if (before != nullptr && !before->on_connection && !is_of_principal(*before)) let_go(id, Ends::when_idle);
+  if (before != nullptr && !before->on_connection && !is_of_principal(*before))
+    end_unless_named(id, Ends::when_idle);
 }
 
 void UnnamedSessions::named(Session& session) {
@@ -78,7 +79,7 @@ Session* UnnamedSessions::find(Connection connection, const std::string& princip
   return newest == by_principal_.end() ? nullptr : unnamed(sessions_.find(newest->second, principal));
 }
 
-void UnnamedSessions::forget(Connection connection, Ends ends) {
+void UnnamedSessions::end_sessions_of(Connection connection, Ends ends) {
   auto here = by_connection_.find(connection);
   if (here == by_connection_.end()) return;
   const ByServer gone = std::move(here->second);
@@ -87,7 +88,7 @@ void UnnamedSessions::forget(Connection connection, Ends ends) {
     Session* session = sessions_.find(one.id);
     if (session == nullptr) continue;
     session->on_connection = false;
-    if (!is_of_principal(*session)) let_go(one.id, ends);
+    if (!is_of_principal(*session)) end_unless_named(one.id, ends);
   }
 }
 
@@ -97,7 +98,7 @@ bool UnnamedSessions::is_of_principal(const Session& session) const {
   return newest != by_principal_.end() && newest->second == session.id;
 }
 
-void UnnamedSessions::let_go(const std::string& id, Ends ends) {
+void UnnamedSessions::end_unless_named(const std::string& id, Ends ends) {
   Session* session = sessions_.find(id);
   if (session == nullptr || session->named) return;
   if (!session->served_unnamed) return await_claim(*session);

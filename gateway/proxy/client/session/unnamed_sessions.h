@@ -55,9 +55,9 @@ class UnnamedSessions {
   // The session meant by the request, or null.
   Session* find(Connection connection, const std::string& principal, const std::string& server,
                 size_t credentials);
-  void connection_gone(Connection connection) { forget(connection, Ends::at_once); }
+  void client_left(Connection connection) { end_sessions_of(connection, Ends::at_once); }
   // Several callers share it: it identifies none of their sessions any more.
-  void connection_shared(Connection connection) { forget(connection, Ends::when_idle); }
+  void connection_shared(Connection connection) { end_sessions_of(connection, Ends::when_idle); }
 
   size_t remembered() const {
     return by_connection_.size() + by_principal_.size() + unclaimed_.size() + forsaken_.size();
@@ -71,8 +71,8 @@ class UnnamedSessions {
   bool is_of_principal(const Session& session) const;
   // Only its id leads to it: it ends after its calls, or at once together with their output.
   enum class Ends : bool { when_idle, at_once };
-  void forget(Connection connection, Ends ends);
-  void let_go(const std::string& id, Ends ends);
+  void end_sessions_of(Connection connection, Ends ends);
+  void end_unless_named(const std::string& id, Ends ends);
   void await_claim(Session& session);
   void look_for_claims();
   void end_later(std::string id);

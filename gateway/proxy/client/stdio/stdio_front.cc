@@ -41,35 +41,31 @@ bool is_id(std::string_view raw) {
 }  // namespace
 
 StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::string server,
-                       core::ExchangeApi& exchanges, Left left, int in, int out)
+                       core::ExchangeApi& exchanges, ClientLeft client_left, int in, int out)
     : loop_(loop),
       config_(config),
       server_(std::move(server)),
       exchanges_(exchanges),
-      left_(std::move(left)),
+      client_left_(std::move(client_left)),
       in_(in),
       out_(out),
       sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
       streams_(std::make_unique<net::StdStreams>(loop, static_cast<net::StreamCallbacks&>(*this))),
-      writer_(loop, config, *streams_, [this] { leave_soon(EndReason::client_too_slow); }),
+      writer_(loop, config, *streams_, [this] { client_left_soon(EndReason::client_too_slow); }),
       lines_(config.max_body_bytes) {}
 
 StdioFront::~StdioFront() = default;
 
-Status<net::ListenFailure> StdioFront::listen() {
+Status<> StdioFront::listen() {
   auto opened = streams_->open(in_, out_);
-  if (!opened) {
-    net::ListenFailure failure;
-    failure.text = opened.error().text;
-    return Unexpected<net::ListenFailure>{std::move(failure)};
-  }
+  if (!opened) return fail(opened.error().text);
   streams_->start_reading();
   return Done{};
 }
 
 void StdioFront::close_all() {
-  left_ = nullptr;
-  leave(EndReason::cancelled_client);
+  client_left_ = nullptr;
+  client_left(EndReason::cancelled_client);
 }
 
 // ---- input ----
@@ -90,12 +86,12 @@ void StdioFront::on_drained() {
 
 // End of the input, a pipe or a file: requests already read are answered first.
 void StdioFront::on_end(int error) {
-  if (error != 0) return leave_soon(EndReason::cancelled_client);
+  if (error != 0) return client_left_soon(EndReason::cancelled_client);
   take_line(lines_.take_partial());
   input_ended_ = true;
   for (const std::string& raw_id : questions_.end())
     answer_in_place(ClientQuestions::refusal(raw_id));
-  leave_when_done();
+  end_when_done();
 }
 
 void StdioFront::line(std::string message, Kind kind) {
@@ -183,7 +179,7 @@ void StdioFront::release_held() {
     held_bytes_ -= text.size();
     take_line(std::move(text));
   }
-  leave_when_done();
+  end_when_done();
 }
 
 void StdioFront::take(mcp::Message message) {
@@ -300,7 +296,7 @@ void StdioFront::notification(mcp::Message message) {
   if (arrival.from->method == Method::cancelled) {
     const Running* call = named_by(arrival.message);
     if (call == nullptr) return dropped("cancel_of_nothing");
-    return exchanges_.cancelled(call->exchange, arrival.message.text(Field::params_reason));
+    return exchanges_.cancel(call->exchange, arrival.message.text(Field::params_reason));
   }
   if (!modern && session() == nullptr) return dropped("notification_without_session");
   exchanges_.notified(std::move(arrival));
@@ -374,31 +370,31 @@ void StdioFront::reply_over(uint64_t serial) {
     // A session that failed to open ends at the end of this turn, before this callback.
     loop_.defer(lifetime_, [this] { release_held(); });
   }
-  leave_when_done();
+  end_when_done();
 }
 
 void StdioFront::drain() {
   draining_ = true;
-  if (input_ended_) leave_soon(EndReason::cancelled_client);
+  if (input_ended_) client_left_soon(EndReason::cancelled_client);
 }
 
 // The whole input was read, and its requests are answered.
-void StdioFront::leave_when_done() {
+void StdioFront::end_when_done() {
   const auto is_done = [this] {
     return input_ended_ && !holds() && held_.empty() && running_.size() == listens_;
   };
   if (!is_done()) return;
   loop_.defer(lifetime_, [this, is_done] {
-    if (is_done()) leave(EndReason::cancelled_client);
+    if (is_done()) client_left(EndReason::cancelled_client);
   });
 }
 
 // Deferred: an exchange may be on the stack.
-void StdioFront::leave_soon(EndReason why) {
-  loop_.defer(lifetime_, [this, why] { leave(why); });
+void StdioFront::client_left_soon(EndReason why) {
+  loop_.defer(lifetime_, [this, why] { client_left(why); });
 }
 
-void StdioFront::leave(EndReason why) {
+void StdioFront::client_left(EndReason why) {
   if (gone_) return;
   gone_ = true;
   streams_->pause_reading();
@@ -411,9 +407,9 @@ void StdioFront::leave(EndReason why) {
   for (const auto& [serial, running] : running_)
     calls.push_back(running.exchange);
   for (core::ExchangeId id : calls)
-    exchanges_.client_gone(id, why);
+    exchanges_.client_left(id, why);
   if (session() != nullptr) exchanges_.session_ended(session_id_);
-  if (left_) left_(why);
+  if (client_left_) client_left_(why);
 }
 
 }  // namespace lineward::client

@@ -30,14 +30,14 @@ namespace lineward::client {
 class StdioFront final : public Front, private net::StreamCallbacks {
  public:
   // The client is gone and its calls have ended. `why`: cancelled_client, or client_too_slow.
-  using Left = std::function<void(mcp::EndReason why)>;
+  using ClientLeft = std::function<void(mcp::EndReason why)>;
 
   // `server`: the target of every request. `in` and `out` as in net/std_streams.h.
   StdioFront(net::Loop& loop, const config::Listen& config, std::string server, core::ExchangeApi& exchanges,
-             Left left, int in = 0, int out = 1);
+             ClientLeft client_left, int in = 0, int out = 1);
   ~StdioFront() override;
 
-  Status<net::ListenFailure> listen() override;
+  Status<> listen() override;
   std::string address() const override { return "stdio"; }
   SessionTable& sessions() override { return sessions_; }
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
@@ -94,16 +94,16 @@ class StdioFront final : public Front, private net::StreamCallbacks {
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
   core::IncomingMessage arrival_of(const mcp::Message& message, mcp::Era era);
-  void leave_when_done();
-  void leave_soon(mcp::EndReason why);
-  void leave(mcp::EndReason why);
+  void end_when_done();
+  void client_left_soon(mcp::EndReason why);
+  void client_left(mcp::EndReason why);
 
   net::Loop& loop_;
   const config::Listen& config_;
   const std::string server_;
   core::ExchangeApi& exchanges_;
   std::shared_ptr<core::Gate> gate_;
-  Left left_;
+  ClientLeft client_left_;
   const int in_, out_;
   SessionTable sessions_;
   std::unique_ptr<net::StdStreams> streams_;

@@ -5,7 +5,7 @@
 #include "foundation/json/json_member.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/plugin/header_rules.h"
 
 namespace lineward::plugin {
@@ -31,8 +31,8 @@ constexpr size_t kMaxLine = 2000;
 constexpr size_t kMaxRefusal = 300;
 constexpr size_t kMaxHeaders = 16;
 
-Refusal refusal_from(const lineward_refusal* plain) {
-  Refusal refusal;
+core::PolicyError refusal_from(const lineward_refusal* plain) {
+  core::PolicyError refusal;
   if (plain == nullptr || plain->size < sizeof(lineward_refusal)) {
     refusal.reason = EndReason::internal;
     refusal.text = "the plugin refused in a way that it has not explained";
@@ -45,7 +45,7 @@ Refusal refusal_from(const lineward_refusal* plain) {
     case LINEWARD_INVALID_REQUEST: refusal.reason = EndReason::invalid_request; break;
     default: refusal.reason = EndReason::internal; break;
   }
-  refusal.text = printable(from_text(plain->text), kMaxRefusal);
+  refusal.text = sanitize(from_text(plain->text), kMaxRefusal);
   refusal.code = plain->code;
   refusal.retry_after_ms = plain->retry_after_ms;
   for (size_t i = 0; plain->headers != nullptr && i < std::min(plain->header_count, kMaxHeaders); ++i) {
@@ -121,7 +121,7 @@ int do_set_message(lineward_exchange* exchange, lineward_text bytes) {
 }
 
 lineward_ticket* do_begin_wait(lineward_exchange* exchange) {
-  return exchange->office->begin_wait();
+  return exchange->begin_wait();
 }
 
 void do_resume(lineward_ticket* given, const lineward_decision* decision) {

@@ -2,6 +2,7 @@
 // the functions that they call.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,7 +21,7 @@ namespace lineward::plugin {
 struct Decided {
   uint64_t wait = 0;
   uint32_t verdict = LINEWARD_FAILED;
-  std::optional<Refusal> refusal;
+  std::optional<core::PolicyError> refusal;
   std::string answer, message;
 };
 
@@ -29,15 +30,6 @@ struct Mailbox {
   std::mutex mutex;
   net::Wakeup* wakeup = nullptr;  // null: the plugin is gone
   std::vector<Decided> decided;
-};
-
-// Issues the tickets of one hook.
-class PendingDecisions {
- public:
-  virtual lineward_ticket* begin_wait() = 0;
-
- protected:
-  ~PendingDecisions() = default;
 };
 
 const lineward_host_api& host_api();
@@ -65,7 +57,7 @@ struct lineward_ticket {
 struct lineward_exchange {
   lineward::plugin::ExchangeView* view = nullptr;
   lineward::mcp::Message* message = nullptr;  // current message: during a hook's call, and while it waits
-  lineward::plugin::PendingDecisions* office = nullptr;
+  std::function<lineward_ticket*()> begin_wait = {};  // issues the tickets of the hook
   bool in_call = false;
   uint64_t wait = 0;  // the ticket issued, or 0
 };

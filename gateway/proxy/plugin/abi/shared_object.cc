@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "proxy/plugin/abi/shared_host.h"
 #include "proxy/plugin/abi/shared_library.h"
 #include "proxy/plugin/host.h"
@@ -78,11 +78,11 @@ class SharedPlugin final : public Plugin {
   std::unordered_map<uint64_t, SharedHook*> hooks_;  // waiting hooks
 };
 
-class SharedHook final : public Hook, public PendingDecisions {
+class SharedHook final : public Hook {
  public:
   SharedHook(SharedPlugin& plugin, ExchangeView& view) : plugin_(plugin) {
     at_.view = &view;
-    at_.office = this;
+    at_.begin_wait = [this] { return begin_wait(); };
   }
   ~SharedHook() override {
     plugin_.forget(at_.wait);
@@ -98,16 +98,16 @@ class SharedHook final : public Hook, public PendingDecisions {
   void on_end(const ExchangeView&, const Ending& ending) noexcept override;
   void decided(Decided decision);
   lineward_exchange* exchange() { return &at_; }
-  lineward_ticket* begin_wait() override {
+
+  lineward_hook* hook = nullptr;  // null: attach() threw
+
+ private:
+  lineward_ticket* begin_wait() {
     if (!at_.in_call || at_.wait != 0) return nullptr;
     lineward_ticket* ticket = plugin_.ticket(this);
     at_.wait = ticket->wait;
     return ticket;
   }
-
-  lineward_hook* hook = nullptr;  // null: attach() threw
-
- private:
   using Of = int (*)(lineward_hook*, lineward_exchange*, const lineward_message*);
   Verdict pass(ExchangeView& view, mcp::Message& message, Of of);
   Verdict broke(ExchangeView& view, std::string_view how);
@@ -137,7 +137,7 @@ Status<> SharedPlugin::create(const config::PluginEntry& entry) {
                  [&] { return api().create(&host_api(), &at_, &config, why.data(), why.size()); });
   why.back() = '\0';
   if (plugin_ != nullptr) return Done{};
-  std::string text = printable(why.data());
+  std::string text = sanitize(why.data());
   return fail(text.empty() ? entry.path + " could not be set up and does not say why" : text);
 }
 
@@ -209,7 +209,7 @@ Verdict SharedHook::broke(ExchangeView& view, std::string_view how) {
   ++plugin_.faults;
   log::write(log::Level::error, "plugin.fault",
              {{"plugin", plugin_.name()}, {"call", view.facts().call_id}, {"why", how}});
-  Refusal refusal;
+  core::PolicyError refusal;
   refusal.reason = EndReason::internal;
   refusal.text = fmt::format("plugin {} failed", plugin_.name());
   view.refuse(std::move(refusal));
@@ -294,8 +294,8 @@ Result<std::unique_ptr<Plugin>> make(const config::PluginEntry& entry, Host& hos
       log::Level::info, "plugin.loaded",
       {{"plugin", entry.name},
        {"path", path},
-       {"is", api.name == nullptr ? "" : printable(std::string_view(api.name).substr(0, 64))},
-       {"version", api.version == nullptr ? "" : printable(std::string_view(api.version).substr(0, 64))}});
+       {"is", api.name == nullptr ? "" : sanitize(std::string_view(api.name).substr(0, 64))},
+       {"version", api.version == nullptr ? "" : sanitize(std::string_view(api.version).substr(0, 64))}});
   return std::unique_ptr<Plugin>(std::move(plugin));
 }
 

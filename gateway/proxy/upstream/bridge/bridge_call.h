@@ -73,8 +73,8 @@ class BridgeCall final : public core::OwnedCall, public core::CallCallbacks {
   void on_call_repeated() override {
     if (live()) owner_->on_call_repeated();
   }
-  void on_call_request(core::Whose whose) override {
-    if (live()) owner_->on_call_request(whose);
+  void on_call_request(core::Coalesced coalesced) override {
+    if (live()) owner_->on_call_request(coalesced);
   }
 
   std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,

@@ -1,6 +1,6 @@
 // A client request to an HTTP server. Owned by its caller (an exchange). The upstream's queues and tables
 // hold plain pointers, which the call removes when it is destroyed. It owns its POST and the response, and
-// passes events to its host. The host outlives a live call.
+// passes events to the table of calls, which outlives a live call.
 #pragma once
 
 #include <chrono>
@@ -12,44 +12,15 @@
 #include "foundation/base/intrusive_list.h"
 #include "foundation/base/pooled.h"
 #include "proxy/upstream/http/http_messages.h"
+#include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http_client/stream_limiter.h"
 #include "proxy/upstream/shared/transport_call.h"
 
 namespace lineward::upstream {
 
-class HttpCall;
-class HttpHealth;
-
-// The interface of a call to the table that sends it.
-class HttpCallHost {
- public:
-  virtual net::Loop& loop() = 0;
-  virtual const config::Server& server() const = 0;
-  virtual HttpHealth& health() = 0;
-  // The caller cancels.
-  virtual void withdraw(HttpCall& call, std::string_view why) = 0;
-  // The caller's answer to a server request.
-  virtual void reply(HttpCall& call, std::string message) = 0;
-  // The call is parked, or no longer: a parked call does not count as in flight.
-  virtual void park(HttpCall& call) = 0;
-  virtual void unpark(HttpCall& call) = 0;
-  // The client has retried; the retry is the call's request now.
-  virtual void retried(HttpCall& call) = 0;
-  // Adds what the session knows: has_session and server_info.
-  virtual void session_facts(const HttpCall& call, core::CallFacts& facts) = 0;
-  // Events of its response. In call_ended() `messages` is null.
-  virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
-  virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
-  virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
-  virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
-
- protected:
-  ~HttpCallHost() = default;
-};
-
 class HttpCall final : public TransportCall, public MessagesCallbacks, public Pooled<HttpCall> {
  public:
-  HttpCall(HttpCallHost& host, core::UpstreamRequest&& what, core::CallCallbacks& owner);
+  HttpCall(const HttpParts& parts, core::UpstreamRequest&& what, core::CallCallbacks& owner);
   ~HttpCall() override;
 
   void cancel(core::CancelCause why) override;
@@ -59,7 +30,7 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   void retried(mcp::Message message) override;
   core::CallFacts call_facts() const override;
 
-  // The following is for its host and the queues it waits in.
+  // The following is for the table and the queues it waits in.
   std::string family;                      // for a listen: the name of its group's family
   std::unique_ptr<HttpMessages> messages;  // while a request is in progress
   bool sent = false;                       // the server may have received it
@@ -107,7 +78,7 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
-  HttpCallHost& host_;
+  const HttpParts& parts_;
 };
 
 }  // namespace lineward::upstream

@@ -5,16 +5,16 @@
 #include <algorithm>
 
 #include "foundation/base/string_pool.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
-#include "proxy/upstream/http/first_revision.h"
-#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/handshake_revision.h"
+#include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/question_slots.h"
-#include "proxy/upstream/http/request_ids.h"
 #include "proxy/upstream/http/session_groups.h"
-#include "proxy/upstream/http/sse_fallback.h"
+#include "proxy/upstream/http_client/http_pool.h"
+#include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/shared/own_id.h"
 #include "proxy/upstream/shared/server_era.h"
 
@@ -30,6 +30,12 @@ using std::chrono::milliseconds;
 constexpr uint32_t kResumes = 3;
 constexpr int kRefused = 400;
 constexpr size_t kMaxShownMethod = 100;
+// Bounds of the stream of an answered call: time after the answer, bytes of messages, number of messages.
+constexpr milliseconds kAfterAnswer{1000};
+constexpr size_t kBytesAfterAnswer = 1024 * 1024;
+constexpr size_t kMessagesAfterAnswer = 256;
+// Such streams of one server; messages on streams beyond these are dropped.
+constexpr size_t kAnsweredStreams = 64;
 
 // An error in answer to a POST without an id, as sent by servers that could not parse it: it can only mean
 // this call.
@@ -77,7 +83,7 @@ core::Failure broken_answer(const config::Server& server, const mcp::MessageFaul
 core::Failure forbidden_request(const config::Server& server, const mcp::Message& request) {
   return {EndReason::upstream_protocol,
           fmt::format("{} sent its client the request {} during a call, which servers of {} must not",
-                      server.name, printable(request.method(), kMaxShownMethod), mcp::kNewestModern)};
+                      server.name, sanitize(request.method(), kMaxShownMethod), mcp::kNewestModern)};
 }
 
 // Servers can guess ids, which are consecutive: a call that was not sent cannot be answered.
@@ -111,19 +117,91 @@ bool is_one_of(const Calls& calls, const HttpCall& call) {
   return entry != calls.end() && entry->second == &call;
 }
 
+// A call without an answer yet may still be refused, and be repeated. This is how long it is awaited.
+constexpr std::chrono::milliseconds kLastWord{2000};
+
+bool is_its_session(const HttpCall& call, const SessionGroup& group) {
+  return group.session() != nullptr && group.session_number() == call.in_session;
+}
+
+// A server that fails with 5xx may have started the call. Lists and documents can be requested again; a tool
+// may have run.
+bool may_be_accepted(const HttpCall& call, int status, std::string_view words) {
+  return status >= 500 && call.request.method == Method::tools_call && !HttpSession::names_session(words);
+}
+
+bool may_renew(const HttpCall& call, const SessionGroup& group) {
+  return call.in_session != 0 && group.replays() && !call.repeated && group.era == mcp::Era::legacy;
+}
+
 }  // namespace
 
-HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableCallbacks& owner)
+// A stream without a waiting caller: its messages belong to the session.
+class HttpCallTable::AnsweredStream final : public MessagesCallbacks {
+ public:
+  AnsweredStream(HttpCallTable& calls, std::unique_ptr<HttpMessages> messages, const SessionGroup& its_group)
+      : group(its_group.key),
+        session(its_group.session_number()),
+        calls_(calls),
+        messages_(std::move(messages)),
+        limit_(calls.loop_) {
+    messages_->set_owner(*this);
+    messages_->resume();
+    limit_.start(kAfterAnswer, [this] { end(); });
+  }
+
+  void end() {
+    limit_.stop();
+    if (messages_) messages_->close();
+    calls_.loop_.retire(std::move(messages_));
+    calls_.over(*this);
+  }
+
+  const std::string group;
+  const uint64_t session;
+
+ private:
+  void on_message(HttpMessages&, mcp::Message&& message) override {
+    if (has_room_for(message.bytes().size())) calls_.after_answer(*this, std::move(message));
+  }
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override {
+    has_room_for(fault.bytes.size());
+  }
+  void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override {
+    has_room_for(fault.bytes.size());
+  }
+  void on_other_event(HttpMessages&, const http::SseEvent& event) override {
+    has_room_for(event.data.size());
+  }
+  void on_messages_end(HttpMessages&, const MessagesEnd&) override { end(); }
+
+  bool has_room_for(size_t bytes) {
+    bytes_ += bytes;
+    if (++count_ <= kMessagesAfterAnswer && bytes_ <= kBytesAfterAnswer) return true;
+    calls_.drop("after_answer");
+    end();
+    return false;
+  }
+
+  HttpCallTable& calls_;
+  std::unique_ptr<HttpMessages> messages_;
+  size_t bytes_ = 0;
+  size_t count_ = 0;
+  net::Timer limit_;
+};
+
+HttpCallTable::HttpCallTable(const HttpParts& parts)
     : parts_(parts),
       loop_(parts.loop),
       server_(parts.server),
       groups_(parts.groups),
-      owner_(owner),
       stats_(metrics::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      cancels_(parts.loop, parts.server, *this),
-      answered_(parts),
-      lost_calls_(parts, *this) {}
+      cancels_(parts) {}
+
+HttpCallTable::~HttpCallTable() {
+  end_answered();
+}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
@@ -132,7 +210,7 @@ SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
 void HttpCallTable::stop() {
   stopping_ = true;
   cancels_.close_kept();
-  answered_.stop();
+  end_answered();
 }
 
 void HttpCallTable::drop(std::string_view kind, std::string_view id) {
@@ -184,7 +262,7 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
   const bool is_handshake = call.request.method == Method::initialize;
   if (is_handshake && session.state() == HttpSession::State::fresh)
     session.opening(lasting_headers(forwarded));
-  if (call.request.method == Method::logging_set_level) session.waits().level_is_set(call.request.message);
+  if (call.request.method == Method::logging_set_level) session.level_is_set(call.request.message);
   call.in_session = session.has_id() ? group.session_number() : 0;
   if (session.has_id() || !group.http_status_visible()) group.remember(call);
   HttpRequest request =
@@ -235,15 +313,13 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   const bool no_such_method =
       message.kind() == mcp::MessageKind::error && mcp::error_code(message) == mcp::kMethodNotFound;
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0 && !no_such_method)) return;
-  MessagesEnd so_far;
-  so_far.status = status;
-  if (parts_.sse.finds_revision(call, group, &message, so_far)) {
+  if (groups_.finds_revision(call, group, &message, {.status = status})) {
     from.finish_quietly();
     loop_.retire(std::move(call.messages));
     left(call);
-    return parts_.sse.try_revision(call, *group);
+    return groups_.try_revision(call, *group);
   }
-  if (parts_.sse.may_try(call, group, status)) {
+  if (groups_.may_try_sse(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // sent if HTTP+SSE fails as well
     return;
@@ -255,13 +331,13 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
     return drop("unknown_id", message.raw(Field::id));
   }
   give_some_id(message);
-  if (group != nullptr && lost_calls_.takes(call, *group, message, status)) {
+  if (group != nullptr && is_doubtful(call, *group, message, status)) {
     from.finish_quietly();
     return loop_.retire(std::move(call.messages));
   }
   const bool may_say_more = legacy && !group->plain && from.is_stream() && !stopping_;
   if (may_say_more) {
-    answered_.take(std::move(call.messages), *group);
+    read_on(std::move(call.messages), *group);
   } else {
     from.finish_quietly();
     loop_.retire(std::move(call.messages));
@@ -312,7 +388,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   if (group != nullptr) group->refuse_open(call);
   if (call.in_session != 0 && group != nullptr && group->session() &&
       call.in_session == group->session_number() && call.request.method != Method::initialize)
-    group->session()->check().answered();
+    group->session()->note_answered();
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
@@ -361,7 +437,6 @@ void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure)
   }
 }
 
-// Removes a call from the table; its place is free.
 void HttpCallTable::left(HttpCall& call) {
   auto entry = calls_.find(call.id);
   if (entry == calls_.end() || entry->second != &call) return;
@@ -373,6 +448,41 @@ void HttpCallTable::left(HttpCall& call) {
     groups_.note_served(*group);
   }
   parts_.pump.schedule();
+}
+
+// ---- streams of answered calls ----
+
+void HttpCallTable::read_on(std::unique_ptr<HttpMessages> messages, const SessionGroup& group) {
+  if (answered_.size() >= kAnsweredStreams) {
+    messages->finish_quietly();
+    return loop_.retire(std::move(messages));
+  }
+  answered_.push_back(std::make_unique<AnsweredStream>(*this, std::move(messages), group));
+}
+
+// As if it had come on the GET stream. A question that its call can no longer carry must not be taken for
+// another caller's.
+void HttpCallTable::after_answer(const AnsweredStream& stream, mcp::Message&& message) {
+  SessionGroup* group = groups_.find(stream.group);
+  if (group == nullptr || !group->is_ready() || group->session_number() != stream.session)
+    return drop("after_answer");
+  HttpSession& session = *group->session();
+  const bool asks = message.kind() == mcp::MessageKind::request && message.method() != "ping";
+  if (asks && group->scope() == nullptr) return session.post(LegacyFacade::nobody_to_ask(message, "session"));
+  session.hear(std::move(message), nullptr);
+}
+
+void HttpCallTable::over(AnsweredStream& stream) {
+  auto found =
+      std::find_if(answered_.begin(), answered_.end(), [&](const auto& one) { return one.get() == &stream; });
+  if (found == answered_.end()) return;
+  loop_.retire(std::move(*found));  // it may be on the stack
+  answered_.erase(found);
+}
+
+void HttpCallTable::end_answered() {
+  while (!answered_.empty())
+    answered_.back()->end();
 }
 
 // ---- responses without an answer ----
@@ -423,15 +533,15 @@ void HttpCallTable::tell_given_up(HttpCall& call) {
 
 void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
-  if (parts_.sse.finds_revision(call, group, nullptr, end)) {
+  if (groups_.finds_revision(call, group, nullptr, end)) {
     left(call);
-    return parts_.sse.try_revision(call, *group);
+    return groups_.try_revision(call, *group);
   }
-  if (parts_.sse.may_try(call, group, end.status)) {
+  if (groups_.may_try_sse(call, group, end.status)) {
     left(call);
-    return parts_.sse.try_again(call, *group, parts_.failures.of(end));
+    return groups_.try_sse(call, *group, parts_.failures.of(end));
   }
-  if (group != nullptr && lost_calls_.takes(call, *group, end)) return;
+  if (group != nullptr && is_doubtful(call, *group, end)) return;
   // A server that rejects the form of a request may have been replaced: probe its era again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
@@ -489,7 +599,7 @@ void HttpCallTable::listen_lost(HttpCall& call, core::Failure failure, bool floo
 void HttpCallTable::retried(HttpCall& call) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session() && group->translates(call))
-    group->session()->waits().want_level(call.request);
+    group->session()->want_level(call.request);
 }
 
 void HttpCallTable::session_facts(const HttpCall& call, core::CallFacts& facts) {
@@ -499,7 +609,6 @@ void HttpCallTable::session_facts(const HttpCall& call, core::CallFacts& facts) 
   facts.has_session = group->session()->has_id();
 }
 
-// A parked call does not count as in flight.
 void HttpCallTable::park(HttpCall& call) {
   if (call.is_listen() || std::exchange(call.parked, true)) return;
   if (!is_one_of(calls_, call)) return;
@@ -517,6 +626,117 @@ void HttpCallTable::unpark(HttpCall& call) {
 void HttpCallTable::reply(HttpCall& call, std::string message) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session()) group->session()->post(std::move(message));
+}
+
+// ---- calls of a session that may be lost (behaviour.md 11) ----
+
+bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end) {
+  if (call.in_session == 0 || end.no_such_method) return false;
+  HttpSession* session = is_its_session(call, group) ? group.session() : nullptr;
+  if (end.status == 404) {
+    const bool its_callers =
+        session == nullptr || session->credentials().are_of(forwarded_headers(server_, call.request.headers));
+    if (its_callers) {
+      no_such_session(call, group);
+      return true;
+    }
+    // Other credentials may be refused although the session exists for its own client.
+    if (!may_renew(call, group)) {
+      session->doubt();
+      left(call);
+      call.fail(group.session_over());
+      return true;
+    }
+  }
+  if (!HttpSession::is_sign_of_loss(end.status) || !may_renew(call, group)) return false;
+  return put_in_doubt(call, group,
+                      {parts_.failures.of(end), {}, may_be_accepted(call, end.status, end.fault.text)});
+}
+
+bool HttpCallTable::is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status) {
+  if (answer.kind() != mcp::MessageKind::error || !may_renew(call, group)) return false;
+  const std::string words = answer.text(mcp::Field::error_message);
+  const bool is_sign =
+      HttpSession::is_sign_of_loss(status) && mcp::error_code(answer) != mcp::kMethodNotFound;
+  if (!is_sign && !HttpSession::names_session(words)) return false;
+  return put_in_doubt(call, group, {{}, answer, may_be_accepted(call, status, words)});
+}
+
+bool HttpCallTable::put_in_doubt(HttpCall& call, SessionGroup& group, HttpCall::Doubt doubt) {
+  if (!is_its_session(call, group)) {  // it was replaced meanwhile
+    if (!doubt.accepted) repeat(call, group);
+    return !doubt.accepted;
+  }
+  HttpSession& session = *group.session();
+  if (session.over_sse() || !session.is_ready() || !session.doubt()) return false;
+  call.doubt = std::move(doubt);
+  return true;
+}
+
+// The server does not know the session of the call. With a 404 it accepted nothing: if a new session can be
+// opened, the call is repeated in it.
+void HttpCallTable::no_such_session(HttpCall& call, SessionGroup& group) {
+  const bool its_own = is_its_session(call, group);
+  core::Failure over = group.session_over();
+  if (call.request.method == mcp::Method::initialize && !group.replays())
+    over.text = fmt::format("{} answered initialize with 404", server_.name);
+  const bool renews = group.replays() && !call.repeated;
+  renews ? repeat(call, group) : left(call);
+  if (its_own) group.session()->lost();
+  if (!renews) call.fail(over);
+}
+
+void HttpCallTable::repeat(HttpCall& call, SessionGroup& group) {
+  call.repeated = true;
+  call.doubt.reset();
+  call.timer.stop();
+  left(call);
+  ++stats_.retries[static_cast<size_t>(metrics::RetryOn::session_lost)];
+  group.queue().put_back(call);
+  groups_.want(group);
+}
+
+void HttpCallTable::end_doubt(HttpCall& call, HttpCall::Doubt doubt) {
+  doubt.answer ? finish(call, std::move(*doubt.answer)) : fail(call, doubt.failure);
+}
+
+// Each call that ends may start others.
+void HttpCallTable::session_lost(SessionGroup& group) {
+  const std::string key = group.key;
+  const core::Failure gone{
+      EndReason::upstream_protocol,
+      fmt::format("{} lost the session that this call was made in before it answered", server_.name)};
+  const core::Failure broken{
+      EndReason::upstream_unreachable,
+      fmt::format("{} broke off its stream, and the session that it was to be resumed in is over",
+                  server_.name)};
+  for (HttpCall* call : group.under_way()) {
+    if (groups_.find(key) != &group) return;
+    if (call->list == nullptr || call->in_session != group.session_number()) continue;
+    if (auto doubt = std::exchange(call->doubt, std::nullopt)) {
+      if (!doubt->accepted) {
+        repeat(*call, group);
+      } else {
+        end_doubt(*call, std::move(*doubt));
+      }
+    } else if (!call->messages) {
+      fail(*call, broken);
+    } else if (call->messages->status() != 0) {
+      fail(*call, gone);
+    } else {
+      call->timer.start(kLastWord, [this, call, gone] { fail(*call, gone); });
+    }
+  }
+}
+
+void HttpCallTable::session_kept(SessionGroup& group) {
+  const std::string key = group.key;
+  for (HttpCall* call : group.under_way()) {
+    if (groups_.find(key) != &group) return;
+    if (call->list == nullptr) continue;
+    auto doubt = std::exchange(call->doubt, std::nullopt);
+    if (doubt) end_doubt(*call, std::move(*doubt));
+  }
 }
 
 // ---- cancelling ----
@@ -563,18 +783,6 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   gone.at_most = std::max(call.written_at + server_.timeouts.max_duration - loop_.now(), milliseconds(0));
   gone.refusals = call.open_questions.refuse();
   cancels_.take(std::move(gone));
-}
-
-bool HttpCallTable::post(const LeftCall& call, std::string message, std::function<void()> sent) {
-  SessionGroup* group = groups_.find(call.group);
-  if (group == nullptr || !group->is_ready()) return false;
-  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent));
-  return true;
-}
-
-void HttpCallTable::cancel_task(const std::string& key, std::string_view params) {
-  SessionGroup* group = groups_.find(key);
-  if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
 }
 
 void HttpCallTable::broken(const HttpSession& session, const mcp::MessageFault& fault) {

@@ -1,6 +1,6 @@
 // The calls in progress at an HTTP server. Sends them, passes on the server's messages, and ends them by an
-// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams within their limits
-// (behaviour.md 11).
+// answer, a failure, or a cancel, which is sent to the server. Resumes broken streams within their limits,
+// and repeats calls of a lost session (behaviour.md 11).
 //
 // Owned by an HttpUpstream, beside its groups; it outlives all live calls. Calls are plain pointers: each
 // leaves the table when it is over. Any callback of a call may end other calls and start new ones.
@@ -8,35 +8,26 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "foundation/base/slab_allocator.h"
 #include "proxy/metrics/stats.h"
-#include "proxy/upstream/http/answered_streams.h"
 #include "proxy/upstream/http/http_call.h"
 #include "proxy/upstream/http/http_cancels.h"
 #include "proxy/upstream/http/http_parts.h"
-#include "proxy/upstream/http/lost_calls.h"
 #include "proxy/upstream/http/session_group.h"
 #include "proxy/upstream/http_client/http_headers.h"
 
 namespace lineward::upstream {
 
-class HttpCallTableCallbacks {
+class HttpCallTable {
  public:
-  // A modern server does not serve a bridged session in the legacy era: the session's calls continue as
-  // modern calls, and its group is closed.
-  virtual void serve_as_modern(SessionGroup& group) = 0;
-
- protected:
-  ~HttpCallTableCallbacks() = default;
-};
-
-class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public LostCallsCallbacks {
- public:
-  HttpCallTable(const HttpParts& parts, HttpCallTableCallbacks& owner);
+  explicit HttpCallTable(const HttpParts& parts);
+  ~HttpCallTable();
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
@@ -45,7 +36,6 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   // Nullopt, or why one more listen is refused: it would use up the connections for calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
-  void serve_as_modern(SessionGroup& group) { owner_.serve_as_modern(group); }
   // How many more calls may be sent.
   size_t places() const {
     const size_t most = server_.limits.max_in_flight;
@@ -62,49 +52,68 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   void fail_sent(SessionGroup& group, const core::Failure& failure);
   // Sends pending cancel notifications now: their session may be about to end.
   void tell_cancels() { cancels_.tell_now(); }
-  LostCalls& lost_calls() { return lost_calls_; }
+  // The group's session is lost and has left it: its calls are repeated in a new session, or end.
+  void session_lost(SessionGroup& group);
+  // The session still exists: calls that waited to know it get the server's reply.
+  void session_kept(SessionGroup& group);
   // From here on a lost listen is over for good. Closes streams without a waiting caller.
   void stop();
 
-  // HttpCallHost
-  net::Loop& loop() override { return loop_; }
-  const config::Server& server() const override { return server_; }
-  HttpHealth& health() override { return parts_.health; }
-  void withdraw(HttpCall& call, std::string_view why) override;
-  void reply(HttpCall& call, std::string message) override;
-  void park(HttpCall& call) override;
-  void unpark(HttpCall& call) override;
-  void retried(HttpCall& call) override;
-  void session_facts(const HttpCall& call, core::CallFacts& facts) override;
-  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
-  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
-  void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;
-  void call_ended(HttpCall& call, const MessagesEnd& end) override;
+  // The caller cancels.
+  void withdraw(HttpCall& call, std::string_view why);
+  // The caller's answer to a server request.
+  void reply(HttpCall& call, std::string message);
+  // The call is parked, or no longer: a parked call does not count as in flight.
+  void park(HttpCall& call);
+  void unpark(HttpCall& call);
+  // The client has retried; the retry is the call's request now.
+  void retried(HttpCall& call);
+  // Adds what the session knows: has_session and server_info.
+  void session_facts(const HttpCall& call, core::CallFacts& facts);
+  // Events of its response. In call_ended() `messages` is null.
+  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
+  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message);
+  void call_malformed(HttpCall& call, const mcp::MessageFault& fault);
+  void call_ended(HttpCall& call, const MessagesEnd& end);
 
  private:
-  // CancelsCallbacks
-  bool post(const LeftCall& call, std::string message, std::function<void()> sent) override;
-  void cancel_task(const std::string& group, std::string_view params) override;
-
   SessionGroup* group_of(const HttpCall& call) const;
   HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
-  // LostCallsCallbacks
-  void finish(HttpCall& call, mcp::Message&& answer) override;
-  void fail(HttpCall& call, const core::Failure& failure) override;
-  void left(HttpCall& call) override;
-
+  void finish(HttpCall& call, mcp::Message&& answer);
+  void fail(HttpCall& call, const core::Failure& failure);
+  // Removes a call from the table; its place is free.
+  void left(HttpCall& call);
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_lost(HttpCall& call, core::Failure failure, bool flooded);
   void drop(std::string_view kind, std::string_view id = {});
 
-  const HttpParts parts_;
+  // Messages that a legacy server sends between the answer and the end of a call's stream are read for a
+  // moment and within limits.
+  class AnsweredStream;
+  void read_on(std::unique_ptr<HttpMessages> messages, const SessionGroup& group);
+  void after_answer(const AnsweredStream& stream, mcp::Message&& message);
+  void over(AnsweredStream& stream);
+  void end_answered();
+
+  // Lost sessions. A call that the server did not accept waits for the result of a ping; it stays in the
+  // table meanwhile. True: the session may be lost, and the call is handled.
+  bool is_doubtful(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
+  // The same for a call that was answered with an error.
+  bool is_doubtful(HttpCall& call, SessionGroup& group, const mcp::Message& answer, int status);
+  bool put_in_doubt(HttpCall& call, SessionGroup& group, HttpCall::Doubt doubt);
+  void no_such_session(HttpCall& call, SessionGroup& group);
+  // Repeats the call in a new session.
+  void repeat(HttpCall& call, SessionGroup& group);
+  // The call ends with the server's reply.
+  void end_doubt(HttpCall& call, HttpCall::Doubt doubt);
+
+  const HttpParts& parts_;
   net::Loop& loop_;
   const config::Server& server_;
   SessionGroups& groups_;
-  HttpCallTableCallbacks& owner_;
   metrics::UpstreamStats& stats_;
   const SharedHeaders post_headers_;
   ModernLines modern_lines_;
@@ -113,8 +122,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsCallbacks, public
   // Sent calls, by upstream id.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpCancels cancels_;
-  AnsweredStreams answered_;
-  LostCalls lost_calls_;
+  std::vector<std::unique_ptr<AnsweredStream>> answered_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include "foundation/log/log.h"
 #include "protocol/mcp/rewrite.h"
+#include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/shared/own_id.h"
 
 namespace lineward::upstream {
@@ -46,7 +47,8 @@ class HttpCancels::PendingCancel final : public MessagesCallbacks {
 
   void heard(const mcp::Message& answer) {
     std::string params = call.may_be_task ? mcp::cancel_of_task(answer) : std::string();
-    if (!params.empty()) cancels.owner_.cancel_task(call.group, params);
+    if (SessionGroup* group = params.empty() ? nullptr : cancels.groups_.find(call.group))
+      if (group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
     // While waiting to learn of a task, an answer that was already in transit does not end it.
     const bool ends = told == CancelTold::not_sent || call.means == Means::keep || !params.empty();
     if (!ends) return;
@@ -62,13 +64,13 @@ class HttpCancels::PendingCancel final : public MessagesCallbacks {
   net::Timer limit, grace;
 };
 
-HttpCancels::HttpCancels(net::Loop& loop, const config::Server& server, CancelsCallbacks& owner)
-    : loop_(loop),
-      server_(server),
-      owner_(owner),
-      stats_(metrics::upstream_stats(server.name)),
+HttpCancels::HttpCancels(const HttpParts& parts)
+    : loop_(parts.loop),
+      server_(parts.server),
+      groups_(parts.groups),
+      stats_(metrics::upstream_stats(parts.server.name)),
       tell_later_(
-          loop, [](void* self) { static_cast<HttpCancels*>(self)->tell_now(); }, this) {}
+          parts.loop, [](void* self) { static_cast<HttpCancels*>(self)->tell_now(); }, this) {}
 
 HttpCancels::~HttpCancels() {
   lifetime_.end();
@@ -142,7 +144,7 @@ void HttpCancels::tell(PendingCancel& pending) {
   }
   pending.told = CancelTold::notification;
   if (!call.messages) {
-    owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), nullptr);
+    post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), nullptr);
     return over(pending);
   }
   auto closes = lifetime_.guard([this, id = call.id] {
@@ -155,16 +157,23 @@ void HttpCancels::tell(PendingCancel& pending) {
   // If the call becomes a task after all, only its answer contains the task id.
   std::function<void()> sent;
   if (!call.may_be_task) sent = closes;
-  if (!owner_.post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), std::move(sent))) {
+  if (!post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), std::move(sent))) {
     closes();
   } else {
     refuse(call);
   }
 }
 
+bool HttpCancels::post(const LeftCall& call, std::string message, std::function<void()> sent) {
+  SessionGroup* group = groups_.find(call.group);
+  if (group == nullptr || !group->is_ready()) return false;
+  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent));
+  return true;
+}
+
 void HttpCancels::refuse(LeftCall& call) {
   for (std::string& refusal : std::exchange(call.refusals, {}))
-    owner_.post(call, std::move(refusal), nullptr);
+    post(call, std::move(refusal), nullptr);
 }
 
 void HttpCancels::settle(PendingCancel& pending, CancelOutcome outcome) {

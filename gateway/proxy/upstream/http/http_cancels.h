@@ -2,7 +2,7 @@
 // 3). The notification waits for the end of the turn: a call answered in the same turn is over, and not
 // cancelled.
 //
-// Owned by the HttpCallTable, which is its CancelsCallbacks.
+// Owned by the HttpCallTable.
 #pragma once
 
 #include <chrono>
@@ -11,30 +11,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "config/config.h"
-#include "foundation/net/loop.h"
+#include "foundation/net/lifetime.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/http/http_messages.h"
+#include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http_client/http_headers.h"
 
 namespace lineward::upstream {
-
-struct LeftCall;
-
-class CancelsCallbacks {
- public:
-  // Posts into the session of the call's group; false if there is none. `sent` (may be empty) is called when
-  // the message is written, or never will be.
-  virtual bool post(const LeftCall& call, std::string message, std::function<void()> sent) = 0;
-  // Cancels a call that became a task.
-  virtual void cancel_task(const std::string& group, std::string_view params) = 0;
-
- protected:
-  ~CancelsCallbacks() = default;
-};
 
 // A call without a waiting caller.
 struct LeftCall {
@@ -58,7 +43,7 @@ struct LeftCall {
 
 class HttpCancels {
  public:
-  HttpCancels(net::Loop& loop, const config::Server& server, CancelsCallbacks& owner);
+  explicit HttpCancels(const HttpParts& parts);
   ~HttpCancels();
   HttpCancels(const HttpCancels&) = delete;
   HttpCancels& operator=(const HttpCancels&) = delete;
@@ -70,10 +55,12 @@ class HttpCancels {
   void tell_now();
   // Closes the streams of `keep`.
   void close_kept();
-  size_t size() const { return cancels_.size(); }
 
  private:
   class PendingCancel;
+  // Posts into the session of the call's group; false if there is none. `sent` (may be empty) is called when
+  // the message is written, or never will be.
+  bool post(const LeftCall& call, std::string message, std::function<void()> sent);
   void tell(PendingCancel& pending);
   void refuse(LeftCall& call);
   void settle(PendingCancel& pending, metrics::CancelOutcome outcome);
@@ -83,7 +70,7 @@ class HttpCancels {
 
   net::Loop& loop_;
   const config::Server& server_;
-  CancelsCallbacks& owner_;
+  SessionGroups& groups_;
   metrics::UpstreamStats& stats_;
   std::vector<std::unique_ptr<PendingCancel>> cancels_;  // oldest first
   std::vector<int64_t> untold_;

@@ -6,6 +6,7 @@
 
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/http/handshake_revision.h"
+#include "proxy/upstream/http/http_health.h"
 
 namespace lineward::upstream {
 namespace {
@@ -26,15 +27,13 @@ bool is_no_evidence(int status) {
 
 }  // namespace
 
-HttpEraProber::HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
-                             HttpHealth& health, std::string unreachable, HttpEraProberCallbacks& owner)
-    : loop_(loop),
-      server_(server),
-      sub_requests_(sub_requests),
-      health_(health),
+HttpEraProber::HttpEraProber(const HttpParts& parts, std::string unreachable)
+    : parts_(parts),
+      loop_(parts.loop),
+      server_(parts.server),
+      sub_requests_(parts.sub_requests),
       unreachable_(std::move(unreachable)),
-      owner_(owner),
-      patience_(loop) {}
+      patience_(parts.loop) {}
 
 void HttpEraProber::ask(const core::UpstreamRequest* first, Done done) {
   asking_ = true;
@@ -52,7 +51,7 @@ void HttpEraProber::ask(const core::UpstreamRequest* first, Done done) {
   }
   headers_ = probe_headers(first);
   until_ = loop_.now() + server_.timeouts.startup;
-  const int64_t id = owner_.next_id();
+  const int64_t id = parts_.ids.next();
   SubRequestPlan plan = plan_of(mcp::discover_request(id));
   plan.id = id;
   if (auto message = mcp::Message::parse(plan.request.body))
@@ -115,13 +114,13 @@ void HttpEraProber::on_answer(std::optional<mcp::Message> answer, const Messages
 void HttpEraProber::no_evidence(const MessagesEnd& end) {
   EraVerdict verdict;
   verdict.failure = {end.fault.reason, end.fault.text, {}};
-  decided(std::move(verdict), owner_.failure_of(end));
+  decided(std::move(verdict), parts_.failures.of(end));
 }
 
 void HttpEraProber::try_initialize(std::string params) {
   patience_.stop();
   tried_ = trying_ = true;
-  const int64_t id = owner_.next_id();
+  const int64_t id = parts_.ids.next();
   SubRequestPlan plan = plan_of(mcp::initialize_request(id, params));
   plan.id = id;
   auto session = std::make_shared<std::string>();
@@ -166,7 +165,7 @@ void HttpEraProber::decided(EraVerdict verdict, const core::Failure& failure) {
   ++round_;  // a pending second request decides nothing any more
   const bool is_modern = verdict.known && verdict.era == mcp::Era::modern;
   if (std::string id = std::exchange(session_, {}); !is_modern) end_session(std::move(id));
-  if (verdict.known) health_.is_back();
+  if (verdict.known) parts_.health.is_back();
   if (auto done = std::exchange(done_, nullptr)) done(std::move(verdict), failure);
 }
 

@@ -1,8 +1,7 @@
 // Detects an HTTP server's era with `server/discover`, with the credentials of the longest waiting client:
 // the server may refuse all others (behaviour.md 8). A response that says nothing about MCP decides nothing.
 //
-// Owned by an HttpUpstream, which is its owner and outlives it. Reports an answering server to its
-// HttpHealth.
+// Owned by an HttpUpstream. Reports an answering server to its HttpHealth.
 //
 // A server that says nothing about MCP (no answer, a broken connection, 5xx) gets `initialize` as well: a
 // result proves a legacy server. An answer to the probe meanwhile takes precedence.
@@ -11,29 +10,17 @@
 #include <string>
 
 #include "foundation/net/lifetime.h"
-#include "proxy/upstream/http/http_health.h"
+#include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/http_sub_request.h"
 #include "proxy/upstream/http_client/http_headers.h"
 #include "proxy/upstream/shared/server_era.h"
 
 namespace lineward::upstream {
 
-class HttpEraProberCallbacks {
- public:
-  // An id for one of Lineward's own requests.
-  virtual int64_t next_id() = 0;
-  // The failure for waiting calls when a request failed.
-  virtual core::Failure failure_of(const MessagesEnd& end) = 0;
-
- protected:
-  ~HttpEraProberCallbacks() = default;
-};
-
 class HttpEraProber final : public EraProber {
  public:
   // `unreachable`: why no request can be sent at all, or empty.
-  HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
-                HttpHealth& health, std::string unreachable, HttpEraProberCallbacks& owner);
+  HttpEraProber(const HttpParts& parts, std::string unreachable);
   HttpEraProber(const HttpEraProber&) = delete;
   HttpEraProber& operator=(const HttpEraProber&) = delete;
 
@@ -53,12 +40,11 @@ class HttpEraProber final : public EraProber {
   void end_session(std::string id);
   void decided(EraVerdict verdict, const core::Failure& failure);
 
+  const HttpParts& parts_;
   net::Loop& loop_;
   const config::Server& server_;
   HttpSubRequests& sub_requests_;
-  HttpHealth& health_;
   const std::string unreachable_;
-  HttpEraProberCallbacks& owner_;
   Done done_;
   Headers asked_with_;    // forwarded headers of the probe
   std::string asked_as_;  // identity of the request in progress

@@ -1,16 +1,39 @@
-// Feeds an HTTP server's circuit breaker with the ends of its calls, and decides whether a call may be made
-// (docs/limits.md). Any message of the server proves that it is there; ends decided by the caller or Lineward
-// prove nothing.
+// The meaning of the end of a request to an HTTP server: HttpFailures for its caller, HttpHealth for the
+// server.
 //
 // Owned by an HttpUpstream. Every call ends in exactly one of answered(), failed() and probe_withdrawn(). No
 // callbacks; changes are logged.
 #pragma once
 
+#include "config/config.h"
 #include "foundation/net/loop.h"
+#include "proxy/core/upstream.h"
+#include "proxy/upstream/http/http_messages.h"
 #include "proxy/upstream/shared/circuit_breaker.h"
 
 namespace lineward::upstream {
 
+// Maps the end of an HTTP request without an answer to a failure for the caller (behaviour.md 11). Depends
+// only on the server and on whether the credentials are the gateway's or the client's; stateless otherwise.
+class HttpFailures {
+ public:
+  // The owner of the credentials sent to the server: only the owner can fix a refusal.
+  enum class Credentials : uint8_t { of_gateway, of_clients };
+
+  explicit HttpFailures(const config::Server& server) : server_(server) {}
+  void set_credentials(Credentials whose) { credentials_ = whose; }
+  bool are_of_clients() const { return credentials_ == Credentials::of_clients; }
+
+  core::Failure of(const MessagesEnd& end) const;
+
+ private:
+  const config::Server& server_;
+  Credentials credentials_ = Credentials::of_gateway;
+};
+
+// Feeds an HTTP server's circuit breaker with the ends of its calls, and decides whether a call may be made
+// (docs/limits.md). Any message of the server proves that it is there; ends decided by the caller or Lineward
+// prove nothing.
 class HttpHealth {
  public:
   HttpHealth(net::Loop& loop, const config::Server& server)

@@ -7,7 +7,7 @@
 
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "protocol/http/header_list.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
@@ -107,25 +107,23 @@ std::string one_line(std::string_view text) {
 }
 
 // The failure for a status without an MCP error in its body.
-HttpFault fault_of_status(int status, const std::string& location) {
+core::Failure fault_of_status(int status, const std::string& location) {
   switch (status) {
-    case 401: return {EndReason::unauthorized, "refused the credentials (401)", false};
-    case 403: return {EndReason::forbidden, "refused access (403)", false};
-    case 407: return {EndReason::upstream_unreachable, "its proxy refused our credentials (407)", false};
-    case 429: return {EndReason::rate_limited, "limits the rate of requests (429)", false};
+    case 401: return {EndReason::unauthorized, "refused the credentials (401)"};
+    case 403: return {EndReason::forbidden, "refused access (403)"};
+    case 407: return {EndReason::upstream_unreachable, "its proxy refused our credentials (407)"};
+    case 429: return {EndReason::rate_limited, "limits the rate of requests (429)"};
     case 502:
     case 503:
-    case 504:
-      return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
+    case 504: return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status)};
     default: break;
   }
   if (status >= 300 && status < 400 && status != 304) {
     return {EndReason::upstream_protocol,
             fmt::format("answered with a redirect ({}){}, which is not followed", status,
-                        location.empty() ? "" : " to " + location),
-            false};
+                        location.empty() ? "" : " to " + location)};
   }
-  return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status), false};
+  return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status)};
 }
 
 }  // namespace
@@ -237,18 +235,14 @@ void HttpMessages::read_events() {
 // The limit of a stdio server's lines. Messages that belong to nothing are counted by their receivers.
 void HttpMessages::count_useless(uint64_t events) {
   if (events == 0 || owner_ == nullptr || !flood_.is_over(events, pool_.loop().now())) return;
-  MessagesEnd flooded;
-  flooded.kind = MessagesEnd::Kind::failed;
-  flooded.status = status_;
-  flooded.flooded = true;
-  flooded.fault = {EndReason::upstream_protocol,
-                   fmt::format("flooded its event stream: events that are no messages, or belong to nothing "
-                               "({} at once, then {} a second)",
-                               LineFlood::kBurst, LineFlood::kPerSecond),
-                   false};
+  core::Failure fault{
+      EndReason::upstream_protocol,
+      fmt::format("flooded its event stream: events that are no messages, or belong to nothing "
+                  "({} at once, then {} a second)",
+                  LineFlood::kBurst, LineFlood::kPerSecond)};
   log::write(log::Level::warn, "upstream.stream_flooded",
-             {{"upstream", pool_.server()}, {"why", flooded.fault.text}});
-  end(std::move(flooded));
+             {{"upstream", pool_.server()}, {"why", fault.text}});
+  end({.kind = MessagesEnd::Kind::failed, .status = status_, .fault = std::move(fault), .flooded = true});
 }
 
 // A batch of 2025-03-26, or an array of one, which some servers write in any revision: each element is
@@ -289,10 +283,7 @@ bool HttpMessages::is_broken_answer(const mcp::MessageFault& fault, int64_t id) 
 
 void HttpMessages::on_transfer_complete() {
   if (sse_) {
-    MessagesEnd done;
-    done.status = status_;
-    done.is_stream = true;
-    return end(std::move(done));
+    return end({.status = status_, .is_stream = true});
   }
   if (!is_success(status_)) return refused();
   if (json_ && !body_.empty()) {
@@ -305,9 +296,7 @@ void HttpMessages::on_transfer_complete() {
       return fail(EndReason::upstream_protocol, "sent a broken answer: " + fault->text);
     }
   }
-  MessagesEnd done;
-  done.status = status_;
-  end(std::move(done));
+  end({.status = status_});
 }
 
 // The server's reason for a refusal: the message of an MCP error, or else the text of the body. Lineward's
@@ -318,7 +307,7 @@ std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer
   if (said.size() > kMaxKept) said.resize(kMaxKept);
   if (transfer_) said = transfer_->without_credentials(std::move(said));
   const log::Excerpt words(said, kMaxRefusal);
-  return printable(one_line(!answer && html_ ? shown_text(words) : words.string()), kMaxWords);
+  return sanitize(one_line(!answer && html_ ? shown_text(words) : words.string()), kMaxWords);
 }
 
 // The body of a refusal may hold an MCP error, which is more specific than the status.
@@ -336,34 +325,24 @@ void HttpMessages::refused() {
     owner_->on_message(*this, std::move(*answer));
     if (owner_ == nullptr) return;
   }
-  MessagesEnd refusal;
-  refusal.kind = MessagesEnd::Kind::refused;
-  refusal.status = status_;
-  refusal.no_such_method = no_such_method;
-  refusal.fault = fault_of_status(status_, location_);
-  if (!words.empty()) refusal.fault.text += ": " + words;
-  refusal.challenge = std::move(challenge_);
-  end(std::move(refusal));
+  core::Failure fault = fault_of_status(status_, location_);
+  if (!words.empty()) fault.text += ": " + words;
+  end({.kind = MessagesEnd::Kind::refused,
+       .status = status_,
+       .fault = std::move(fault),
+       .no_such_method = no_such_method,
+       .challenge = std::move(challenge_)});
 }
 
-void HttpMessages::on_transfer_failed(const HttpFault& fault) {
+void HttpMessages::on_transfer_failed(const core::Failure& fault) {
   if (fault.oversize) pool_.count(metrics::MessageError::oversize);
   // A refusal with a truncated body is still a refusal.
   if (status_ != 0 && !is_success(status_) && !json_) return refused();
-  MessagesEnd broken;
-  broken.kind = MessagesEnd::Kind::failed;
-  broken.status = status_;
-  broken.fault = fault;
-  broken.is_stream = sse_ != nullptr;
-  end(std::move(broken));
+  end({.kind = MessagesEnd::Kind::failed, .status = status_, .fault = fault, .is_stream = is_stream()});
 }
 
 void HttpMessages::fail(EndReason reason, std::string text) {
-  MessagesEnd broken;
-  broken.kind = MessagesEnd::Kind::failed;
-  broken.status = status_;
-  broken.fault = {reason, std::move(text), false};
-  end(std::move(broken));
+  end({.kind = MessagesEnd::Kind::failed, .status = status_, .fault = {reason, std::move(text)}});
 }
 
 void HttpMessages::end(MessagesEnd end) {

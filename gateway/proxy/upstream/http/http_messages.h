@@ -37,8 +37,8 @@ struct MessagesEnd {
     failed     // broken, or not MCP
   };
   Kind kind = Kind::complete;
-  int status = 0;   // 0: no response
-  HttpFault fault;  // for `refused` and `failed`
+  int status = 0;       // 0: no response
+  core::Failure fault;  // for `refused` and `failed`
   bool is_stream = false;
   std::string dropped;           // why the last non-MCP event or array element was dropped
   bool flooded = false;          // for `failed`: the server sent too much that is of no use to any client
@@ -103,7 +103,7 @@ class HttpMessages final : public HttpTransferCallbacks, public Pooled<HttpMessa
   void on_transfer_head(const http::ResponseInfo& info) override;
   void on_transfer_body(std::string&& bytes) override;
   void on_transfer_complete() override;
-  void on_transfer_failed(const HttpFault& fault) override;
+  void on_transfer_failed(const core::Failure& fault) override;
   void read_events();
   void count_useless(uint64_t events);
   // Passes on the message, or those in the array. Returns the fault if it is neither.

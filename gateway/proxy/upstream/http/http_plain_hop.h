@@ -37,7 +37,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferCallbacks {
   void on_transfer_head(const http::ResponseInfo& info) override;
   void on_transfer_body(std::string&& bytes) override;
   void on_transfer_complete() override;
-  void on_transfer_failed(const HttpFault& fault) override { failed(502, server_ + " " + fault.text); }
+  void on_transfer_failed(const core::Failure& fault) override { failed(502, server_ + " " + fault.text); }
   void failed(int status, const std::string& why);
   void tell(int status, const std::string& why);
   void let_go();

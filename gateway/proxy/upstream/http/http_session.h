@@ -1,81 +1,91 @@
 // A session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
-// handshake, the server's session id, and its end. Servers without sessions have one too, without an id. Its
-// parts: the GET stream, Lineward's own requests, and the waits of calls.
+// handshake, the server's session id, Lineward's own requests, the short waits of calls, and its end. Checks
+// after a doubtful answer whether the server still knows it. Servers without sessions have one too, without
+// an id. ServerStream is its event stream.
 //
 // Over HTTP+SSE (2024-11-05 transports) the session is its stream. The stream opens first, names the endpoint
 // for POSTs and carries all answers. The session ends with it.
 //
-// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls have other
-// owners.
+// Owned by its SessionGroup; freed at the end of the turn. Its events go to SessionGroups, messages that name
+// a call to the HttpCallTable.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "foundation/base/counted_string.h"
+#include "foundation/net/lifetime.h"
+#include "protocol/http/response_parser.h"
 #include "protocol/mcp/legacy_server.h"
 #include "proxy/core/upstream.h"
 #include "proxy/upstream/http/http_call.h"
+#include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/http_sub_request.h"
 #include "proxy/upstream/http/server_stream.h"
-#include "proxy/upstream/http/session_check.h"
-#include "proxy/upstream/http/session_credentials.h"
-#include "proxy/upstream/http/session_requests.h"
-#include "proxy/upstream/http/session_waits.h"
-#include "proxy/upstream/http/sse_transport.h"
+#include "proxy/upstream/http_client/cookie_jar.h"
+#include "proxy/upstream/http_client/http_headers.h"
+#include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/shared/legacy_listens.h"
 
 namespace lineward::upstream {
 
-class HttpSession;
-
-class SessionCallbacks {
+// The credentials of a session: its session id, the headers that the session's client forwards, and the
+// cookies of a load balancer. A request with other credentials may carry the session's id: the server's reply
+// to it says nothing about the session (behaviour.md 11).
+class SessionCredentials {
  public:
-  virtual int64_t next_id() = 0;
-  // The failure for waiting calls when a request failed.
-  virtual core::Failure failure_of(const MessagesEnd& end) = 0;
-  virtual void on_session_ready(HttpSession& session) = 0;
-  // The server has refused `initialize` and then accepted it with this revision.
-  virtual void on_session_revision(std::string_view revision) = 0;
-  // Lineward's own handshake failed, or the connection for a client's own.
-  virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;
-  // An invalid message that may have been meant as the answer to a call.
-  virtual void on_session_broken(HttpSession& session, const mcp::MessageFault& fault) = 0;
-  // The result of a ping that checks whether the server still knows the session.
-  virtual void on_session_checked(HttpSession& session, SessionCheck::Verdict verdict) = 0;
-  // The server does not know this session any more.
-  virtual void on_session_lost(HttpSession& session) = 0;
-  // The server speaks HTTP+SSE: later sessions will too.
-  virtual void on_session_speaks_sse() = 0;
-  // It may accept calls that it did not accept before.
-  virtual void on_session_free(HttpSession& session) = 0;
-  // Notifications of the server while it had no stream are lost.
-  virtual void on_session_missed(HttpSession& session) = 0;
-  // A server's request, or a notification that names no call. `call`: it arrived on this call's stream; null:
-  // on the GET stream.
-  virtual void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) = 0;
-  // A response, or progress, that arrived outside its call's stream.
-  virtual void on_session_stray(HttpSession& session, mcp::Message message) = 0;
+  SessionCredentials(const config::Server& server, const HttpUrl& url) : server_(server), url_(url) {}
+  SessionCredentials(const SessionCredentials&) = delete;
+  SessionCredentials& operator=(const SessionCredentials&) = delete;
 
- protected:
-  ~SessionCallbacks() = default;
+  const std::string& id() const { return id_; }
+  void set_id(std::string id) { id_ = std::move(id); }
+  // The lasting headers of the newest request that the server did not refuse.
+  const Headers& forwarded() const { return forwarded_; }
+  void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
+  // A request with these headers opens the session.
+  void opened_with(const Headers& forwarded) { opened_as_ = identity_of(forwarded); }
+  // Whether these are the credentials that opened the session, or those that its server accepted last.
+  bool are_of(const Headers& forwarded) const;
+  // Takes the cookies of a response in the session.
+  void take_cookies(const http::ResponseInfo& info);
+  // Several callers share the session object, each with its own state at the server.
+  void keep_no_cookies() { keeps_cookies_ = false; }
+  // Headers of a request in the session. `forwarded`: the client's headers.
+  Headers headers(HttpVerb verb, const Headers& forwarded, const std::string& revision) const;
+
+ private:
+  const config::Server& server_;
+  const HttpUrl& url_;
+  std::string id_;
+  Headers forwarded_;
+  std::optional<std::string> opened_as_;  // nullopt: opened by another replica
+  CookieJar cookies_;
+  bool keeps_cookies_ = true;
 };
 
-class HttpSession final : public ListenServer,
-                          public ServerStreamCallbacks,
-                          public SseTransportCallbacks,
-                          public SessionRequestsCallbacks,
-                          public SessionWaitsCallbacks {
+class HttpSession final : public ListenServer, public ServerStreamCallbacks {
  public:
   enum class State : uint8_t { connecting, fresh, opening, ready, lost };
   enum class Transport : uint8_t { streamable_http, http_sse };
   // How to treat a refused handshake that may mean a server without Streamable HTTP (400, 404, 405).
   enum class IfRefused : uint8_t { fail, try_http_sse };
+  // The result of a ping that checks whether the server still knows the session.
+  enum class Verdict : uint8_t {
+    knows,    // it has answered the ping
+    unsure,   // no answer, or one that says nothing about the session
+    refuses,  // it refuses the ping as an unknown or unauthorised one
+    lost      // it says that there is no such session
+  };
 
-  // `transport`: known or assumed.
-  HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-              SessionCallbacks& owner, std::string group, Transport transport);
+  // `group`: its key. `transport`: known or assumed.
+  HttpSession(const HttpParts& parts, std::string group, Transport transport);
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
@@ -84,10 +94,12 @@ class HttpSession final : public ListenServer,
   bool is_ready() const override { return state_ == State::ready; }
   // The server could forget the session.
   bool has_id() const { return !credentials_.id().empty() || over_sse(); }
-  SessionCredentials& credentials() override { return credentials_; }
+  SessionCredentials& credentials() { return credentials_; }
   const std::string& initialize_result() const { return initialize_result_.text(); }
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
-  bool over_sse() const override { return transport_ == Transport::http_sse; }
+  bool over_sse() const { return transport_ == Transport::http_sse; }
+
+  // ---- the handshake ----
 
   // Switches to HTTP+SSE: opens the stream; `fresh` when it is open.
   void connect();
@@ -109,44 +121,106 @@ class HttpSession final : public ListenServer,
   ServerStream& stream() { return stream_; }
   // The stream is open, or there will be none.
   bool stream_stands() const { return !settling_ && !stream_.is_pending(); }
-  SessionWaits& waits() { return waits_; }
-  SessionCheck& check() { return check_; }
+
+  // ---- calls: they wait for their log level, and between two that allow server requests (behaviour.md 13)
+  // ----
+
   // May this call be sent now?
   bool takes(const HttpCall& call) const;
+  // Sets the log level of a call in a shared session: a legacy server has one level for all, the lowest
+  // requested.
+  void want_level(const core::UpstreamRequest& request);
+  // A legacy client's own logging/setLevel was sent.
+  void level_is_set(const mcp::Message& set_level) { level_.is_set(set_level); }
+  const LowestLogLevel& level() const { return level_; }
+  // Requests that the server sends right after `initialize` belong to no call. So calls that allow requests
+  // wait until the stream is open and a ping is answered.
+  void settle_first() { settles_first_ = true; }
+  // The same between two such calls, if all messages come on one stream. Requests outside calls' streams
+  // before the answer belong to the earlier call.
+  void acquire_turn();
+
+  // ---- messages ----
 
   Headers headers(HttpVerb verb) const override;
-  // `as`: the forwarded headers; null: the stored ones.
-  HttpRequest request(std::string body, const Headers* as = nullptr) const override;
+  // A POST in this session. `as`: the forwarded headers; null: the stored ones.
+  HttpRequest request(std::string body, const Headers* as = nullptr) const;
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
   // Posts a notification or an answer. `drained`: it is written, or never will be.
   void post(std::string message, const Headers* as = nullptr, std::function<void()> drained = nullptr);
-
   // Handles a message of the server. `call`: it arrived on this call's stream; null: on none.
   void hear(mcp::Message message, HttpCall* call) override;
   // Handles an invalid message: a malformed request is refused, and a broken answer ends its call.
   void refuse_malformed(const mcp::MessageFault& fault) override;
+
+  // ---- whether the server still knows it (behaviour.md 11) ----
+
+  // Whether the refusal of a request with this status may mean that the session is lost.
+  static bool is_sign_of_loss(int status);
+  // Whether a server's text mentions a session.
+  static bool names_session(std::string_view words);
+  // After a doubtful answer: sends one ping for all simultaneous doubts. True: a ping is in progress, and its
+  // verdict follows, never before this returns. False: one was sent just before. After each ping there is a
+  // pause, which grows while no call is answered: a server that refuses everything does not get a ping per
+  // call.
+  bool doubt();
+  // The server has answered a call in the session, or has sent a message by itself.
+  void note_answered();
+  // It has done so since the session was opened.
+  bool was_of_use() const { return was_of_use_; }
   // The server does not know the session.
   void lost();
   // Ends the session and notifies the server.
   void end();
 
  private:
-  int64_t next_id() override { return owner_.next_id(); }
+  using Answered = std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)>;
+
+  // ServerStreamCallbacks
+  void take_cookies(const http::ResponseInfo& info) override { credentials_.take_cookies(info); }
   bool may_stream() const override { return is_ready() && !settling_ && !over_sse(); }
   bool check_lost(const MessagesEnd& end) override;
   void on_stream_news(StreamNews news) override;
-  void on_wait_over() override { owner_.on_session_free(*this); }
-  void on_sse_connected() override;
   void on_sse_failed(const MessagesEnd& end) override;
-  void on_sse_ended() override;
+
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
-  void close_streams();
+  core::Failure refusal_of(const std::optional<mcp::Message>& answer, const MessagesEnd& end) const;
   void settled();
 
+  void level_set();
+  // Adds one of Lineward's own requests: returns the turn in which it must be answered, to be passed to
+  // leave_turn(); 0: it need not be.
+  uint32_t join_turn(std::string_view method);
+  void leave_turn(uint32_t turn);
+  void turn_settled();
+
+  // Lineward's own requests, with the limit of own_limits.h. Over HTTP+SSE their answers come on the stream;
+  // otherwise in the response to the POST, or on the GET stream. A late one is cancelled like a client's.
+  // Never calls back before it returns.
+  void ask(std::string_view method, std::string_view params, Answered answered);
+  void cancel_late(int64_t id);
+  SubRequestPlan plan_of(HttpRequest request, std::chrono::milliseconds limit);
+  SubRequestPlan plan_of_request(int64_t id, std::string body, std::chrono::milliseconds limit,
+                                 Answered answered);
+  // `late` (may be empty): the limit has expired, and the server may have received the request.
+  void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
+                    std::function<void()> late);
+  void end_asked(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
+  // True, and it is taken, if the message answers one of these.
+  bool take_answer(mcp::Message& message);
+  void take_broken_answer(const mcp::MessageFault& fault);
+  // The last message: sent when earlier posts have arrived and requests are answered, or after a short wait.
+  void send_delete();
+
+  void pinged(const std::optional<mcp::Message>& answer, const MessagesEnd& end);
+  void checked(Verdict verdict);
+  void close_streams();
+
+  const HttpParts& parts_;
   net::Loop& loop_;
   const config::Server& server_;
-  SessionCallbacks& owner_;
-  std::string group_;
+  const std::string group_;
+  const uint64_t number_;  // of its sub-requests
   SessionCredentials credentials_;
   State state_ = State::fresh;
   Transport transport_;
@@ -161,10 +235,28 @@ class HttpSession final : public ListenServer,
   std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried
   std::function<void()> settled_told_;
   ServerStream stream_;
-  SseTransport sse_;
-  SessionRequests requests_;
-  SessionWaits waits_;
-  SessionCheck check_;
+
+  LowestLogLevel level_;
+  bool settles_first_ = false;
+  bool level_pending_ = false;  // sent and not confirmed yet
+  bool pinged_ = false;         // sent and not answered yet
+  bool answers_pings_ = true;
+  uint32_t awaited_ = 0;  // pending answers that end the turn, the ping's included
+  uint32_t turn_ = 0;
+  net::Timer level_timer_{loop_}, turn_timer_{loop_};  // when waiting calls are sent anyway
+
+  struct Asked {
+    Answered answered;
+    std::unique_ptr<net::Timer> limit;
+  };
+  std::map<int64_t, Asked> asked_;  // over HTTP+SSE
+
+  net::Timer check_timer_{loop_};
+  std::chrono::milliseconds check_pause_{0};
+  std::chrono::milliseconds next_check_{0};
+  bool checking_ = false;
+  bool was_of_use_ = false;
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

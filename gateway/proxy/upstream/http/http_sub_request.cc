@@ -35,13 +35,13 @@ void HttpSubRequest::start() {
 }
 
 void HttpSubRequest::ran_out() {
-  MessagesEnd late;
-  late.kind = MessagesEnd::Kind::failed;
   const bool was_sent = messages_ == nullptr || messages_->sent();
-  late.status = messages_ ? messages_->status() : kAccepted;
   std::string named = plan_.option.empty() ? std::string() : fmt::format(" (lineward {})", plan_.option);
-  late.fault = {mcp::EndReason::timeout_startup,
-                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !was_sent};
+  const MessagesEnd late{
+      .kind = MessagesEnd::Kind::failed,
+      .status = messages_ ? messages_->status() : kAccepted,
+      .fault = {mcp::EndReason::timeout_startup,
+                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !was_sent}};
   auto tell = std::exchange(plan_.late, nullptr);
   if (!tell || !was_sent) {
     if (messages_) messages_->close();
@@ -84,21 +84,16 @@ void HttpSubRequest::on_message(HttpMessages& from, mcp::Message&& message) {
   if (named && own_id(message.raw(mcp::Field::id)) != plan_.id) return from.distrust();
   answer_ = std::move(message);
   if (!from.is_stream()) return;  // its end follows at once
-  MessagesEnd end;
-  end.status = from.status();
-  end.is_stream = true;
   from.finish_quietly();
-  finish(std::move(answer_), end);
+  finish(std::move(answer_), {.status = from.status(), .is_stream = true});
 }
 
 void HttpSubRequest::on_no_message(HttpMessages& from, const mcp::MessageFault& fault) {
   if (plan_.id == 0 || answer_ || !HttpMessages::is_broken_answer(fault, plan_.id)) return;
-  MessagesEnd end;
-  end.kind = MessagesEnd::Kind::failed;
-  end.status = from.status();
-  end.fault = {mcp::EndReason::upstream_protocol, "sent a broken answer: " + fault.text, false};
   from.close();
-  finish(std::nullopt, end);
+  finish(std::nullopt, {.kind = MessagesEnd::Kind::failed,
+                        .status = from.status(),
+                        .fault = {mcp::EndReason::upstream_protocol, "sent a broken answer: " + fault.text}});
 }
 
 void HttpSubRequest::on_messages_end(HttpMessages&, const MessagesEnd& end) {
@@ -128,9 +123,8 @@ void HttpSubRequests::run(SubRequestPlan plan) {
     return;
   }
   pool_.loop().defer([plan = std::move(plan)] {
-    MessagesEnd refusal;
-    refusal.kind = MessagesEnd::Kind::failed;
-    refusal.fault = {mcp::EndReason::queue_full, "has too many requests under way", true};
+    const MessagesEnd refusal{.kind = MessagesEnd::Kind::failed,
+                              .fault = {mcp::EndReason::queue_full, "has too many requests under way", true}};
     if (plan.drained) plan.drained();
     if (plan.done) plan.done(std::nullopt, refusal);
   });
@@ -145,10 +139,7 @@ bool HttpSubRequests::take_answer(uint64_t session, mcp::Message& message) {
   if (found == sub_requests_.end()) return false;
   HttpSubRequest& one = **found;
   if (one.messages_) one.messages_->close();
-  MessagesEnd complete;
-  complete.status = 200;
-  complete.is_stream = true;
-  one.finish(std::move(message), complete);
+  one.finish(std::move(message), {.status = 200, .is_stream = true});
   return true;
 }
 

@@ -41,7 +41,6 @@ struct SubRequestPlan {
 class HttpSubRequest final : public MessagesCallbacks {
  public:
   HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan);
-  ~HttpSubRequest() = default;
   // No further callbacks.
   void drop();
 
@@ -78,9 +77,6 @@ class HttpSubRequests {
   uint64_t next_session() { return ++last_session_; }
   void drop_all();
   void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
-  size_t size() const { return sub_requests_.size(); }
-  // Bytes of the bodies in progress.
-  size_t bytes() const { return bytes_; }
   // Called once, when none is left.
   void when_empty(std::function<void()> empty);
 
@@ -92,7 +88,7 @@ class HttpSubRequests {
   HttpPool& pool_;
   uint64_t max_message_bytes_;
   std::vector<std::unique_ptr<HttpSubRequest>> sub_requests_;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0;  // of the bodies in progress
   uint64_t last_session_ = 0;
   std::function<void()> empty_;
 };

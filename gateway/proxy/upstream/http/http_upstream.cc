@@ -9,7 +9,6 @@
 #include "foundation/log/log.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
-#include "proxy/upstream/http/question_slots.h"
 
 namespace lineward::upstream {
 namespace {
@@ -31,7 +30,12 @@ core::Failure stopping() {
 
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
     : Upstream(server.name), loop_(loop), server_(server), stop_limit_(loop) {
-  if (auto url = parse_http_url(server.url)) {
+  pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
+  if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
+}
+
+std::unique_ptr<HttpPool> HttpUpstream::make_pool() {
+  if (auto url = parse_http_url(server_.url)) {
     url_ = *url;
     note_hop();
   } else {
@@ -39,50 +43,28 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   }
   std::shared_ptr<net::TlsContext> tls;
   if (url_.tls) {
-    auto context = net::TlsContext::for_client({server.ca_file, server.client_cert, server.client_key});
+    auto context = net::TlsContext::for_client({server_.ca_file, server_.client_cert, server_.client_key});
     if (context) {
       tls = *context;
     } else {
       broken_ = context.error().text;
     }
   }
-  auto options = pool_options(server, url_);
+  auto options = pool_options(server_, url_);
   if (!options && broken_.empty()) broken_ = options.error().text;
-  if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
+  if (!server_.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop_, server_, tls);
   if (options) options->stats = &stats_;
-  pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
-  pool_->be_liberal();
-  if (oauth_) pool_->use(*oauth_);
-  pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
-  sub_requests_ = std::make_unique<HttpSubRequests>(*pool_, server.limits.max_message_bytes);
-  groups_ = std::make_unique<SessionGroups>(*pool_, *sub_requests_, server, pump_later_, *this);
-  slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
-  portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
-  if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
-  prober_ = std::make_unique<HttpEraProber>(loop, server, *sub_requests_, health_, broken_, *this);
-  era_ = std::make_unique<ServerEra>(loop, server, *prober_, *this);
-  sse_ = std::make_unique<SseFallback>(server, *groups_, *era_);
-  const HttpParts parts{.loop = loop,
-                        .server = server,
-                        .pool = *pool_,
-                        .failures = failures_,
-                        .health = health_,
-                        .ids = ids_,
-                        .groups = *groups_,
-                        .slots = *slots_,
-                        .era = *era_,
-                        .sse = *sse_,
-                        .pump = pump_later_};
-  calls_ = std::make_unique<HttpCallTable>(parts, *this);
-  sessions_ = std::make_unique<SessionKeeper>(parts, *calls_);
-  groups_->use(*sessions_);
+  auto pool = std::make_unique<HttpPool>(loop_, url_, std::move(tls), options ? *options : PoolOptions());
+  pool->be_liberal();
+  if (oauth_) pool->use(*oauth_);
+  return pool;
 }
 
 HttpUpstream::~HttpUpstream() {
   lifetime_.end();
   plain_hops_.end_all(server_.name + " is leaving");
-  groups_->clear();
-  sub_requests_->drop_all();
+  groups_.clear();
+  sub_requests_.drop_all();
 }
 
 void HttpUpstream::on_era_known(TransportCall& call) {
@@ -102,13 +84,13 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Ups
   if (auto full = places_.refusal(request, calls_here())) return Refused{std::move(*full)};
   auto is_probe = health_.admit();
   if (!is_probe) return Refused{is_probe.error()};
-  auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
+  auto call = std::make_unique<HttpCall>(parts_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->turn.take(places_.shares(), call->request.account());
   call->health_probe = *is_probe;
   const bool needs_verdict = !call->request.of_session();
-  if (needs_verdict && !era_->is_current()) {
-    era_->wait(*call);
+  if (needs_verdict && !era_.is_current()) {
+    era_.wait(*call);
   } else {
     auto failure = enqueue(*call);
     if (failure) {
@@ -121,14 +103,14 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Ups
 
 // Calls that wait for a session or the era are counted too.
 uint64_t HttpUpstream::calls_here() const {
-  return era_->waiting() + slots_->waiting() + groups_->queued() + calls_->in_flight();
+  return era_.waiting() + slots_.waiting() + groups_.queued() + calls_.in_flight();
 }
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
-  if (auto other = era_->refusal(call.request)) return other;
+  if (auto other = era_.refusal(call.request)) return other;
   const mcp::Era era = era_for(call.request);
   if (SessionPlanner::is_stateless(call.request, era)) {
-    groups_->join(groups_->get(planner_.stateless()), call);
+    groups_.join(groups_.get(planner_.stateless()), call);
     schedule_pump();
     return std::nullopt;
   }
@@ -137,26 +119,26 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   if (plan->bridged) {
     auto open = bridged_.find(call.request.scope.bridged_session);
     if (open == bridged_.end()) return core::Failure{EndReason::cancelled_drain, "its session ended"};
-    groups_->get(*plan).set_scope(open->second.owner);
+    groups_.get(*plan).set_scope(open->second.owner);
   }
-  if (!groups_->has_room(*plan)) {
+  if (!groups_.has_room(*plan)) {
     metrics::limit_reached(metrics::Limit::own_sessions);
     return core::Failure{mcp::EndReason::queue_full,
                          fmt::format("all {} sessions that Lineward may have with {} are in use "
                                      "(limits.maxGatewaySessions)",
                                      server_.limits.max_gateway_sessions, server_.name)};
   }
-  slots_->place(call, std::move(*plan));
+  slots_.place(call, std::move(*plan));
   schedule_pump();
   return std::nullopt;
 }
 
 mcp::Era HttpUpstream::era_for(const core::UpstreamRequest& request) {
-  const bool may_be_both = era_->is_modern() && server_.protocol_era == config::Era::automatic;
-  if (!may_be_both || !planner_.is_bridged(request)) return era_->era();
+  const bool may_be_both = era_.is_modern() && server_.protocol_era == config::Era::automatic;
+  if (!may_be_both || !planner_.is_bridged(request)) return era_.era();
   auto open = bridged_.find(request.scope.bridged_session);
-  if (open == bridged_.end()) return era_->era();
-  const bool begins = groups_->of_client(request.scope) == nullptr;
+  if (open == bridged_.end()) return era_.era();
+  const bool begins = groups_.of_client(request.scope) == nullptr;
   if (begins && loop_.now() < modern_only_until_) open->second.is_modern = true;
   return open->second.is_modern ? mcp::Era::modern : mcp::Era::legacy;
 }
@@ -167,26 +149,26 @@ void HttpUpstream::serve_as_modern(SessionGroup& group) {
   modern_only_until_ = loop_.now() + kDoubt;
   const std::deque<HttpCall*> waiting = group.queue().take_all();
   for (auto& [session, open] : bridged_) {
-    if (groups_->find(CallerGrouping::key_of_session({{}, {}, {}, {}, session})) == &group)
+    if (groups_.find(CallerGrouping::key_of_session({{}, {}, {}, {}, session})) == &group)
       open.is_modern = true;
   }
   log::write(log::Level::debug, "session.bridged", {{"upstream", server_.name}});
-  close_group(group, "its server refused the old revisions");
+  groups_.close(group, "its server refused the old revisions");
   for (HttpCall* call : waiting) {
     if (auto refused = enqueue(*call)) call->fail(*refused);
   }
 }
 
 void HttpUpstream::pump() {
-  slots_->fill(era_->era());
-  const auto& wanting = groups_->wanting();
+  slots_.fill(era_.era());
+  const auto& wanting = groups_.wanting();
   if (wanting.size() == 1) {
     SessionGroup& only = **wanting.begin();
     if (only.wants_pump()) pump(only, std::numeric_limits<size_t>::max());
   } else {
     pump_in_turns(wanting);
   }
-  groups_->prune_line();
+  groups_.prune_line();
 }
 
 // Groups that need a place for a call take turns, in the order of their first calls' turns. A failed call may
@@ -199,9 +181,9 @@ void HttpUpstream::pump_in_turns(const ReadyQueue<SessionGroup>& wanting) {
   }
   std::sort(waiting.begin(), waiting.end());
   while (!waiting.empty()) {
-    const size_t most = std::max<size_t>(1, calls_->places() / waiting.size());
+    const size_t most = std::max<size_t>(1, calls_.places() / waiting.size());
     std::erase_if(waiting, [&](const auto& one) {
-      SessionGroup* group = groups_->find(one.second);
+      SessionGroup* group = groups_.find(one.second);
       return group == nullptr || !group->wants_pump() || !pump(*group, most);
     });
   }
@@ -211,7 +193,7 @@ void HttpUpstream::pump_in_turns(const ReadyQueue<SessionGroup>& wanting) {
 bool HttpUpstream::pump(SessionGroup& group, size_t most) {
   bool full = false, wants_more = false;
   if (group.queue().empty() && !group.session() && !stopping_) {
-    sessions_->open(group);
+    groups_.open(group);
     return false;
   }
   while (!group.queue().empty()) {
@@ -224,22 +206,22 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       // A listen in an existing session does not test its server.
       if (group.is_ready() && call.is_listen() && std::exchange(call.health_probe, false))
         health_.probe_withdrawn();
-      if (group.is_ready() && sessions_->answers(group, call)) continue;
-      if (!sessions_->takes(group, call)) break;
+      if (group.is_ready() && groups_.answers(group, call)) continue;
+      if (!groups_.takes(group, call)) break;
     }
-    if (auto failure = calls_->refuses(group, call)) {
+    if (auto failure = calls_.refuses(group, call)) {
       group.queue().take_first();
       call.fail(*failure);
       continue;
     }
-    if (!calls_->has_room(call)) {
+    if (!calls_.has_room(call)) {
       full = true;
       break;
     }
     group.queue().take_first();
     call.turn.served();
     if (!call.is_listen()) --most;
-    calls_->send(group, call);
+    calls_.send(group, call);
   }
   if (group.queue().empty()) return false;
   for (HttpCall* call : group.queue().all())
@@ -249,57 +231,39 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
 
 // ---- groups, and notifications of their clients ----
 
-void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
-  calls_->tell_cancels();  // while the session exists
-  group.set_scope(nullptr);
-  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
-  std::unique_ptr<SessionGroup> kept = groups_->take(group);
-  if (!kept) return;
-  calls_->fail_queue(*kept, failure);
-  kept->listens.lost(kept->session());  // the subscriptions end with the session
-  // Listens that need no session are served by the next one.
-  if (kept->listens_here && (stopping_ || kept->listens.need_server())) kept->listens.fail_all(failure);
-  calls_->fail_sent(*kept, failure);
-  // The session ends now and is freed at the end of the turn.
-  if (kept->session()) {
-    kept->session()->end();
-    groups_->close_session(*kept);
-  }
-  groups_->let_go(std::move(kept));
-}
-
 // A bridged session gets its group with its first request, which carries the client's capabilities. A modern
 // server's session has no group, since the server keeps no state for it.
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& owner) {
   if (!scope.bridged_session.empty()) bridged_[scope.bridged_session] = {&owner};
   if (scope.session.empty()) return;
   SessionPlan plan = planner_.plan(scope);
-  if (plan.initialize_params.empty()) groups_->get(plan).set_scope(&owner);
+  if (plan.initialize_params.empty()) groups_.get(plan).set_scope(&owner);
 }
 
 // Not portable: a session of several clients, which this process initialises, and HTTP+SSE, which ends with
 // its stream.
 core::UpstreamParts HttpUpstream::parts(const core::Scope&) {
-  const bool is_portable = config::is_of_one_session(server_.isolation) && !sse_->speaks_sse() && !stopping_;
-  return {this, this, is_portable ? portable_.get() : nullptr};
+  const bool is_portable =
+      config::is_of_one_session(server_.isolation) && !groups_.speaks_sse() && !stopping_;
+  return {this, this, is_portable ? this : nullptr};
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
   bridged_.erase(scope.bridged_session);
-  SessionGroup* group = groups_->of_client(scope);
+  SessionGroup* group = groups_.of_client(scope);
   if (group == nullptr) return;
   if (group->session()) group->session()->stream().unshare();  // it ends on all replicas
-  close_group(*group, "its session ended");
+  groups_.close(*group, "its session ended");
 }
 
 void HttpUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
                         const core::HeaderFields& headers) {
   if (client_era == mcp::Era::modern) return send_modern(message, headers);
-  if (scope.session.empty() && scope.bridged_session.empty() && keeps_sessions() == false)
+  if (scope.session.empty() && scope.bridged_session.empty() && groups_.keeps_sessions() == false)
     return send_without_session(message, headers);
   if (server_.isolation == config::Isolation::call || stopping_) return;
   SessionGroup* group =
-      scope.bridged_session.empty() ? groups_->find(planner_.plan(scope).key) : groups_->of_client(scope);
+      scope.bridged_session.empty() ? groups_.find(planner_.plan(scope).key) : groups_.of_client(scope);
   if (group == nullptr || !group->is_ready()) return;
   if (group->own_handshake && group->scope() == nullptr) return;  // no client's own session
   if (mcp::method_of(message.method()) == Method::initialized)
@@ -310,24 +274,77 @@ void HttpUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp
 // Dropped for a legacy server, which does not know them.
 void HttpUpstream::send_modern(const mcp::Message& message, const core::HeaderFields& headers) {
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  if (!era_->is_modern()) return;
+  if (!era_.is_modern()) return;
   SubRequestPlan plan;
   plan.request.body = mcp::with_envelope(message);
   plan.request.headers = base_headers(server_, HttpVerb::post);
   add_all(plan.request.headers, forwarded_headers(server_, headers));
   if (auto sent = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *sent, headers);
-  sub_requests_->run(std::move(plan));
+  sub_requests_.run(std::move(plan));
+}
+
+// ---- sessions that other replicas serve too ----
+
+std::optional<core::ScopeState> HttpUpstream::share_scope(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group == nullptr || !group->is_ready() || group->session()->over_sse()) {
+    return std::nullopt;
+  }
+  ids_.share();
+  group->session()->stream().share();
+  return core::ScopeState{group->session()->credentials().id(), group->session()->legacy_server().revision};
+}
+
+bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                               const core::ScopeState& state) {
+  SessionPlan plan = planner_.plan(scope);
+  if (!plan.initialize_params.empty() || groups_.find(plan.key) != nullptr) return false;
+  if (groups_.is_full()) return false;
+  ids_.share();
+  SessionGroup& group = groups_.get(plan);
+  group.set_scope(&owner);
+  group.opened();
+  groups_.open_session(group, HttpSession::Transport::streamable_http);
+  group.session()->adopt(state.server_session, state.revision);
+  log::write(log::Level::info, "session.adopted",
+             {{"upstream", server_.name}, {"session", scope.session.substr(0, 8)}});
+  return true;
+}
+
+void HttpUpstream::open_stream(const core::Scope& scope, const core::HeaderFields& headers) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group == nullptr || !group->session()) return;
+  group->session()->credentials().remember(lasting_headers(forwarded_headers(server_, headers)));
+  group->session()->stream().want();
+}
+
+void HttpUpstream::close_stream(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group != nullptr && group->session()) group->session()->stream().let_go();
+}
+
+void HttpUpstream::when_settled(const core::Scope& scope, std::function<void()> done) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group != nullptr && group->session()) return group->session()->when_settled(std::move(done));
+  loop_.defer(std::move(done));
+}
+
+void HttpUpstream::leave_scope(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group == nullptr) return;
+  if (group->session()) group->session()->stream().share();
+  groups_.close(*group, "its session is served elsewhere");
 }
 
 void HttpUpstream::notice(core::UpstreamNotice what) {
   if (what == core::UpstreamNotice::wake) {
     const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
-    if (!era_->is_known() || back) era_->ask();
+    if (!era_.is_known() || back) era_.ask();
   }
   if (what != core::UpstreamNotice::reconfigured) return;
   pool_->set_limits(server_);
-  sub_requests_->set_max_message_bytes(server_.limits.max_message_bytes);
+  sub_requests_.set_max_message_bytes(server_.limits.max_message_bytes);
   schedule_pump();
 }
 
@@ -336,18 +353,18 @@ void HttpUpstream::notice(core::UpstreamNotice what) {
 // Dropped if sessions are shared (isolation): a notification concerns one client only.
 void HttpUpstream::send_without_session(const mcp::Message& message, const core::HeaderFields& headers) {
   const bool own = config::is_of_one_session(server_.isolation);
-  if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
+  if (stopping_ || !broken_.empty() || !own || groups_.keeps_sessions() != false) return;
   SubRequestPlan plan;
   plan.request.body = message.bytes();
   plan.request.headers = base_headers(server_, HttpVerb::post);
   add_all(plan.request.headers, forwarded_headers(server_, headers));
   add_revision(plan.request.headers, headers);
-  sub_requests_->run(std::move(plan));
+  sub_requests_.run(std::move(plan));
 }
 
 // A GET or DELETE of a client to a server that keeps no sessions.
 std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
-  if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;
+  if (stopping_ || !broken_.empty() || groups_.keeps_sessions() != false) return nullptr;
   HttpRequest out{
       request.method, base_headers(server_, request.method == "GET" ? HttpVerb::get : HttpVerb::remove), {}};
   add_all(out.headers, forwarded_headers(server_, request.headers));
@@ -370,23 +387,23 @@ void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone do
 
 core::UpstreamStatus HttpUpstream::status() const {
   core::UpstreamStatus status;
-  status.server = era_->verdict().server;
-  status.versions = era_->versions();
+  status.server = era_.verdict().server;
+  status.versions = era_.versions();
   if (stopping_) {
     status.state = State::draining;
   } else if (!health_.circuit_closed()) {
     status.state = State::open;
     status.limit = health_.open_for();
     status.why = health_.why();
-  } else if (era_->is_known()) {
+  } else if (era_.is_known()) {
     status.state = State::ready;
-  } else if (!prober_->is_busy() && !era_->verdict().failure.text.empty()) {
+  } else if (!prober_.is_busy() && !era_.verdict().failure.text.empty()) {
     status.state = State::failed;
-    status.why = era_->verdict().failure.text;
+    status.why = era_.verdict().failure.text;
   } else {
     status.state = State::starting;
     status.limit = server_.timeouts.startup;
-    status.why = era_->verdict().failure.text;
+    status.why = era_.verdict().failure.text;
   }
   return status;
 }
@@ -405,20 +422,20 @@ void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   health_.stop();
   stopped_ = std::move(done);
-  groups_->stop();
-  calls_->stop();
+  groups_.stop();
+  calls_.stop();
   plain_hops_.end_all(server_.name + " is leaving");
-  std::deque<TransportCall*> waiting = era_->stop();
-  std::deque<HttpCall*> slotless = slots_->stop();
+  std::deque<TransportCall*> waiting = era_.stop();
+  std::deque<HttpCall*> slotless = slots_.stop();
   waiting.insert(waiting.end(), slotless.begin(), slotless.end());
   for (TransportCall* call : waiting)
     call->fail(stopping());
-  for (const auto& key : groups_->keys()) {
-    if (SessionGroup* group = groups_->find(key)) close_group(*group, "the gateway is stopping");
+  for (const auto& key : groups_.keys()) {
+    if (SessionGroup* group = groups_.find(key)) groups_.close(*group, "the gateway is stopping");
   }
   // Last messages and cancels get a moment to arrive.
-  stop_limit_.start(kStopLimit, [this] { sub_requests_->drop_all(); });
-  sub_requests_->when_empty(lifetime_.guard([this] { check_stopped(); }));
+  stop_limit_.start(kStopLimit, [this] { sub_requests_.drop_all(); });
+  sub_requests_.when_empty(lifetime_.guard([this] { check_stopped(); }));
 }
 
 void HttpUpstream::check_stopped() {

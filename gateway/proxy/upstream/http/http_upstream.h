@@ -15,29 +15,27 @@
 
 #include "foundation/net/lifetime.h"
 #include "proxy/core/document_source.h"
+#include "proxy/core/portable_scopes.h"
 #include "proxy/core/upstream.h"
 #include "proxy/metrics/stats.h"
-#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/http_call_table.h"
+#include "proxy/upstream/http/http_era_prober.h"
+#include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/http_plain_hop.h"
-#include "proxy/upstream/http/portable_sessions.h"
-#include "proxy/upstream/http/session_keeper.h"
-#include "proxy/upstream/http/sse_fallback.h"
+#include "proxy/upstream/http/question_slots.h"
+#include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/http_client/http_documents.h"
 #include "proxy/upstream/http_client/oauth_client.h"
 #include "proxy/upstream/shared/call_limiter.h"
+#include "proxy/upstream/shared/server_era.h"
 
 namespace lineward::upstream {
-
-class QuestionSlots;
 
 class HttpUpstream final : public core::Upstream,
                            public core::PermitSource,
                            public core::HopSource,
-                           public core::DocumentSource,
-                           public SessionGroupsCallbacks,
-                           public HttpEraProberCallbacks,
-                           public ServerEraCallbacks,
-                           public HttpCallTableCallbacks {
+                           public core::PortableScopes,
+                           public ServerEraCallbacks {
  public:
   // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
   // every call fails.
@@ -45,12 +43,12 @@ class HttpUpstream final : public core::Upstream,
   ~HttpUpstream() override;
 
   // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
-  void warm_up(std::function<void(const EraVerdict&)> ready) { era_->warm_up(std::move(ready)); }
+  void warm_up(std::function<void(const EraVerdict&)> ready) { era_.warm_up(std::move(ready)); }
 
   // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
   // the client (config::plain_sidecar).
   void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
-  void fetch_document(const std::string& path, core::DocumentDone done) override;
+  void fetch_document(const std::string& path, core::DocumentDone done);
 
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::UpstreamRequest&& request,
@@ -64,7 +62,7 @@ class HttpUpstream final : public core::Upstream,
   void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
             const core::HeaderFields& headers) override;
   core::ServerFacts facts() const override {
-    return {era_->known_era(), keeps_sessions(), era_->verdict().tells};
+    return {era_.known_era(), groups_.keeps_sessions(), era_.verdict().tells};
   }
   core::UpstreamStatus status() const override;
   core::UpstreamParts parts(const core::Scope& scope) override;
@@ -73,17 +71,21 @@ class HttpUpstream final : public core::Upstream,
   void stop(std::function<void()> done) override;
 
  private:
-  // SessionGroupsCallbacks
-  void close_group(SessionGroup& group, std::string_view why) override;
-  // HttpEraProberCallbacks
-  int64_t next_id() override { return ids_.next(); }
-  core::Failure failure_of(const MessagesEnd& end) override { return failures_.of(end); }
+  // PortableScopes. If a session cannot be shared or adopted, the result is nullopt or false.
+  std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
+  bool adopt_scope(const core::Scope& scope, core::ScopeCallbacks& owner,
+                   const core::ScopeState& state) override;
+  void open_stream(const core::Scope& scope, const core::HeaderFields& headers) override;
+  void close_stream(const core::Scope& scope) override;
+  void when_settled(const core::Scope& scope, std::function<void()> done) override;
+  void leave_scope(const core::Scope& scope) override;
   // ServerEraCallbacks
   void on_era_known(TransportCall& call) override;
-  // HttpCallTableCallbacks
-  void serve_as_modern(SessionGroup& group) override;
 
-  std::optional<bool> keeps_sessions() const { return sse_->speaks_sse() ? true : groups_->keeps_sessions(); }
+  // Also sets `url_`, and `broken_` if the configuration is invalid.
+  std::unique_ptr<HttpPool> make_pool();
+  // HttpParts::serve_as_modern
+  void serve_as_modern(SessionGroup& group);
   void send_modern(const mcp::Message& message, const core::HeaderFields& headers);
   // A legacy client's notification, if the server keeps no sessions.
   void send_without_session(const mcp::Message& message, const core::HeaderFields& headers);
@@ -106,21 +108,25 @@ class HttpUpstream final : public core::Upstream,
   HttpUrl url_;
   std::string broken_;                  // why no call is possible at all
   std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the pool
-  std::unique_ptr<HttpPool> pool_;
+  std::unique_ptr<HttpPool> pool_ = make_pool();
+  const HttpParts parts_{loop_,       server_,
+                         *pool_,      sub_requests_,
+                         failures_,   health_,
+                         ids_,        planner_,
+                         groups_,     slots_,
+                         era_,        calls_,
+                         pump_later_, [this](SessionGroup& group) { serve_as_modern(group); }};
   HttpFailures failures_{server_};
-  std::unique_ptr<HttpSubRequests> sub_requests_;
+  HttpSubRequests sub_requests_{*pool_, server_.limits.max_message_bytes};
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
-  std::unique_ptr<SessionGroups> groups_;
-  std::unique_ptr<QuestionSlots> slots_;
-  std::unique_ptr<PortableSessions> portable_;
+  SessionGroups groups_{parts_};
+  QuestionSlots slots_{parts_};
   HttpPlainHops plain_hops_;
-  std::unique_ptr<HttpDocuments> documents_;
+  std::unique_ptr<HttpDocuments> documents_;  // null: broken
   HttpHealth health_{loop_, server_};
-  std::unique_ptr<HttpEraProber> prober_;
-  std::unique_ptr<ServerEra> era_;
-  std::unique_ptr<SseFallback> sse_;
-  std::unique_ptr<HttpCallTable> calls_;
-  std::unique_ptr<SessionKeeper> sessions_;
+  HttpEraProber prober_{parts_, broken_};
+  ServerEra era_{loop_, server_, prober_, *this};
+  HttpCallTable calls_{parts_};
   CallLimiter places_{server_};
   SessionPlanner planner_{server_};
   // Sessions in front of several servers, by core::Scope::bridged_session.

@@ -13,16 +13,18 @@
 #include <utility>
 
 #include "proxy/upstream/http/session_groups.h"
-#include "proxy/upstream/http/session_plan.h"
 
 namespace lineward::upstream {
 
 class QuestionSlots {
  public:
-  // `pump` is scheduled when a session may have become free.
-  QuestionSlots(net::Loop& loop, const config::Server& server, SessionGroups& groups, SessionPlanner& planner,
-                net::Deferred& pump)
-      : loop_(loop), server_(server), groups_(groups), planner_(planner), pump_(pump), apart_timer_(loop) {}
+  explicit QuestionSlots(const HttpParts& parts)
+      : loop_(parts.loop),
+        server_(parts.server),
+        groups_(parts.groups),
+        planner_(parts.planner),
+        pump_(parts.pump),
+        apart_timer_(parts.loop) {}
   QuestionSlots(const QuestionSlots&) = delete;
   QuestionSlots& operator=(const QuestionSlots&) = delete;
 

@@ -1,13 +1,14 @@
 #include "proxy/upstream/http/server_stream.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include "proxy/upstream/http/session_credentials.h"
 
 namespace lineward::upstream {
 namespace {
 
+using mcp::EndReason;
 using std::chrono::milliseconds;
 
 // Limit for the response to the GET; after it calls are sent anyway.
@@ -47,12 +48,15 @@ void ServerStream::open() {
 }
 
 void ServerStream::ask() {
-  HttpRequest request{"GET", owner_.headers(HttpVerb::get), {}};
-  if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
-  messages_ =
-      std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
+  messages_ = get(last_event_id_);
   pending_ = !was_open_;
   if (pending_) timer_.start(kStreamPatience, [this] { settle(); });
+}
+
+std::unique_ptr<HttpMessages> ServerStream::get(std::string_view last_event_id) {
+  HttpRequest request{"GET", owner_.headers(HttpVerb::get), {}};
+  if (!last_event_id.empty()) request.headers.push_back({"Last-Event-ID", std::string(last_event_id)});
+  return std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
 }
 
 void ServerStream::reopen(milliseconds after) {
@@ -110,8 +114,8 @@ void ServerStream::shared_ended(const MessagesEnd& end) {
 // ---- messages ----
 
 void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
-  owner_.credentials().take_cookies(info);
-  if (!from.is_stream()) return;
+  owner_.take_cookies(info);
+  if (is_sse_ || !from.is_stream()) return;
   was_open_ = true;
   stream_.up(loop_.now());
   good_timer_.start(Backoff::kGoodAfter, [this] {
@@ -140,17 +144,16 @@ void ServerStream::tell_gap() {
 }
 
 void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
-  stream_.brought();
-  tell_gap();
-  if (!messages_) return;  // that ended the session
+  if (!is_sse_) {
+    stream_.brought();
+    tell_gap();
+    if (!messages_) return;  // that ended the session
+  }
   owner_.hear(std::move(message), nullptr);
 }
 
-void ServerStream::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
-  owner_.refuse_malformed(fault);
-}
-
 void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
+  if (is_sse_) return sse_ended(end);
   if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
   if (from.retry()) retry_ = std::max(*from.retry(), kLeastRetry);
   loop_.retire(std::move(messages_));
@@ -169,6 +172,51 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   // 405: it offers none. Any other refusal before the first stream means the same.
   if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
   reopen(stream_.pause(loop_.now(), pauses(retry_)));
+}
+
+// ---- HTTP+SSE ----
+
+void ServerStream::connect_sse() {
+  is_sse_ = connecting_ = true;
+  place_.take_anyway();  // there was room before the session was opened
+  messages_ = get();
+  timer_.start(server_.timeouts.startup, [this] {
+    fail_sse(EndReason::timeout_startup,
+             fmt::format("named no endpoint for HTTP+SSE within {} ms (timeouts.startup)",
+                         server_.timeouts.startup.count()));
+  });
+}
+
+void ServerStream::on_other_event(HttpMessages&, const http::SseEvent& event) {
+  if (event.event != "endpoint" || !connecting_) return;
+  auto target = resolve_target(pool_.url(), event.data);
+  if (!target) {
+    return fail_sse(EndReason::upstream_protocol,
+                    "named an endpoint that is not used: " + target.error().text);
+  }
+  timer_.stop();
+  connecting_ = false;
+  endpoint_ = std::move(*target);
+  owner_.on_stream_news(StreamNews::sse_connected);
+}
+
+void ServerStream::sse_ended(const MessagesEnd& end) {
+  loop_.retire(std::move(messages_));
+  place_.give();
+  if (!connecting_) return owner_.on_stream_news(StreamNews::sse_ended);
+  if (end.kind != MessagesEnd::Kind::complete) return fail_sse(end);
+  fail_sse(EndReason::upstream_protocol, end.is_stream ? "ended its event stream before it named an endpoint"
+                                                       : "answered a GET for HTTP+SSE with no event stream");
+}
+
+void ServerStream::fail_sse(EndReason reason, std::string text) {
+  fail_sse({.kind = MessagesEnd::Kind::failed, .fault = {reason, std::move(text)}});
+}
+
+void ServerStream::fail_sse(const MessagesEnd& end) {
+  close();
+  connecting_ = false;
+  owner_.on_sse_failed(end);
 }
 
 }  // namespace lineward::upstream

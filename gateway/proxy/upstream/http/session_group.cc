@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "foundation/base/backoff.h"
 #include "proxy/upstream/http_client/http_headers.h"
 
 namespace lineward::upstream {
@@ -12,7 +13,28 @@ namespace {
 using mcp::EndReason;
 using std::chrono::milliseconds;
 
+// A session that lived this long worked properly.
+constexpr milliseconds kStable{10000};
+// Lost sessions in a row before open listens are ended.
+constexpr uint32_t kMaxLosses = 6;
+
 }  // namespace
+
+Result<SessionPlan, core::Failure> SessionPlanner::plan(const core::UpstreamRequest& request, mcp::Era era) {
+  if (is_stateless(request, era)) return stateless_;
+  auto group = grouping_.of(request, era);
+  if (!group) return Unexpected<core::Failure>{group.error()};
+  SessionPlan plan(std::move(*group));
+  if (plan.bridged) return plan;  // whichever credentials the call has
+  const bool clients_own = plan.initialize_params.empty();
+  plan.plain = clients_own && request.scope.session.empty();
+  if (plan.plain) plan.key = "plain";
+  if (clients_own && !plan.plain) return plan;
+  // A session belongs to callers with the same credentials.
+  const std::string identity = identity_of(forwarded_headers(server_, request.headers));
+  if (!identity.empty()) plan.key += ":as:" + identity;
+  return plan;
+}
 
 SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const SessionPlan& plan,
                            LegacyListens& its_listens)
@@ -117,8 +139,7 @@ bool SessionGroup::takes_question() const {
 }
 
 void SessionGroup::acquire_turn() {
-  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse())
-    session_->waits().acquire_turn();
+  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse()) session_->acquire_turn();
 }
 
 // A request beside another client's call has no owner: it must not reach the wrong client.
@@ -151,6 +172,24 @@ void SessionGroup::refuse_open(HttpCall& call) {
   for (std::string& refusal : call.open_questions.refuse()) {
     if (session_) session_->post(std::move(refusal));
   }
+}
+
+// ---- the pause before another session ----
+
+bool ReopenPause::lost(First first) {
+  const bool at_once = first == First::at_once;
+  losses_ = loop_.now() - opened_at_ > kStable ? 1 : losses_ + 1;
+  const uint32_t doublings = losses_ - 1 - (at_once && losses_ > 1 ? 1 : 0);
+  not_before_ = loop_.now();
+  if (!at_once || losses_ > 1)
+    not_before_ += Backoff::exact({server_.restart.backoff, server_.restart.max_backoff}, doublings);
+  return losses_ <= kMaxLosses;
+}
+
+bool ReopenPause::must_wait(std::function<void()> over) {
+  if (loop_.now() >= not_before_) return false;
+  if (!wake_.running()) wake_.start(not_before_ - loop_.now(), std::move(over));
+  return true;
 }
 
 }  // namespace lineward::upstream

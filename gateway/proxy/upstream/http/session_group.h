@@ -8,21 +8,126 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "config/config.h"
 #include "foundation/base/intrusive_list.h"
-#include "proxy/upstream/http/call_queue.h"
+#include "foundation/net/loop.h"
 #include "proxy/upstream/http/http_call.h"
 #include "proxy/upstream/http/http_session.h"
-#include "proxy/upstream/http/reopen_pause.h"
-#include "proxy/upstream/http/session_plan.h"
 #include "proxy/upstream/shared/attribution.h"
+#include "proxy/upstream/shared/caller_group.h"
+#include "proxy/upstream/shared/caller_shares.h"
 #include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/shared/ready_queue.h"
 
 namespace lineward::upstream {
+
+// The group of a call, and how it is made. The groups are those of every transport (caller_group.h), split by
+// credentials. If calls take turns, there are several groups side by side. Calls without a session share one.
+struct SessionPlan : CallerGroup {
+  SessionPlan() = default;
+  explicit SessionPlan(CallerGroup group) : CallerGroup(std::move(group)) {}
+
+  std::string family;        // if several groups take turns; empty: a single group
+  bool listens_here = true;  // the first of them
+  bool plain = false;
+  // The number of groups that take turns with calls that allow server requests, each with its own key. 0: a
+  // single group; its first caller has decided whether such calls take turns.
+  uint32_t slots() const { return exclusive && most > 1 ? most : 0; }
+};
+
+class SessionPlanner {
+ public:
+  explicit SessionPlanner(const config::Server& server) : server_(server), grouping_(server) {
+    stateless_.key = "modern";
+  }
+
+  // For a legacy client.
+  SessionPlan plan(const core::Scope& scope) { return SessionPlan(grouping_.of_legacy(scope)); }
+  // For a call to a server of this era. Fails if the client declares more capabilities than allowed.
+  Result<SessionPlan, core::Failure> plan(const core::UpstreamRequest& request, mcp::Era era);
+  // No state anywhere: all such calls share one queue and one constant plan.
+  static bool is_stateless(const core::UpstreamRequest& request, mcp::Era era) {
+    return !request.of_session() && era == mcp::Era::modern;
+  }
+  bool is_bridged(const core::UpstreamRequest& request) const { return grouping_.is_bridged(request); }
+  const SessionPlan& stateless() const { return stateless_; }
+
+ private:
+  const config::Server& server_;
+  CallerGrouping grouping_;
+  SessionPlan stateless_;
+};
+
+// The calls that wait for their group's session, in order: callers take turns. Plain pointers: a call is
+// withdrawn before it is freed.
+template <class Call>
+class CallQueue {
+ public:
+  bool empty() const { return calls_.empty(); }
+  size_t size() const { return calls_.size(); }
+  // Null if the queue is empty.
+  Call* first() const { return calls_.empty() ? nullptr : calls_.front(); }
+  void join(Call& call) { join_by_turn(calls_, call); }
+  // Puts a call first: it was tried, and must be sent before all others.
+  void put_back(Call& call) { calls_.push_front(&call); }
+  void take_first() { calls_.pop_front(); }
+  void withdraw(Call& call) { std::erase(calls_, &call); }
+  std::deque<Call*> take_all() { return std::exchange(calls_, {}); }
+  // A copy, for callers that remove calls while iterating.
+  std::deque<Call*> all() const { return calls_; }
+  template <class Fits>
+  bool any(Fits&& fits) const {
+    for (const Call* call : calls_) {
+      if (fits(*call)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::deque<Call*> calls_;
+};
+
+// When a replacement for a lost session may be opened: after growing pauses (the server's `restart`), until
+// open listens must be ended.
+class ReopenPause {
+ public:
+  // For the first loss after a session that worked properly.
+  enum class First : uint8_t { at_once, after_a_pause };
+
+  ReopenPause(net::Loop& loop, const config::Server& server) : loop_(loop), server_(server), wake_(loop) {}
+  ReopenPause(const ReopenPause&) = delete;
+  ReopenPause& operator=(const ReopenPause&) = delete;
+
+  // A session was opened.
+  void opened() { opened_at_ = loop_.now(); }
+  // A session was lost, or never opened. False: too many in a row.
+  bool lost(First first);
+  // A session is lost. `useful`: its server had answered in it. True: neither this one nor the one before was
+  // useful.
+  bool is_useless_again(bool useful) {
+    useless_ = useful ? 0 : useless_ + 1;
+    return useless_ > 1;
+  }
+  // True: none may be opened yet; `over` is called when one may.
+  bool must_wait(std::function<void()> over);
+
+ private:
+  net::Loop& loop_;
+  const config::Server& server_;
+  std::chrono::milliseconds opened_at_{0};
+  std::chrono::milliseconds not_before_{0};
+  uint32_t losses_ = 0;   // in a row
+  uint32_t useless_ = 0;  // in a row, before any answer in the session
+  net::Timer wake_;
+};
 
 class SessionGroup {
  public:

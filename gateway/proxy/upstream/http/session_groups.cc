@@ -8,10 +8,20 @@
 #include "foundation/base/check.h"
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
-#include "proxy/upstream/http_client/http_headers.h"
+#include "protocol/mcp/legacy_server.h"
+#include "protocol/mcp/methods.h"
+#include "proxy/metrics/limits.h"
+#include "proxy/upstream/http/handshake_revision.h"
+#include "proxy/upstream/http/http_call_table.h"
+#include "proxy/upstream/http/question_slots.h"
+#include "proxy/upstream/http_client/http_pool.h"
+#include "proxy/upstream/shared/server_era.h"
 
 namespace lineward::upstream {
 namespace {
+
+using mcp::EndReason;
+using mcp::Method;
 
 constexpr std::chrono::milliseconds kReapInterval{5000};
 
@@ -30,16 +40,19 @@ bool is_served(const SessionGroup& group) {
 
 }  // namespace
 
-SessionGroups::SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                             net::Deferred& pump, SessionGroupsCallbacks& owner)
-    : loop_(pool.loop()),
-      pool_(pool),
-      sub_requests_(sub_requests),
-      server_(server),
-      pump_(pump),
-      owner_(owner),
-      reaper_(pool.loop()) {
+SessionGroups::SessionGroups(const HttpParts& parts)
+    : parts_(parts),
+      loop_(parts.loop),
+      server_(parts.server),
+      calls_(parts.calls),
+      speaks_sse_(parts.server.type == config::ServerType::sse),
+      reaper_(parts.loop) {
   reaper_.start(kReapInterval, [this] { reap(); });
+}
+
+void SessionGroups::stop() {
+  stopping_ = true;
+  reaper_.stop();
 }
 
 void SessionGroups::clear() {
@@ -60,8 +73,7 @@ SessionGroup& SessionGroups::get(const SessionPlan& plan) {
   ++family->groups;
   auto made = std::make_unique<SessionGroup>(loop_, server_, plan, family->listens);
   if (plan.plain) {
-    open_session(*made, HttpSession::Transport::streamable_http);
-    made->session()->adopt({}, {});
+    open_session(*made, HttpSession::Transport::streamable_http).adopt({}, {});
   }
   SessionGroup& group = *(groups_[plan.key] = std::move(made));
   if (group.wants_pump()) want(group);  // its family's listens already exist
@@ -92,18 +104,6 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
   return true;
 }
 
-SessionGroup* SessionGroups::unused_for_long() const {
-  SessionGroup* oldest = nullptr;
-  for (const auto& [key, group] : groups_) {
-    if (group->scope() == nullptr || !group->is_ready() || group->has_calls()) continue;
-    if (group->session()->stream().is_shared()) continue;  // its client may be at another replica
-    if (group->scope()->unused_for().value_or(std::chrono::milliseconds(-1)) < server_.reclaim_after)
-      continue;
-    if (oldest == nullptr || group->last_used() < oldest->last_used()) oldest = group.get();
-  }
-  return oldest;
-}
-
 std::vector<std::string> SessionGroups::keys() const {
   std::vector<std::string> all;
   for (const auto& entry : groups_)
@@ -131,21 +131,30 @@ void SessionGroups::reap() {
   }
 }
 
-std::unique_ptr<SessionGroup> SessionGroups::take(SessionGroup& group) {
+void SessionGroups::close(SessionGroup& group, std::string_view why) {
+  calls_.tell_cancels();  // while the session exists
+  group.set_scope(nullptr);
+  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
   auto found = groups_.find(group.key);
-  if (found == groups_.end()) return nullptr;
-  std::unique_ptr<SessionGroup> taken = std::move(found->second);
+  if (found == groups_.end()) return;
+  std::unique_ptr<SessionGroup> kept = std::move(found->second);
   groups_.erase(found);
   found_last_ = nullptr;
-  wanting_.remove(*taken);
-  return taken;
-}
-
-void SessionGroups::let_go(std::unique_ptr<SessionGroup> taken) {
-  wanting_.remove(*taken);
-  --families_[taken->family]->groups;
-  let_go_family(taken->family);
-  loop_.retire(std::move(taken));
+  wanting_.remove(*kept);
+  calls_.fail_queue(*kept, failure);
+  kept->listens.lost(kept->session());  // the subscriptions end with the session
+  // Listens that need no session are served by the next one.
+  if (kept->listens_here && (stopping_ || kept->listens.need_server())) kept->listens.fail_all(failure);
+  calls_.fail_sent(*kept, failure);
+  // The session ends now and is freed at the end of the turn.
+  if (kept->session()) {
+    kept->session()->end();
+    close_session(*kept);
+  }
+  wanting_.remove(*kept);
+  --families_[kept->family]->groups;
+  let_go_family(kept->family);
+  loop_.retire(std::move(kept));
 }
 
 // It has no groups and no listens any more.
@@ -163,31 +172,6 @@ void SessionGroups::close_listen(HttpCall& call) {
   let_go_family(call.family);
 }
 
-// ---- sessions ----
-
-void SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
-  auto session =
-      std::make_unique<HttpSession>(pool_, sub_requests_, server_, *session_owner_, group.key, transport);
-  if (group.session() == nullptr) ++sessions_;
-  group.replace_session(std::move(session));
-}
-
-void SessionGroups::close_session(SessionGroup& group) {
-  if (group.session() != nullptr) --sessions_;
-  std::unique_ptr<HttpSession> session = group.replace_session(nullptr);
-  if (group.wants_pump()) want(group);
-  note_served(group);
-  loop_.retire(std::move(session));
-}
-
-void SessionGroups::note_answer_of(const HttpSession& session) {
-  const bool keeps = session.has_id();
-  if (keeps_sessions_ == keeps) return;
-  keeps_sessions_ = keeps;
-  log::write(log::Level::debug, "upstream.sessions",
-             {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
-}
-
 // ---- groups with work ----
 
 void SessionGroups::join(SessionGroup& group, HttpCall& call) {
@@ -197,7 +181,7 @@ void SessionGroups::join(SessionGroup& group, HttpCall& call) {
 
 void SessionGroups::want(SessionGroup& group) {
   wanting_.add(group);
-  pump_.schedule();
+  parts_.pump.schedule();
 }
 
 void SessionGroups::note_served(SessionGroup& group) {
@@ -222,6 +206,364 @@ size_t SessionGroups::queued() const {
   for (SessionGroup* group : wanting_)
     sum += group->queue().size();
   return sum;
+}
+
+SessionGroup* SessionGroups::group_of(const HttpSession& session) {
+  SessionGroup* group = find(session.group());
+  return group != nullptr && group->session() == &session ? group : nullptr;
+}
+
+// ---- opening ----
+
+bool SessionGroups::open(SessionGroup& group) {
+  if (group.reopening().must_wait([this] { parts_.pump.schedule(); })) return false;
+  HttpSession& session = open_session(
+      group, speaks_sse_ ? HttpSession::Transport::http_sse : HttpSession::Transport::streamable_http);
+  group.opened();
+  if (group.exclusive) session.settle_first();
+  const HttpCall* call = group.queue().first();
+  session.credentials().remember(group.lasting());
+  const bool clients_own =
+      !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
+  if (!clients_own) {
+    const bool is_trial = group.bridged && parts_.era.is_modern();
+    const bool automatic = server_.type == config::ServerType::automatic && !is_trial;
+    session.initialize(with_handshake_revision(group.facade.handshake(), parts_.era.handshake_revision()),
+                       automatic ? HttpSession::IfRefused::try_http_sse : HttpSession::IfRefused::fail);
+  } else if (speaks_sse_) {
+    session.connect();
+  }
+  return true;
+}
+
+HttpSession& SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
+  if (group.session() == nullptr) ++sessions_;
+  group.replace_session(std::make_unique<HttpSession>(parts_, group.key, transport));
+  return *group.session();
+}
+
+void SessionGroups::close_session(SessionGroup& group) {
+  if (group.session() != nullptr) --sessions_;
+  std::unique_ptr<HttpSession> session = group.replace_session(nullptr);
+  if (group.wants_pump()) want(group);
+  note_served(group);
+  loop_.retire(std::move(session));
+}
+
+void SessionGroups::note_answer_of(const HttpSession& session) {
+  const bool keeps = session.has_id();
+  if (keeps_sessions_ == keeps) return;
+  keeps_sessions_ = keeps;
+  log::write(log::Level::debug, "upstream.sessions",
+             {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
+}
+
+SessionGroup* SessionGroups::unused_for_long() const {
+  SessionGroup* oldest = nullptr;
+  for (const auto& [key, group] : groups_) {
+    if (group->scope() == nullptr || !group->is_ready() || group->has_calls()) continue;
+    if (group->session()->stream().is_shared()) continue;  // its client may be at another replica
+    if (group->scope()->unused_for().value_or(std::chrono::milliseconds(-1)) < server_.reclaim_after)
+      continue;
+    if (oldest == nullptr || group->last_used() < oldest->last_used()) oldest = group.get();
+  }
+  return oldest;
+}
+
+// Closes a client's session that was idle for sessions.reclaimAfter. If the client cannot see a 404, Lineward
+// opens a new one for its next request; otherwise the client initialises anew.
+bool SessionGroups::reclaim() {
+  SessionGroup* group = unused_for_long();
+  if (group == nullptr) return false;
+  metrics::limit_reached(metrics::Limit::server_sessions);
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name},
+              {"group", log::Excerpt(group->key, 64)},
+              {"why", "its session was idle, and made room for another"}});
+  core::ScopeCallbacks& scope = *group->scope();
+  scope.on_scope_reset();
+  group->session()->end();
+  close_session(*group);
+  if (!group->replays()) scope.on_scope_ended();
+  return true;
+}
+
+// An HTTP+SSE session is its stream, and needs a place for it.
+std::optional<core::Failure> SessionGroups::refusal_of_another() {
+  if (is_full() && !reclaim()) {
+    metrics::limit_reached(metrics::Limit::server_sessions);
+    return core::Failure{EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
+                                                            server_.name, server_.limits.max_sessions)};
+  }
+  if (speaks_sse_ && !parts_.pool.streams().has_room()) {
+    metrics::limit_reached(metrics::Limit::server_connections);
+    return core::Failure{EndReason::queue_full,
+                         fmt::format("{} has as many event streams open already as it may have "
+                                     "(half of limits.maxConnections)",
+                                     server_.name)};
+  }
+  return std::nullopt;
+}
+
+bool SessionGroups::takes(SessionGroup& group, HttpCall& call) {
+  bool first = call.request.method == Method::initialize && !group.own_handshake;
+  if (!group.session()) {
+    if (auto full = refusal_of_another()) {
+      calls_.fail_queue(group, *full);
+      return false;
+    }
+    if (!first && !group.facade.has_handshake()) {
+      calls_.fail_queue(group, {EndReason::upstream_protocol,
+                                fmt::format("this session was never initialised by {}", server_.name)});
+      return false;
+    }
+    if (!open(group)) return false;
+  }
+  HttpSession& session = *group.session();
+  if (session.state() == HttpSession::State::lost) {
+    calls_.fail_queue(group, group.session_over());
+    return false;
+  }
+  // It is `opening` once its request is sent: until then the call may wait for a place and get here again.
+  if (first && session.state() == HttpSession::State::fresh) return true;
+  if (session.state() == HttpSession::State::ready && session.stream_stands() &&
+      call.request.method != Method::logging_set_level) {
+    session.want_level(call.request);
+  }
+  if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;
+  return session.takes(call);
+}
+
+bool SessionGroups::answers(SessionGroup& group, HttpCall& call) {
+  if (!group.own_handshake) return false;
+  if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
+    if (!group.session()->stream_stands()) return false;
+    group.queue().take_first();
+    group.listens.open(call, *group.session());
+    return true;
+  }
+  auto answer = group.facade.answer(call.request, group.session()->legacy_server(),
+                                    group.session()->initialize_result(), group.session()->level());
+  if (!answer) return false;
+  group.queue().take_first();
+  *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
+  return true;
+}
+
+// ---- HTTP+SSE, and another revision ----
+
+void SessionGroups::on_sse_found() {
+  if (std::exchange(speaks_sse_, true)) return;
+  log::write(log::Level::info, "upstream.transport", {{"upstream", server_.name}, {"transport", "HTTP+SSE"}});
+}
+
+// behaviour.md 8: an `initialize` that got 400, 404 or 405 may be at a server of 2024-11-05.
+bool SessionGroups::may_try_sse(const HttpCall& call, const SessionGroup* group, int status) const {
+  // A known modern server does not speak HTTP+SSE.
+  return !parts_.era.is_modern() && (status == 400 || status == 404 || status == 405) &&
+         call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
+         group != nullptr && !group->plain && !group->own_handshake && group->session() &&
+         !group->session()->over_sse();
+}
+
+bool SessionGroups::finds_revision(HttpCall& call, const SessionGroup* group, const mcp::Message* answer,
+                                   const MessagesEnd& end) const {
+  const bool is_clients_own = call.request.method == Method::initialize && group != nullptr &&
+                              !group->plain && !group->own_handshake && group->session() &&
+                              !group->session()->over_sse();
+  if (parts_.era.is_modern() || !is_clients_own || !call.revision.empty()) return false;
+  call.revision = other_revision(call.request.message.raw(mcp::Field::params), answer, end, Named::only);
+  return !call.revision.empty();
+}
+
+void SessionGroups::try_revision(HttpCall& call, SessionGroup& group) {
+  open_again(call, group, HttpSession::Transport::streamable_http);
+}
+
+void SessionGroups::try_sse(HttpCall& call, SessionGroup& group, core::Failure refused) {
+  call.refused = std::move(refused);
+  open_again(call, group, HttpSession::Transport::http_sse);
+  group.session()->connect();
+}
+
+void SessionGroups::open_again(HttpCall& call, SessionGroup& group, HttpSession::Transport transport) {
+  group.queue().put_back(call);
+  close_session(group);
+  open_session(group, transport);
+  group.replaced();
+  want(group);
+}
+
+// HTTP+SSE failed too: the client gets the answer of Streamable HTTP, unless this failure is more specific.
+void SessionGroups::end_refused(SessionGroup& group, const core::Failure& failure) {
+  HttpCall* call = group.queue().first();
+  if (call == nullptr || !call->refused) return;
+  if (failure.server_status == 401 || failure.server_status == 403) return;
+  group.queue().take_first();
+  if (call->refusal) return call->answer(std::move(*call->refusal));
+  call->fail(*call->refused);
+}
+
+// ---- events of sessions ----
+
+void SessionGroups::on_session_ready(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  // A session without an id gives legacy clients less than translation does.
+  const bool is_less = group->bridged && parts_.era.is_modern() && !session.has_id();
+  if (is_less) return parts_.serve_as_modern(*group);
+  note_answer_of(session);
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
+  if (!group->own_handshake) group->replay();
+  if (group->bridged && group->session_number() > 1) group->facade.tell_restarted(group->scope());
+  note_served(*group);  // the call it was opened for may have ended
+  parts_.pump.schedule();
+}
+
+void SessionGroups::on_session_failed(HttpSession& session, const core::Failure& failure) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  const bool is_refused = failure.reason == EndReason::upstream_protocol && group->session_number() == 1;
+  if (is_refused && group->bridged && parts_.era.is_modern()) return parts_.serve_as_modern(*group);
+  close_session(*group);
+  log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
+  // A modern server that refuses a handshake confirms the verdict. Forgetting it would leave waiting calls
+  // untranslated.
+  const bool as_known = parts_.era.is_modern() && failure.reason == mcp::EndReason::upstream_protocol;
+  if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic &&
+      !as_known) {
+    parts_.era.forget();
+    speaks_sse_ = false;
+  }
+  end_refused(*group, failure);
+  calls_.fail_queue(*group, failure);
+  if (!group->is_listened()) return;
+  group->listens.lost(&session);
+  if (!group->reopening().lost(ReopenPause::First::after_a_pause)) return group->listens.fail_all(failure);
+  parts_.pump.schedule();
+}
+
+// All answers would have come on that stream: sent calls fail now, later ones get a new session.
+void SessionGroups::sse_lost(HttpSession& session, SessionGroup& group) {
+  std::string key = group.key;
+  bool listeners_too = !group.reopening().lost(ReopenPause::First::after_a_pause);
+  group.listens.lost(&session);
+  close_session(group);
+  core::Failure failure{EndReason::upstream_exited,
+                        fmt::format("{} closed its event stream before it answered", server_.name)};
+  calls_.fail_sent(group, failure);
+  if (SessionGroup* still = find(key); still != nullptr && still->listens_here && listeners_too)
+    still->listens.fail_all(failure);
+  parts_.pump.schedule();
+}
+
+void SessionGroups::on_session_lost(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  if (group->scope() != nullptr) group->scope()->on_scope_reset();
+  if (session.over_sse()) return sse_lost(session, *group);
+  const std::string key = group->key;
+  const bool again_useless = group->reopening().is_useless_again(session.was_of_use());
+  if (!group->replays()) {  // its client must initialise anew
+    const core::Failure over = group->session_over();
+    calls_.fail_queue(*group, over);
+    if (find(key) == group) calls_.fail_sent(*group, over);
+    parts_.pump.schedule();
+    if (find(key) == group && group->scope() != nullptr) group->scope()->on_scope_ended();
+    return;
+  }
+  if (!group->own_handshake) group->revive();
+  group->listens.lost(&session);
+  close_session(*group);
+  const bool gives_up = !group->reopening().lost(ReopenPause::First::at_once);
+  calls_.session_lost(*group);
+  parts_.pump.schedule();
+  if (find(key) != group) return;
+  if (again_useless) calls_.fail_queue(*group, group->session_over());
+  if (gives_up && find(key) == group && group->listens_here) {
+    group->listens.fail_all({EndReason::upstream_protocol,
+                             fmt::format("{} forgets each session soon after it was opened", server_.name)});
+  }
+}
+
+// A client that sees a 404 opens its sessions itself: a refusal is between it and its server.
+void SessionGroups::on_session_checked(HttpSession& session, HttpSession::Verdict verdict) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  const bool is_lost =
+      verdict == HttpSession::Verdict::lost || (verdict == HttpSession::Verdict::refuses && group->replays());
+  if (is_lost) return session.lost();
+  calls_.session_kept(*group);
+}
+
+// Only with its stream, if it has one: the server's notifications before that are lost.
+void SessionGroups::on_session_free(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  const bool its = group != nullptr && group->own_handshake;
+  if (its && session.is_ready() && session.stream_stands()) group->listens.join(session);
+  parts_.pump.schedule();
+}
+
+// As after a lost session: listening clients reload everything that may have changed.
+void SessionGroups::on_session_missed(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  log::write(log::Level::info, "upstream.stream_missed",
+             {{"upstream", server_.name}, {"group", log::Excerpt(group->key, 64)}});
+  if (group->scope() != nullptr && !group->bridged)
+    return group->facade.tell_changes(session.legacy_server(), group->scope());
+  if (group->listens.served_by(&session)) group->listens.tell_changes();
+}
+
+void SessionGroups::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
+  SessionGroup* group = find(session.group());
+  if (group == nullptr) return;
+  if (group->bridged) return to_bridged(session, *group, std::move(message), call);
+  if (group->scope() != nullptr) {
+    return group->scope()->on_scope_message(std::move(message),
+                                            call ? std::optional(call->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request)
+    return parts_.slots.question(session, *group, std::move(message), call);
+  notification(session, *group, std::move(message), call);
+}
+
+// List changes and URI updates go to listens; the rest goes to the session.
+void SessionGroups::to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message,
+                               HttpCall* call) {
+  const Method method = mcp::method_of(message.method());
+  const bool asks = message.kind() == mcp::MessageKind::request;
+  if (!asks && group.listens.notify(session, message, loop_.now())) return;
+  HttpCall* only = call != nullptr || asks ? call : group.owner_of_line();
+  if (method == Method::message && only != nullptr) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+  } else if (group.scope() != nullptr && method != Method::progress) {
+    const bool is_clients = only != nullptr && only->request.tag != 0;
+    group.scope()->on_scope_message(std::move(message),
+                                    is_clients ? std::optional(only->request.tag) : std::nullopt);
+  } else if (asks) {
+    session.post(LegacyFacade::nobody_to_ask(message, "session"));
+  } else {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+    parts_.pool.note_useless();
+  }
+}
+
+void SessionGroups::notification(HttpSession& session, SessionGroup& group, mcp::Message message,
+                                 HttpCall* call) {
+  const Method method = mcp::method_of(message.method());
+  if (method == Method::cancelled || method == Method::elicitation_complete) {
+    if (HttpCall* asked = group.asked_by(message)) return asked->message(std::move(message));
+  }
+  if (group.listens.notify(session, message, loop_.now())) return;
+  if (call == nullptr) call = group.owner_of_line();
+  if (call != nullptr && method == Method::message) {
+    if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  parts_.pool.note_useless();
 }
 
 }  // namespace lineward::upstream

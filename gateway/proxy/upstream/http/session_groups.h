@@ -1,8 +1,11 @@
-// The caller groups of an HTTP server: finds and creates them, opens and closes their sessions within
-// `limits.maxSessions`, tracks those with work, and closes unused ones.
+// The caller groups of an HTTP server and their sessions. Finds and creates groups, tracks those with work,
+// and closes unused ones. Opens a session when a group needs it, within `limits.maxSessions`, routes its
+// messages to the client or call, and replaces it after a loss (behaviour.md 5, 11 and 13). Detects whether
+// the server speaks HTTP+SSE.
 //
-// Owned by an HttpUpstream, which is its owner and outlives it. A group that ends is removed first and
-// retired last, because its functions may be on the stack. Session events go to the SessionCallbacks.
+// Owned by an HttpUpstream. A group that ends is removed first and retired last, because its functions may be
+// on the stack. A session that has left its group may still deliver messages: only those that name a call are
+// used.
 #pragma once
 
 #include <chrono>
@@ -14,30 +17,19 @@
 #include <vector>
 
 #include "foundation/net/loop.h"
+#include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/session_group.h"
 #include "proxy/upstream/shared/ready_queue.h"
 
 namespace lineward::upstream {
 
-class SessionGroupsCallbacks {
- public:
-  // Ends the group's calls, then removes and retires it.
-  virtual void close_group(SessionGroup& group, std::string_view why) = 0;
-
- protected:
-  ~SessionGroupsCallbacks() = default;
-};
-
 class SessionGroups {
  public:
-  // `pump` is scheduled when a group has work.
-  SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
-                net::Deferred& pump, SessionGroupsCallbacks& owner);
+  explicit SessionGroups(const HttpParts& parts);
   SessionGroups(const SessionGroups&) = delete;
   SessionGroups& operator=(const SessionGroups&) = delete;
 
-  // Receives the events of all sessions; set once, before the first is opened.
-  void use(SessionCallbacks& sessions) { session_owner_ = &sessions; }
+  // ---- groups ----
 
   SessionGroup* find(const std::string& key);
   // Creates the group if it does not exist.
@@ -50,33 +42,16 @@ class SessionGroups {
   std::vector<std::string> keys() const;
   // The earliest end of a pause after a cancelled call; nullopt: none.
   std::optional<std::chrono::milliseconds> next_apart() const;
-  // As SessionGroupsCallbacks.
-  void close(SessionGroup& group, std::string_view why) { owner_.close_group(group, why); }
-  // Removes a group without retiring it; it has no work any more. Null: unknown.
-  std::unique_ptr<SessionGroup> take(SessionGroup& group);
-  void let_go(std::unique_ptr<SessionGroup> taken);
+  // Ends the group's calls and its session, then removes and retires it.
+  void close(SessionGroup& group, std::string_view why);
+  // A modern client's listen on a legacy server is over.
+  void close_listen(HttpCall& call);
   // Drops all groups and sessions without notification.
   void clear();
-  // Stops closing idle groups.
-  void stop() { reaper_.stop(); }
+  // From here on a closed group ends its listens. Stops closing idle groups.
+  void stop();
 
-  // Opens a session for the group, replacing any old one.
-  void open_session(SessionGroup& group, HttpSession::Transport transport);
-  // The session is freed at the end of the turn. A group with listens or a pending replay gets another one.
-  void close_session(SessionGroup& group);
-  // limits.maxSessions is reached.
-  bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
-  // The longest idle client session, if idle long enough to be closed for another; null: none.
-  SessionGroup* unused_for_long() const;
-
-  // Whether the server keeps sessions, by its last answer to `initialize`; nullopt: unknown.
-  std::optional<bool> keeps_sessions() const { return keeps_sessions_; }
-  // The server has answered the `initialize` of this session.
-  void note_answer_of(const HttpSession& session);
-  // The server gave an id to a client without a session: from now on it keeps sessions.
-  void note_id_given() { keeps_sessions_ = true; }
-  // The server behaves differently: it may have been replaced.
-  void forget_id_given() { keeps_sessions_.reset(); }
+  // ---- groups with work ----
 
   // Adds the call to the queue of the group.
   void join(SessionGroup& group, HttpCall& call);
@@ -91,8 +66,64 @@ class SessionGroups {
   // Calls in all queues.
   size_t queued() const;
 
-  // A modern client's listen on a legacy server is over.
-  void close_listen(HttpCall& call);
+  // ---- sessions ----
+
+  // Opens a session for the first waiting call, or for listens; Lineward or the client's own request
+  // initialises it. False: one was lost just before, and the next has to wait.
+  bool open(SessionGroup& group);
+  // A session object without a handshake.
+  HttpSession& open_session(SessionGroup& group, HttpSession::Transport transport);
+  // The session is freed at the end of the turn. A group with listens or a pending replay gets another one.
+  void close_session(SessionGroup& group);
+  // limits.maxSessions is reached.
+  bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
+  // Whether the session is ready for the first waiting call; if not, prepares it.
+  bool takes(SessionGroup& group, HttpCall& call);
+  // Answers a call here that the server need not see, and removes it from the queue: server information, and
+  // listens that the server does not know.
+  bool answers(SessionGroup& group, HttpCall& call);
+
+  // Whether the server keeps sessions, by its last answer to `initialize`; nullopt: unknown.
+  std::optional<bool> keeps_sessions() const { return speaks_sse_ ? true : keeps_sessions_; }
+  // The server has answered the `initialize` of this session.
+  void note_answer_of(const HttpSession& session);
+  // The server gave an id to a client without a session: from now on it keeps sessions.
+  void note_id_given() { keeps_sessions_ = true; }
+  // The server behaves differently: it may have been replaced.
+  void forget_id_given() { keeps_sessions_.reset(); }
+
+  // ---- a client's own `initialize` that was refused is tried once more (behaviour.md 8) ----
+
+  // The server speaks HTTP+SSE (2024-11-05 transports): by configuration, or because a session detected it.
+  bool speaks_sse() const { return speaks_sse_; }
+  // The refusal names another revision, with which the call may be tried. `group`: the call's, or null.
+  bool finds_revision(HttpCall& call, const SessionGroup* group, const mcp::Message* answer,
+                      const MessagesEnd& end) const;
+  // Repeats that call, which is no longer in progress.
+  void try_revision(HttpCall& call, SessionGroup& group);
+  // A call that Streamable HTTP refused with this status may be at an HTTP+SSE server.
+  bool may_try_sse(const HttpCall& call, const SessionGroup* group, int status) const;
+  // Repeats the call over HTTP+SSE. It is no longer in progress; `refused`: the failure over Streamable HTTP,
+  // which the client gets if HTTP+SSE fails as well.
+  void try_sse(HttpCall& call, SessionGroup& group, core::Failure refused);
+
+  // ---- events of sessions ----
+
+  void on_session_ready(HttpSession& session);
+  // Lineward's own handshake failed, or the connection for a client's own.
+  void on_session_failed(HttpSession& session, const core::Failure& failure);
+  void on_session_checked(HttpSession& session, HttpSession::Verdict verdict);
+  // The server does not know this session any more.
+  void on_session_lost(HttpSession& session);
+  // The server speaks HTTP+SSE: later sessions will too.
+  void on_sse_found();
+  // It may accept calls that it did not accept before.
+  void on_session_free(HttpSession& session);
+  // Notifications of the server while it had no stream are lost.
+  void on_session_missed(HttpSession& session);
+  // A server's request, or a notification that names no call. `call`: it arrived on this call's stream; null:
+  // on the GET stream.
+  void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call);
 
  private:
   // Groups of the same callers, each with its own session: notifications of any of them go to the clients'
@@ -104,20 +135,32 @@ class SessionGroups {
   void let_go_family(const std::string& name);
   void reap();
 
+  // Null: the session has left its group.
+  SessionGroup* group_of(const HttpSession& session);
+  // Why no other session may be opened now.
+  std::optional<core::Failure> refusal_of_another();
+  // Closes the longest idle client session; false: none was idle long enough.
+  bool reclaim();
+  SessionGroup* unused_for_long() const;
+  void open_again(HttpCall& call, SessionGroup& group, HttpSession::Transport transport);
+  void end_refused(SessionGroup& group, const core::Failure& failure);
+  void sse_lost(HttpSession& session, SessionGroup& group);
+  void to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
+  void notification(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
+
+  const HttpParts& parts_;
   net::Loop& loop_;
-  HttpPool& pool_;
-  HttpSubRequests& sub_requests_;
   const config::Server& server_;
-  SessionCallbacks* session_owner_ = nullptr;
-  net::Deferred& pump_;
-  SessionGroupsCallbacks& owner_;
+  HttpCallTable& calls_;
   std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
   std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
   ReadyQueue<SessionGroup> wanting_;
   std::optional<bool> keeps_sessions_;
+  bool speaks_sse_;
   size_t sessions_ = 0;                 // number of groups with a session
   SessionGroup* found_last_ = nullptr;  // cache: usually it is wanted again
   net::Timer reaper_;
+  bool stopping_ = false;
 };
 
 }  // namespace lineward::upstream

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "protocol/http/response_gate.h"
 #include "proxy/metrics/stats.h"
+#include "proxy/upstream/http_client/http_pool.h"
 
 namespace lineward::upstream {
 namespace {
@@ -38,9 +40,9 @@ void HttpConnection::tcp_connected(net::Connector::Connected connected) {
   address_ = connector_->address();
   loop_.retire(std::move(connector_));
   if (!connected) {
-    const net::ConnectFailure& failure = connected.error();
+    const Error& failure = connected.error();
     std::string text = proxy_ != nullptr ? "its proxy: " + failure.text : failure.text;
-    if (failure.timed_out) return connect_timed_out(text);
+    if (failure.code == ETIMEDOUT) return connect_timed_out(text);
     return fail(EndReason::upstream_unreachable, std::move(text));
   }
   stream_ = std::move(*connected);
@@ -253,10 +255,10 @@ void HttpConnection::note_keep_alive() {
 
 void HttpConnection::fail(EndReason reason, std::string text, int64_t limit_ms) {
   if (closed_) return;
-  HttpFault fault{reason, std::move(text), false, limit_ms};
+  core::Failure fault{reason, std::move(text), limit_ms};
   fault.oversize = parser_.too_long();
   fault.nothing_sent = !busy_ || (stream_ != nullptr && stream_->sent() == sent_before_);
-  HttpConnectionCallbacks* owner = owner_;
+  HttpTransfer* owner = owner_;
   auto lost = std::move(lost_);
   bool idle = !busy_ && stream_ != nullptr && lost;
   close();

@@ -18,34 +18,13 @@
 #include "foundation/net/tls.h"
 #include "protocol/http/response_parser.h"
 #include "protocol/mcp/end_reason.h"
+#include "proxy/core/upstream.h"
 #include "proxy/upstream/http_client/http_proxy.h"
 #include "proxy/upstream/http_client/http_url.h"
 
 namespace lineward::upstream {
 
-// A failure below MCP. `text` continues a sentence that begins with the server's name.
-struct HttpFault {
-  mcp::EndReason reason = mcp::EndReason::upstream_unreachable;
-  std::string text;
-  bool nothing_sent = false;  // not one byte of the request was sent: it may be repeated
-  int64_t limit_ms = -1;      // the broken limit, if any
-  bool oversize = false;      // more than limits.maxMessageBytes
-};
-
-class HttpConnectionCallbacks {
- public:
-  virtual void on_connected() = 0;
-  // The kernel has taken the whole request.
-  virtual void on_request_drained() = 0;
-  virtual void on_response_head(const http::ResponseInfo& info) = 0;
-  virtual void on_response_body(std::string&& bytes) = 0;
-  // The response is complete: the connection may be given back if reusable().
-  virtual void on_response_complete() = 0;
-  virtual void on_connection_failed(const HttpFault& fault) = 0;
-
- protected:
-  ~HttpConnectionCallbacks() = default;
-};
+class HttpTransfer;
 
 class HttpConnection final : public net::StreamCallbacks {
  public:
@@ -54,7 +33,8 @@ class HttpConnection final : public net::StreamCallbacks {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  void set_owner(HttpConnectionCallbacks* owner) { owner_ = owner; }
+  // Receives the events of the next request; null while the connection is idle.
+  void set_owner(HttpTransfer* owner) { owner_ = owner; }
   // `tls` is null for plain HTTP, `resolver` for a Unix socket. With a proxy the resolver is the proxy's, and
   // TLS uses a tunnel (RFC 9110 9.3.6, CONNECT). Requests without TLS send the full URL to the proxy.
   void connect(net::Resolver* resolver, const HttpProxy* proxy, std::shared_ptr<net::TlsContext> tls,
@@ -101,7 +81,7 @@ class HttpConnection final : public net::StreamCallbacks {
 
   net::Loop& loop_;
   const HttpUrl& url_;
-  HttpConnectionCallbacks* owner_ = nullptr;
+  HttpTransfer* owner_ = nullptr;
   std::unique_ptr<net::Connector> connector_;
   std::unique_ptr<net::ByteStream> stream_;
   std::shared_ptr<net::TlsContext> tls_context_;

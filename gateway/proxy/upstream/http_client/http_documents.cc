@@ -59,7 +59,7 @@ class HttpDocument final : public HttpTransferCallbacks {
     body_ += bytes;
   }
   void on_transfer_complete() override { finish(std::move(body_)); }
-  void on_transfer_failed(const HttpFault&) override { fail(502, "could not be fetched"); }
+  void on_transfer_failed(const core::Failure&) override { fail(502, "could not be fetched"); }
 
   void fail(int status, const std::string& why) {
     finish(Unexpected<core::NoDocument>{{status, "the server's metadata " + why}});

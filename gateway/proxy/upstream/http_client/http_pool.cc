@@ -68,7 +68,8 @@ void HttpTransfer::await_credentials() {
     if (closed_) return;
     if (fault.empty()) return begin(false);
     closed_ = true;
-    owner_->on_transfer_failed({mcp::EndReason::upstream_unreachable, fault, true});
+    owner_->on_transfer_failed(
+        {.reason = mcp::EndReason::upstream_unreachable, .text = fault, .nothing_sent = true});
   }));
 }
 
@@ -109,7 +110,7 @@ bool HttpTransfer::follow(const http::ResponseInfo& info) {
   return true;
 }
 
-void HttpTransfer::fail(HttpFault fault) {
+void HttpTransfer::fail(core::Failure fault) {
   close();
   owner_->on_transfer_failed(fault);
 }
@@ -123,7 +124,7 @@ void HttpTransfer::inflate(const std::string& bytes) {
     case BodyInflater::Result::broken:
       return fail({mcp::EndReason::upstream_protocol, "sent a compressed response that is broken"});
     case BodyInflater::Result::too_long: {
-      HttpFault fault{
+      core::Failure fault{
           mcp::EndReason::upstream_protocol,
           fmt::format("sent a compressed response of more than {} bytes (limits.maxMessageBytes)", most)};
       fault.oversize = true;
@@ -171,7 +172,7 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
       // Lineward must handle this, not the client, which would start looking for a token of its own.
       close();
       return owner_->on_transfer_failed(
-          {mcp::EndReason::upstream_unreachable, "refuses the access token that Lineward got (401)", false});
+          {mcp::EndReason::upstream_unreachable, "refuses the access token that Lineward got (401)"});
     }
   }
   if (follow(info)) return;
@@ -204,7 +205,7 @@ void HttpTransfer::on_response_complete() {
   if (quiet_) end_quietly();
 }
 
-void HttpTransfer::on_connection_failed(const HttpFault& fault) {
+void HttpTransfer::on_connection_failed(const core::Failure& fault) {
   pool_.loop().retire(std::move(connection_));
   pool_.look_again();
   if (quiet_) return end_quietly();
@@ -218,7 +219,7 @@ void HttpTransfer::on_connection_failed(const HttpFault& fault) {
 }
 
 std::string HttpTransfer::without_credentials(std::string text) const {
-  return without_secrets(text, request_, pool_.target(), authorization_);
+  return redacted(text, request_, pool_.target(), authorization_);
 }
 
 void HttpTransfer::unlimited_body() {

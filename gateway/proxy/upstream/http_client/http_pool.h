@@ -72,7 +72,7 @@ class HttpTransferCallbacks {
   virtual void on_transfer_body(std::string&& bytes) = 0;
   // The last callback is one of these two.
   virtual void on_transfer_complete() = 0;
-  virtual void on_transfer_failed(const HttpFault& fault) = 0;
+  virtual void on_transfer_failed(const core::Failure& fault) = 0;
 
  protected:
   ~HttpTransferCallbacks() = default;
@@ -82,7 +82,7 @@ class BodyInflater;
 class HttpPool;
 
 // A request and its response. Its owner may close() it in any callback, and frees it at the end of the turn.
-class HttpTransfer final : public HttpConnectionCallbacks, public Pooled<HttpTransfer> {
+class HttpTransfer final : public Pooled<HttpTransfer> {
  public:
   HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferCallbacks& owner);
   ~HttpTransfer();
@@ -113,6 +113,14 @@ class HttpTransfer final : public HttpConnectionCallbacks, public Pooled<HttpTra
   // reused. No callback follows.
   static void finish_quietly(std::unique_ptr<HttpTransfer> transfer);
 
+  // Events of its connection.
+  void on_connected();
+  void on_request_drained();  // the kernel has taken the whole request
+  void on_response_head(const http::ResponseInfo& info);
+  void on_response_body(std::string&& bytes);
+  void on_response_complete();  // the connection may be given back if reusable()
+  void on_connection_failed(const core::Failure& fault);
+
  private:
   void begin(bool fresh);
   void await_credentials();
@@ -120,13 +128,7 @@ class HttpTransfer final : public HttpConnectionCallbacks, public Pooled<HttpTra
   void say_again();
   bool follow(const http::ResponseInfo& info);
   void inflate(const std::string& bytes);
-  void fail(HttpFault fault);
-  void on_connected() override;
-  void on_request_drained() override;
-  void on_response_head(const http::ResponseInfo& info) override;
-  void on_response_body(std::string&& bytes) override;
-  void on_response_complete() override;
-  void on_connection_failed(const HttpFault& fault) override;
+  void fail(core::Failure fault);
   void end_quietly();
 
   HttpPool& pool_;

@@ -13,40 +13,27 @@ constexpr std::chrono::milliseconds kConnect{2000};
 // An answer with a length is no larger than a server's message may be; streams have no limit.
 constexpr uint64_t kMaxPeerBody = 2ull << 30;
 
-class PeerTransfer final : public core::PeerCall, public HttpTransferCallbacks {
- public:
-  PeerTransfer(net::Loop& loop, HttpPool& pool, HttpRequest request, core::PeerListener& listener)
-      : loop_(loop),
-        listener_(listener),
-        transfer_(std::make_unique<HttpTransfer>(pool, std::move(request), *this)) {}
-  ~PeerTransfer() override {
-    transfer_->close();
-    loop_.retire(std::move(transfer_));
-  }
-  void pause() override { transfer_->pause(); }
-  void resume() override { transfer_->resume(); }
-
- private:
-  void on_transfer_sent() override { sent_ = true; }
-  void on_transfer_drained() override {}
-  void on_transfer_head(const http::ResponseInfo& info) override {
-    transfer_->unlimited_body();
-    listener_.on_peer_head(info);
-  }
-  void on_transfer_body(std::string&& bytes) override { listener_.on_peer_body(bytes); }
-  void on_transfer_complete() override { listener_.on_peer_complete(); }
-  void on_transfer_failed(const HttpFault& fault) override {
-    if (!sent_ || fault.nothing_sent) return listener_.on_peer_unreached(fault.text);
-    listener_.on_peer_failed(fault.text);
-  }
-
-  net::Loop& loop_;
-  core::PeerListener& listener_;
-  std::unique_ptr<HttpTransfer> transfer_;
-  bool sent_ = false;
-};
-
 }  // namespace
+
+PeerTransfer::PeerTransfer(net::Loop& loop, HttpPool& pool, HttpRequest request, PeerListener& listener)
+    : loop_(loop),
+      listener_(listener),
+      transfer_(std::make_unique<HttpTransfer>(pool, std::move(request), *this)) {}
+
+PeerTransfer::~PeerTransfer() {
+  transfer_->close();
+  loop_.retire(std::move(transfer_));
+}
+
+void PeerTransfer::on_transfer_head(const http::ResponseInfo& info) {
+  transfer_->unlimited_body();
+  listener_.on_peer_head(info);
+}
+
+void PeerTransfer::on_transfer_failed(const core::Failure& fault) {
+  if (!sent_ || fault.nothing_sent) return listener_.on_peer_unreached(fault.text);
+  listener_.on_peer_failed(fault.text);
+}
 
 Result<std::shared_ptr<PeerLinks>> PeerLinks::make(
     net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers,
@@ -88,8 +75,8 @@ std::string PeerLinks::tagged(const std::string& tag) const {
   return {};
 }
 
-std::unique_ptr<core::PeerCall> PeerLinks::pass(const std::string& peer, core::PeerRequest request,
-                                                core::PeerListener& listener) {
+std::unique_ptr<PeerTransfer> PeerLinks::pass(const std::string& peer, PeerRequest request,
+                                              PeerListener& listener) {
   HttpRequest out{request.method, std::move(request.headers), std::move(request.body),
                   std::move(request.target)};
   out.host = std::move(request.host);

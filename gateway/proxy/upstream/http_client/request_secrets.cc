@@ -45,8 +45,8 @@ class Carried {
 
 }  // namespace
 
-std::string without_secrets(std::string_view text, const HttpRequest& request, std::string_view target,
-                            std::string_view authorization) {
+std::string redacted(std::string_view text, const HttpRequest& request, std::string_view target,
+                     std::string_view authorization) {
   Carried carried;
   carried.add_header("Authorization", authorization);
   if (!request.target.empty()) target = request.target;

@@ -13,7 +13,7 @@ namespace lineward::upstream {
 
 // `text` without the secrets of this request. `target`, `authorization`: as sent, if the request itself does
 // not contain them.
-std::string without_secrets(std::string_view text, const HttpRequest& request, std::string_view target,
-                            std::string_view authorization);
+std::string redacted(std::string_view text, const HttpRequest& request, std::string_view target,
+                     std::string_view authorization);
 
 }  // namespace lineward::upstream

@@ -28,7 +28,7 @@ void StreamLimiter::give_out() {
 }
 
 bool StreamPlace::take() {
-  if (!held_ && places_.has_room()) take_anyway();
+  if (!held_ && limiter_.has_room()) take_anyway();
   return held_;
 }
 
@@ -36,19 +36,19 @@ bool StreamPlace::take_or_wait() {
   if (waits_ || take()) return held_;
   metrics::limit_reached(metrics::Limit::server_connections);
   waits_ = true;
-  places_.waiting_.push_back(this);
+  limiter_.waiting_.push_back(this);
   return false;
 }
 
 void StreamPlace::take_anyway() {
-  if (!std::exchange(held_, true)) ++places_.taken_;
+  if (!std::exchange(held_, true)) ++limiter_.taken_;
 }
 
 void StreamPlace::give() {
-  if (std::exchange(waits_, false)) std::erase(places_.waiting_, this);
+  if (std::exchange(waits_, false)) std::erase(limiter_.waiting_, this);
   if (!std::exchange(held_, false)) return;
-  --places_.taken_;
-  if (!places_.waiting_.empty()) places_.give_out_later_.schedule();
+  --limiter_.taken_;
+  if (!limiter_.waiting_.empty()) limiter_.give_out_later_.schedule();
 }
 
 }  // namespace lineward::upstream

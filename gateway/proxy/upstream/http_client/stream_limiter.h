@@ -40,7 +40,7 @@ class StreamPlace {
  public:
   // `comes`: called from the loop when a permit that was waited for is held; may be empty.
   explicit StreamPlace(StreamLimiter& places, std::function<void()> comes = nullptr)
-      : places_(places), comes_(std::move(comes)) {}
+      : limiter_(places), comes_(std::move(comes)) {}
   ~StreamPlace() { give(); }
   StreamPlace(const StreamPlace&) = delete;
   StreamPlace& operator=(const StreamPlace&) = delete;
@@ -57,7 +57,7 @@ class StreamPlace {
 
  private:
   friend class StreamLimiter;
-  StreamLimiter& places_;
+  StreamLimiter& limiter_;
   const std::function<void()> comes_;
   bool held_ = false;
   bool waits_ = false;

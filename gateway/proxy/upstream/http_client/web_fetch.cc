@@ -86,7 +86,7 @@ void WebFetch::on_transfer_complete() {
   finish();
 }
 
-void WebFetch::on_transfer_failed(const HttpFault& fault) {
+void WebFetch::on_transfer_failed(const core::Failure& fault) {
   fail(fault.text);
 }
 

@@ -54,7 +54,7 @@ class WebFetch final : public HttpTransferCallbacks {
   void on_transfer_head(const http::ResponseInfo& info) override;
   void on_transfer_body(std::string&& bytes) override;
   void on_transfer_complete() override;
-  void on_transfer_failed(const HttpFault& fault) override;
+  void on_transfer_failed(const core::Failure& fault) override;
   void finish();
   void fail(std::string why);
 

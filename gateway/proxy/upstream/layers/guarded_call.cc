@@ -36,8 +36,8 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
       bytes_(request_.message.bytes().size()),
       mirrors_(request_.sends_param_headers, request_.method, request_.message, request_.headers),
       chain_(std::move(plugins), [this] { moved(); }),
-      passage_(chain_, *this, *this) {
-  passage_.charge(request_.account());
+      queue_(chain_, *this, *this) {
+  queue_.charge(request_.account());
 }
 
 GuardedCall::~GuardedCall() {
@@ -72,7 +72,7 @@ void GuardedCall::ask() {
 
 void GuardedCall::moved() {
   if (!live()) return;
-  sent_ ? passage_.pump() : ask();
+  sent_ ? queue_.pump() : ask();
 }
 
 void GuardedCall::send() {
@@ -118,13 +118,13 @@ void GuardedCall::fail(core::Failure failure) {
 }
 
 void GuardedCall::broke(std::string_view what) {
-  chain_.note(Chain::Did::fail);
+  chain_.note(HookChain::Did::fail);
   fail({EndReason::internal, fmt::format("plugin {} {}", chain_.last(), what)});
 }
 
 bool GuardedCall::decided() {
   if (refusal_) {
-    chain_.note(Chain::Did::refuse);
+    chain_.note(HookChain::Did::refuse);
     core::Failure failure{refusal_->reason, std::move(refusal_->text)};
     failure.headers = std::move(reply_headers_);
     failure.headers.insert(failure.headers.end(), refusal_->headers.begin(), refusal_->headers.end());
@@ -142,7 +142,7 @@ bool GuardedCall::decided() {
     return true;
   }
   if (!answer_) return false;
-  chain_.note(Chain::Did::answer);
+  chain_.note(HookChain::Did::answer);
   if (inner_ && inner_->live()) inner_->cancel("a plugin has answered");
   auto message = mcp::Message::parse(fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", *answer_),
                                      json::kDepthCeiling);
@@ -213,7 +213,7 @@ void GuardedCall::on_call_phase(core::CallPhase phase) {
 }
 
 void GuardedCall::on_call_failed(const core::Failure& failure) {
-  if (!live() || passage_.holds_back(failure)) return;
+  if (!live() || queue_.holds_back(failure)) return;
   passed(failure);
 }
 
@@ -274,7 +274,7 @@ void GuardedCall::add_reply_header(std::string_view name, std::string value) {
   reply_headers_.emplace_back(std::string(name), std::move(value));
 }
 
-void GuardedCall::refuse(Refusal refusal) {
+void GuardedCall::refuse(core::PolicyError refusal) {
   if (!refusal_ && !answer_) refusal_ = std::move(refusal);
 }
 

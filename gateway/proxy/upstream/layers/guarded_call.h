@@ -11,7 +11,7 @@
 #include "foundation/net/loop.h"
 #include "proxy/core/mirrors.h"
 #include "proxy/core/owned_call.h"
-#include "proxy/plugin/chain.h"
+#include "proxy/plugin/hook_chain.h"
 #include "proxy/plugin/hook_queue.h"
 
 namespace lineward::plugin {
@@ -23,7 +23,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   ~GuardedCall() override;
 
   // False: no plugin handles it; then the request proceeds without this object.
-  bool attach() { return chain_.attach(*this, upstream_.name(), Place::part); }
+  bool attach() { return chain_.attach(*this, upstream_.name(), ServerRole::member); }
   core::UpstreamRequest take_request() { return std::move(request_); }
   void begin(core::CallCallbacks& owner);  // never calls back synchronously
 
@@ -35,7 +35,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   void retried(mcp::Message request) override;
   core::CallFacts call_facts() const override {
     core::CallFacts facts = PassingCall::call_facts();
-    facts.has_answer = live() && passage_.has_last();
+    facts.has_answer = live() && queue_.has_last();
     facts.is_from_server = !answer_ && facts.is_from_server;
     return facts;
   }
@@ -44,7 +44,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   // core::CallCallbacks, of the server's call
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message&& message) override {
-    if (live()) passage_.take(std::move(message));
+    if (live()) queue_.take(std::move(message));
   }
   void on_call_failed(const core::Failure& failure) override;
   void on_call_repeated() override {
@@ -57,7 +57,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;
-  void refuse(Refusal refusal) override;
+  void refuse(core::PolicyError refusal) override;
   void answer(std::string result) override;
   void resume(Verdict verdict) override { chain_.resume(verdict); }
 
@@ -85,11 +85,11 @@ class GuardedCall final : public core::PassingCall, ExchangeView, HookQueue::Own
   const std::string method_, target_, revision_, raw_id_, principal_;
   const size_t bytes_;  // of the original request
   const core::Mirrors mirrors_;
-  Chain chain_;
-  HookQueue passage_;
+  HookChain chain_;
+  HookQueue queue_;
   bool sent_ = false, beginning_ = false;
   bool paused_ = false, holding_ = false;  // by the caller; for a plugin
-  std::optional<Refusal> refusal_;
+  std::optional<core::PolicyError> refusal_;
   std::optional<std::string> answer_;
   core::HeaderFields reply_headers_;  // sent with a refusal
   uint64_t begun_at_ = 0;             // nanoseconds

@@ -41,7 +41,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
     facts.caller = scope.by->caller.get();
     facts.session = scope.by->session;
   }
-  auto refusal = plugins->loose(facts, out, Direction::to_server, Place::part);
+  auto refusal = plugins->judge_out_of_call(facts, out, Direction::to_server, ServerRole::member);
   if (!refusal) return out;
   log::write(log::Level::info, "client.dropped",
              {{"kind", log::Excerpt(method, 100)},

@@ -95,8 +95,8 @@ void SharedCall::catch_up() {
 }
 
 void SharedCall::tell_phase(SharedCallHandle& lease) {
-  const core::Whose whose = lease.is_first_ ? whose_ : core::Whose::anothers;
-  if (std::exchange(lease.told_whose_, whose) != whose) lease.owner_->on_call_request(whose);
+  const core::Coalesced coalesced = lease.is_first_ ? coalesced_ : core::Coalesced::yes;
+  if (std::exchange(lease.told_coalesced_, coalesced) != coalesced) lease.owner_->on_call_request(coalesced);
   lease.told_ = phase_;
   lease.owner_->on_call_phase(*phase_);
 }

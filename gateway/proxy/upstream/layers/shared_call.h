@@ -37,8 +37,8 @@ class SharedCallHandle : public core::OwnedCall {
   SharedCall* shared_ = nullptr;
   size_t place_ = 0;  // among the leases of shared_
   std::optional<core::CallPhase> told_;
-  bool is_first_ = false;                      // its request is the one sent
-  core::Whose told_whose_ = core::Whose::own;  // last reported to its owner
+  bool is_first_ = false;                                 // its request is the one sent
+  core::Coalesced told_coalesced_ = core::Coalesced::no;  // last reported to its owner
   // The filter in its acknowledgement. Empty: it has none yet; null: all notifications pass.
   std::optional<std::shared_ptr<const mcp::ListenFilter>> granted_;
 };
@@ -65,7 +65,7 @@ class SharedCall : public core::CallCallbacks {
   // Later callers get it from catch_up().
   void on_call_phase(core::CallPhase phase) override;
   void on_call_repeated() override;
-  void on_call_request(core::Whose whose) override { whose_ = whose; }
+  void on_call_request(core::Coalesced coalesced) override { coalesced_ = coalesced; }
 
  protected:
   // No caller waits for it any more: its owner releases it, perhaps while it is on the stack.
@@ -112,7 +112,7 @@ class SharedCall : public core::CallCallbacks {
   std::vector<SharedCallHandle*> leases_;  // null: it left during each()
   size_t living_ = 0;
   bool has_first_ = false;
-  core::Whose whose_ = core::Whose::own;  // for the first caller's request
+  core::Coalesced coalesced_ = core::Coalesced::no;  // for the first caller's request
   std::optional<core::CallPhase> phase_;
   bool telling_ = false;
   bool closed_ = false;

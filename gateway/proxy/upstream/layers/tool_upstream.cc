@@ -211,7 +211,7 @@ void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
       one->unreached(failure);
     return;
   }
-  upstream.pause(upstream.book_.view(view), Whose::everybodys, "tool.list_failed");
+  upstream.pause(upstream.book_.view(view), Affects::all_callers, "tool.list_failed");
   upstream.listed(*this, false);
 }
 
@@ -230,7 +230,8 @@ void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
     const int code = mcp::error_code(message);
     const bool has_none = !upstream.is_stdio() || code == mcp::kMethodNotFound;
     const bool of_one = std::find(kOfOneClient.begin(), kOfOneClient.end(), code) != kOfOneClient.end();
-    if (!has_none) upstream.pause(its_view, of_one ? Whose::callers : Whose::everybodys, "tool.list_failed");
+    if (!has_none)
+      upstream.pause(its_view, of_one ? Affects::caller : Affects::all_callers, "tool.list_failed");
     return upstream.listed(*this, has_none);
   }
   if (message.kind() != mcp::MessageKind::result) return;
@@ -248,7 +249,7 @@ bool ToolUpstream::may_learn(const std::string& view) {
   return loop_.now() >= std::max(book_.view(view).pause.not_before, book_.pause().not_before);
 }
 
-void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
+void ToolUpstream::pause(ToolView& view, Affects whom, std::string_view event) {
   auto lengthen = [&](ListPause& pause) {
     // Several lists that end with one process count as one failure.
     if (loop_.now() < pause.not_before) return;
@@ -256,14 +257,14 @@ void ToolUpstream::pause(ToolView& view, Whose whose, std::string_view event) {
   };
   lengthen(view.pause);
   const bool has_one_process = is_stdio() && config::is_of_all_callers(server_.isolation);
-  if (whose == Whose::everybodys && has_one_process) lengthen(book_.pause());
+  if (whom == Affects::all_callers && has_one_process) lengthen(book_.pause());
   log::write(log::Level::warn, event, {{"upstream", server_.name}});
 }
 
 void ToolUpstream::go_without(Listing& listing) {
   listing.overdue = true;
   listing.patience.stop();
-  pause(book_.view(listing.view), Whose::everybodys, "tool.list_late");
+  pause(book_.view(listing.view), Affects::all_callers, "tool.list_late");
   std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
   // The list would occupy the only permit.
   if (server_.limits.max_in_flight <= 1) drop(listing);

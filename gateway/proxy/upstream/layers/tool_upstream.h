@@ -80,8 +80,8 @@ class ToolUpstream final : public core::PassingUpstream {
   std::vector<ToolCall*> end(Listing& listing);
   void drop(Listing& listing);
   // Postpones the next fetch: for these callers' lists, or for all if they share one process.
-  enum class Whose : uint8_t { callers, everybodys };
-  void pause(ToolView& view, Whose whose, std::string_view event);
+  enum class Affects : uint8_t { caller, all_callers };
+  void pause(ToolView& view, Affects whom, std::string_view event);
   // Waiting calls proceed without the list, and no call waits for it for a while.
   void go_without(Listing& listing);
   HeaderRole role_of(const core::UpstreamRequest& request) const;

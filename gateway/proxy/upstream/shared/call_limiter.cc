@@ -8,14 +8,14 @@ namespace lineward::upstream {
 
 class CallLimiter::Held final : public core::WaitingPermit {
  public:
-  Held(CallLimiter& places, const core::UpstreamRequest& request) : places_(places) {
-    ++places_.in_front_;
-    place_.take(places_.shares_, request.account());
+  Held(CallLimiter& places, const core::UpstreamRequest& request) : limiter_(places) {
+    ++limiter_.in_front_;
+    place_.take(limiter_.shares_, request.account());
   }
-  ~Held() override { --places_.in_front_; }
+  ~Held() override { --limiter_.in_front_; }
 
  private:
-  CallLimiter& places_;
+  CallLimiter& limiter_;
   CallerShares::Place place_;
 };
 

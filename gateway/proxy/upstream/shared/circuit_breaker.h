@@ -89,13 +89,7 @@ class CircuitBreaker {
 
 // Whether a failure with this reason counts.
 inline bool counts_for_circuit(mcp::EndReason reason) {
-  switch (reason) {
-    case mcp::EndReason::upstream_unreachable:
-    case mcp::EndReason::upstream_exited:
-    case mcp::EndReason::timeout_connect:
-    case mcp::EndReason::timeout_startup: return true;
-    default: return false;
-  }
+  return mcp::has(reason, mcp::kServerDown);
 }
 
 }  // namespace lineward::upstream

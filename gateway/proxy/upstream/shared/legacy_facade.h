@@ -67,8 +67,8 @@ class LegacyFacade {
 
   const config::Server& server_;
   CountedString initialize_params_{Held::sessions};
-  std::string level_params_;  // of logging/setLevel: only the level
-  KeptTexts subscriptions_;   // URIs
+  std::string level_params_;        // of logging/setLevel: only the level
+  CountedStringSet subscriptions_;  // URIs
 };
 
 // A legacy server has one log level for all its callers: the lowest requested. Each call's own level is

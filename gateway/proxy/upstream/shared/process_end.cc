@@ -20,9 +20,9 @@ std::string errno_text(int error) {
   return fmt::format("{} ({})", name != nullptr ? name : std::to_string(error), std::strerror(error));
 }
 
-std::string_view hint_for(const process::SpawnFailure& failure) {
-  const bool find = failure.step == "find";
-  switch (failure.error) {
+std::string_view hint_for(const Error& failure) {
+  const bool find = failure.place == "find";
+  switch (failure.code) {
     case ENOENT:
       return find ? "install it, or write its full path as command"
                   : "the interpreter that its first line (#!) names does not exist";
@@ -49,31 +49,31 @@ std::string limit_text(std::string_view name, const config::Rlimit& limits) {
 
 }  // namespace
 
-ProcessEnd describe_failure(const process::SpawnFailure& failure, const config::Server& server) {
+ProcessEnd describe_failure(const Error& failure, const config::Server& server) {
   ProcessEnd end;
   end.reason = mcp::EndReason::upstream_unreachable;
   constexpr std::string_view kLimit = "rlimit.";
-  const std::string why = errno_text(failure.error);
+  const std::string why = errno_text(failure.code);
   std::string_view hint = hint_for(failure);
-  if (failure.step == "find" && failure.error == ENOENT) {
+  if (failure.place == "find" && failure.code == ENOENT) {
     // Most texts start with the server's name; the errno adds nothing to "was not found".
     end.text =
         server.command == server.name ? "was not found" : fmt::format("'{}' was not found", server.command);
-  } else if (failure.step == "chdir") {
+  } else if (failure.place == "chdir") {
     end.text = "could not be started in its directory: " + why;
     end.detail = fmt::format("cannot change to '{}' (cwd)", server.cwd);
     hint = {};
-  } else if (failure.step.rfind(kLimit, 0) == 0) {
-    std::string_view name = std::string_view(failure.step).substr(kLimit.size());
-    end.text = fmt::format("'{}' could not be started with {} {}: {}", server.command, failure.step,
+  } else if (failure.place.rfind(kLimit, 0) == 0) {
+    std::string_view name = std::string_view(failure.place).substr(kLimit.size());
+    end.text = fmt::format("'{}' could not be started with {} {}: {}", server.command, failure.place,
                            limit_text(name, server.rlimit), why);
-    hint = failure.error == EPERM ? "it is above the hard limit of Lineward itself (ulimit -H)" : "";
+    hint = failure.code == EPERM ? "it is above the hard limit of Lineward itself (ulimit -H)" : "";
   } else {
     end.text = fmt::format("'{}' could not be started: {}", server.command, why);
-    if (failure.step != "find" && failure.step != "exec") end.detail = "while making: " + failure.step;
+    if (failure.place != "find" && failure.place != "exec") end.detail = "while making: " + failure.place;
   }
   if (!hint.empty()) end.text += fmt::format("; {}", hint);
-  if (!failure.searched.empty()) end.detail = "PATH searched: " + failure.searched;
+  if (!failure.text.empty()) end.detail = "PATH searched: " + failure.text;
   return end;
 }
 

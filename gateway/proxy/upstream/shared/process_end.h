@@ -3,15 +3,12 @@
 
 #include <string>
 
+#include "foundation/base/result.h"
 #include "protocol/mcp/end_reason.h"
 
 namespace lineward::config {
 struct Server;
 }
-namespace lineward::process {
-struct SpawnFailure;
-}
-
 namespace lineward::upstream {
 
 struct ProcessEnd {
@@ -26,7 +23,7 @@ struct ProcessEnd {
 
 // Why a command could not be started: the errno by its name, and how to fix it. Details not for clients
 // (PATH, directories) are in `detail`.
-ProcessEnd describe_failure(const process::SpawnFailure& failure, const config::Server& server);
+ProcessEnd describe_failure(const Error& failure, const config::Server& server);
 
 // The text for clients when a process ended before its first answer: `end.text` and, unless configured
 // otherwise, its last line on stderr without the values of its `env`.

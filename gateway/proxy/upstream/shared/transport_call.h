@@ -60,7 +60,7 @@ class TransportCall : public core::OwnedCall, public ListenCall {
     return request.from != nullptr && request.from->era == mcp::Era::legacy;
   }
 
-  KeptTexts elicitations_{Held::calls};  // ids of the URL elicitations sent to its legacy client
+  CountedStringSet elicitations_{Held::calls};  // ids of the URL elicitations sent to its legacy client
   core::CallPhase phase_ = core::CallPhase::queued;
   bool phase_told_ = false;
 };

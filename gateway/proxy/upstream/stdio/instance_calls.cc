@@ -55,19 +55,19 @@ void InstanceCalls::handed_over(StdioCall& call, core::Handover how) {
 
 bool InstanceCalls::is_idle() const {
   return std::all_of(pending_.begin(), pending_.end(), [](const auto& one) {
-    return one.second.listen && one.second.call != nullptr && one.second.call->request.of_gateway;
+    return one.second.is_listen() && one.second.call != nullptr && one.second.call->request.of_gateway;
   });
 }
 
 bool InstanceCalls::has_listens() const {
   return std::any_of(pending_.begin(), pending_.end(), [](const auto& one) {
-    return one.second.listen && one.second.call != nullptr && !one.second.call->request.of_gateway;
+    return one.second.is_listen() && one.second.call != nullptr && !one.second.call->request.of_gateway;
   });
 }
 
 bool InstanceCalls::has_calls() const {
   return std::any_of(pending_.begin(), pending_.end(),
-                     [](const auto& one) { return !one.second.listen && !one.second.own; });
+                     [](const auto& one) { return !one.second.is_listen() && !one.second.own; });
 }
 
 size_t InstanceCalls::asking() const {
@@ -80,7 +80,7 @@ size_t InstanceCalls::asking() const {
 // A server may send requests during any call, and does not name the call. A request beside another client's
 // call has no owner, whatever that call is: it must not reach the wrong client.
 StdioCall* InstanceCalls::asking_call() const {
-  return only([](auto& one) { return one.listen || one.own || (one.of_gateway && !one.asks); },
+  return only([](auto& one) { return one.is_listen() || one.own || (one.of_gateway && !one.asks); },
               [](auto& one) { return !one.asks; });
 }
 
@@ -112,7 +112,7 @@ StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
 }
 
 StdioCall* InstanceCalls::only_call() const {
-  return only([](auto& one) { return one.listen || one.own; }, [](auto&) { return false; });
+  return only([](auto& one) { return one.is_listen() || one.own; }, [](auto&) { return false; });
 }
 
 StdioCall* InstanceCalls::owner_of_unnamed() const {
@@ -122,7 +122,7 @@ StdioCall* InstanceCalls::owner_of_unnamed() const {
 StdioCall* InstanceCalls::owner_of_line() const {
   LineOwner<StdioCall> lines;
   for (const auto& [id, entry] : pending_) {
-    if (entry.listen || entry.own) continue;
+    if (entry.is_listen() || entry.own) continue;
     StdioCall* call = entry.of_gateway ? nullptr : entry.call;
     lines.saw(call, caller_of(entry));
   }
@@ -135,7 +135,7 @@ CallerId InstanceCalls::caller_of(const PendingCall& entry) {
 }
 
 void InstanceCalls::note_over(const PendingCall& entry) {
-  if (entry.own || entry.listen || entry.of_gateway) return;
+  if (entry.own || entry.is_listen() || entry.of_gateway) return;
   const std::chrono::milliseconds now = loop_.now();
   const CallerId who = caller_of(entry);
   late_.ended(who, now + server_.timeouts.cancel_grace, now);

@@ -23,11 +23,13 @@
 namespace lineward::upstream {
 
 struct PendingCall {
+  // `stands`: this process has acknowledged it.
+  enum class Listen : uint8_t { none, asked, stands };
   int64_t id = 0;
   StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
   bool counts = false;        // counts as in flight
-  bool listen = false;
-  bool acknowledged = false;  // a listen
+  Listen listen = Listen::none;
+  bool is_listen() const { return listen != Listen::none; }
   bool asks = false;
   bool own = false;         // Lineward's own request
   bool of_gateway = false;  // a call of Lineward's, not of a client

@@ -119,7 +119,7 @@ class InstanceGroup final : public InstanceCallbacks {
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(const mcp::Message& answer) override;
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
-  void on_instance_answered(Heard what) override { owner_.health().answered(what); }
+  void on_instance_answered(HealthSignal what) override { owner_.health().answered(what); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }

@@ -130,7 +130,7 @@ Room ProcessQuota::take(const InstanceGroup& asking, const Account* whose) {
   if (comes) return met;
   bool& exhausted = full ? its.exhausted : all.exhausted;
   if (!exhausted) {
-    const Whose from = !full ? Whose::anybody : may_borrow ? Whose::own_or_nobodys : Whose::own;
+    const IdleOf from = !full ? IdleOf::any_caller : may_borrow ? IdleOf::caller_or_none : IdleOf::caller;
     StdioInstance* goes = idle_one(asking, whose, from);
     if (goes == nullptr && !full) goes = lent_one(asking);
     if (goes != nullptr) {
@@ -143,12 +143,12 @@ Room ProcessQuota::take(const InstanceGroup& asking, const Account* whose) {
   return met;
 }
 
-StdioInstance* ProcessQuota::idle_one(const InstanceGroup& asking, const Account* whose, Whose from) {
+StdioInstance* ProcessQuota::idle_one(const InstanceGroup& asking, const Account* whose, IdleOf from) {
   StdioInstance *nobodys = nullptr, *unused = nullptr;
   auto may_go = [&](const InstanceGroup& group) {
     if (&group == &asking || group.instances() == 0) return false;
-    if (from == Whose::anybody || group.caller() == whose) return true;
-    return from == Whose::own_or_nobodys && group.caller() == nullptr;
+    if (from == IdleOf::any_caller || group.caller() == whose) return true;
+    return from == IdleOf::caller_or_none && group.caller() == nullptr;
   };
   for (const auto& [key, group] : groups_.all()) {
     if (!may_go(*group)) continue;

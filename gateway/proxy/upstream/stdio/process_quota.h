@@ -61,9 +61,9 @@ class ProcessQuota {
   // The caller has a place beyond its share.
   bool is_lent(const Account* whose);
   bool another_waits(const Account* whose) const;
-  enum class Whose : uint8_t { own, own_or_nobodys, anybody };
+  enum class IdleOf : uint8_t { caller, caller_or_none, any_caller };
   // A process to end; null: none.
-  StdioInstance* idle_one(const InstanceGroup& asking, const Account* whose, Whose from);
+  StdioInstance* idle_one(const InstanceGroup& asking, const Account* whose, IdleOf from);
   StdioInstance* lent_one(const InstanceGroup& asking);
   bool end_parked_one(const Account* whose);
   void evict(StdioInstance& instance, std::string_view why);

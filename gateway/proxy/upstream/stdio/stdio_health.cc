@@ -15,24 +15,24 @@ milliseconds StdioHealth::start_pause(milliseconds not_before) {
 }
 
 // A handshake shows that the server runs, not that it survives its work.
-void StdioHealth::answered(Heard what) {
+void StdioHealth::answered(HealthSignal what) {
   proven_ = true;
   budget_.answered();
-  const bool was_open = what == Heard::work ? breaker_.close() : breaker_.close_doubting();
+  const bool was_open = what == HealthSignal::work ? breaker_.close() : breaker_.close_doubting();
   if (was_open) breaker_.tell(server_.name);
 }
 
 // A process that was up keeps serving while the circuit is open. A call sent after the open time proves as
 // much as a handshake, so no call is refused because a half-open probe is pending.
 void StdioHealth::call_answered(milliseconds sent_at) {
-  breaker_.was_over(sent_at) ? answered(Heard::handshake) : breaker_.succeeded();
+  breaker_.was_over(sent_at) ? answered(HealthSignal::handshake) : breaker_.succeeded();
 }
 
 // A process that was up may have closed the circuit meanwhile, and deaths may have opened it again: this
 // probe was sent before that.
 void StdioHealth::probe_answered(milliseconds sent_at) {
   if (!breaker_.closed() && !breaker_.was_over(sent_at)) return breaker_.succeeded();
-  answered(Heard::work);
+  answered(HealthSignal::work);
 }
 
 void StdioHealth::died(const InstanceRecord& process, const ProcessEnd& end) {

@@ -21,7 +21,7 @@
 namespace lineward::upstream {
 
 // Proof given by a message of a process.
-enum class Heard : uint8_t {
+enum class HealthSignal : uint8_t {
   handshake,  // the process runs
   work        // it does work for clients
 };
@@ -144,7 +144,7 @@ class StdioHealth {
   std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before);
   void start_begun() { budget_.started(loop_.now()); }
   // A process answered for the first time.
-  void answered(Heard what);
+  void answered(HealthSignal what);
   // A process ended that was not stopped.
   void died(const InstanceRecord& process, const ProcessEnd& end);
   // A probe process ended without an answer.

@@ -205,8 +205,8 @@ bool StdioInstance::acquire_turn() {
 void StdioInstance::send(StdioCall& call) {
   PendingCall entry;
   entry.call = &call;
-  entry.listen = call.is_listen();
-  entry.counts = !entry.listen;
+  if (call.is_listen()) entry.listen = PendingCall::Listen::asked;
+  entry.counts = !call.is_listen();
   entry.asks = mcp::may_ask(call.request.method);
   entry.of_gateway = call.request.of_gateway;
   const int64_t id = calls_.add(std::move(entry));
@@ -360,7 +360,7 @@ void StdioInstance::forget_ignored() {
     entry->cancelled = false;
     // Clients' calls must not end for one of Lineward's own requests, nor for a listen, which leaves no work
     // running.
-    if (server_.cancel == config::CancelMode::kill && !entry->own && !entry->listen) {
+    if (server_.cancel == config::CancelMode::kill && !entry->own && !entry->is_listen()) {
       ProcessEnd why{EndReason::upstream_exited, "was ended because it ignored a cancellation", {}};
       why.counts = false;
       return stop(why);
@@ -379,7 +379,7 @@ bool StdioInstance::still_reads(Remembered& one) const {
 
 // An error, an error result and the result of a listen mean that the server stopped the work.
 void StdioInstance::late_answer(const PendingCall& entry, const mcp::Message& message) {
-  const bool stopped = entry.listen || message.kind() == mcp::MessageKind::error ||
+  const bool stopped = entry.is_listen() || message.kind() == mcp::MessageKind::error ||
                        message.raw(Field::result_is_error) == "true";
   ++stats_.late_responses;
   settle(entry, stopped ? metrics::CancelOutcome::stopped : metrics::CancelOutcome::raced);
@@ -411,7 +411,7 @@ void StdioInstance::read(json::Text line) {
   }
 }
 
-void StdioInstance::note_answered(Heard what) {
+void StdioInstance::note_answered(HealthSignal what) {
   if (!std::exchange(record_.has_answered, true)) owner_->on_instance_answered(what);
 }
 
@@ -469,7 +469,7 @@ void StdioInstance::response(mcp::Message&& message) {
   }
   const PendingCall entry = calls_.take(*pending);
   const bool of_client = entry.call != nullptr && entry.call->request.method != Method::initialize;
-  note_answered(of_client ? Heard::work : Heard::handshake);
+  note_answered(of_client ? HealthSignal::work : HealthSignal::handshake);
   calls_.note_over(entry);
   record_.has_served = record_.has_served || entry.asks;
   if (entry.own_initialize) return initialized(message);
@@ -537,7 +537,7 @@ void StdioInstance::notification(mcp::Message message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     PendingCall* entry = calls_.named(message.raw(Field::params_progress_token));
-    if (entry != nullptr && !entry->listen && deliver(entry, message)) return;
+    if (entry != nullptr && !entry->is_listen() && deliver(entry, message)) return;
     // In a session it may belong to a task: the task's call was answered long ago.
     if (is_modern() || message.raw(Field::params_progress_token).empty())
       return drop("unknown_token", message.raw(Field::params_progress_token));
@@ -549,7 +549,7 @@ void StdioInstance::notification(mcp::Message message) {
   if (message.has(Field::meta_subscription_id)) {
     auto id = own_id(message.raw(Field::meta_subscription_id));
     PendingCall* entry = id ? calls_.find(*id) : nullptr;
-    if (entry == nullptr || !entry->listen || !deliver(entry, message)) drop("unknown_subscription");
+    if (entry == nullptr || !entry->is_listen() || !deliver(entry, message)) drop("unknown_subscription");
     return;
   }
   if (is_modern()) {
@@ -569,15 +569,16 @@ void StdioInstance::notification(mcp::Message message) {
 void StdioInstance::of_listens(const mcp::Message& message) {
   bool acknowledges = mcp::method_of(message.method()) == Method::subscriptions_acknowledged;
   std::vector<int64_t> to;
+  const auto wanted = acknowledges ? PendingCall::Listen::asked : PendingCall::Listen::stands;
   for (const auto& [id, entry] : calls_.all()) {
-    if (entry.listen && entry.call != nullptr && entry.acknowledged != acknowledges) to.push_back(id);
+    if (entry.listen == wanted && entry.call != nullptr) to.push_back(id);
   }
   if (to.empty() || (acknowledges && to.size() > 1)) return drop("unscoped");
-  note_answered(Heard::work);
+  note_answered(HealthSignal::work);
   for (int64_t id : to) {
     PendingCall* entry = calls_.find(id);  // a client may disconnect during each delivery
     if (entry == nullptr || entry->call == nullptr) continue;
-    entry->acknowledged = true;
+    entry->listen = PendingCall::Listen::stands;
     entry->call->message(message);
   }
 }
@@ -586,7 +587,8 @@ void StdioInstance::of_listens(const mcp::Message& message) {
 void StdioInstance::end_listen(mcp::Message message) {
   auto id = own_id(message.raw(Field::params_request_id));
   PendingCall* entry = id ? calls_.find(*id) : nullptr;
-  if (entry == nullptr || !entry->listen) return drop("unknown_id", message.raw(Field::params_request_id));
+  if (entry == nullptr || !entry->is_listen())
+    return drop("unknown_id", message.raw(Field::params_request_id));
   StdioCall* call = entry->call;
   calls_.forget(*entry);
   if (call == nullptr) return;
@@ -596,8 +598,9 @@ void StdioInstance::end_listen(mcp::Message message) {
 
 bool StdioInstance::deliver(PendingCall* entry, mcp::Message& message) {
   if (entry == nullptr || entry->call == nullptr) return false;
-  if (entry->listen) note_answered(Heard::work);
-  if (mcp::method_of(message.method()) == Method::subscriptions_acknowledged) entry->acknowledged = true;
+  if (entry->is_listen()) note_answered(HealthSignal::work);
+  const bool acknowledges = mcp::method_of(message.method()) == Method::subscriptions_acknowledged;
+  if (acknowledges && entry->is_listen()) entry->listen = PendingCall::Listen::stands;
   entry->call->message(std::move(message));
   return true;
 }
@@ -627,7 +630,7 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
     settle(entry, metrics::CancelOutcome::stopped);
     if (entry.call == nullptr) continue;
     entry.call->instance = nullptr;
-    if (entry.listen) {
+    if (entry.is_listen()) {
       listens.push_back(entry.call);
     } else {
       entry.call->fail({end.reason, fmt::format("{} {}", server_.name, failure_text)});

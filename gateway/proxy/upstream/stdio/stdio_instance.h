@@ -37,7 +37,7 @@ class InstanceCallbacks {
   // The answer to the client's own `initialize`, about to be forwarded.
   virtual void on_instance_initialized(const mcp::Message& /*answer*/) {}
   // It answered for the first time.
-  virtual void on_instance_answered(Heard /*what*/) {}
+  virtual void on_instance_answered(HealthSignal /*what*/) {}
   // It has reached its maximum age, or number of calls.
   virtual void on_instance_expired(StdioInstance& instance, std::string_view why) = 0;
   // Its calls have failed; `listens` have not, and may be sent to another process.
@@ -150,7 +150,7 @@ class StdioInstance final : public ProcessCallbacks, public ListenServer {
 
   // Messages.
   void read(json::Text line);
-  void note_answered(Heard what);
+  void note_answered(HealthSignal what);
   void broken_line(const mcp::MessageFault& fault);
   void response(mcp::Message&& message);
   void pass_answer(StdioCall& call, mcp::Message&& message);

@@ -112,7 +112,7 @@ void StdioProcess::start() {
                {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid)}});
     owner_.on_process_started();
   };
-  events.failed = [this](const process::SpawnFailure& failure) { failed(failure); };
+  events.failed = [this](const Error& failure) { failed(failure); };
   events.exited = [this](process::ExitStatus status) { exited(status); };
   auto child = spawner_.start(request, std::move(events));
   Status<> opened = Done{};
@@ -246,7 +246,7 @@ void StdioProcess::stderr_line(const std::string& line) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(pid())},
               {"line", log::Excerpt(line, kMaxStderrLine)}});
-  last_words_.add(line);
+  stderr_tail_.add(line);
 }
 
 void StdioProcess::stderr_end() {
@@ -266,7 +266,7 @@ void StdioProcess::last_stderr_read() {
   timer_.start(kLastStderr, [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
 }
 
-void StdioProcess::failed(const process::SpawnFailure& failure) {
+void StdioProcess::failed(const Error& failure) {
   exited_ = true;
   exit_cause_ = metrics::ExitCause::spawn;
   go_down(describe_failure(failure, server_));
@@ -282,7 +282,7 @@ void StdioProcess::exited(process::ExitStatus status) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(pid())},
               {"how", exit_text_},
-              {"stderr", last_words_.text()}});
+              {"stderr", stderr_tail_.text()}});
   timer_.stop();
   if (down_) return check_gone();
   if (out_ended_) return last_stderr_read();
@@ -300,7 +300,7 @@ void StdioProcess::read_last_lines(milliseconds until) {
 void StdioProcess::go_down(ProcessEnd end) {
   if (!down_) {
     down_ = true;
-    end.last_stderr = last_words_.text();
+    end.last_stderr = stderr_tail_.text();
     const auto watch = lifetime_.watch();
     owner_.on_process_down(end);
     if (watch.gone()) return;

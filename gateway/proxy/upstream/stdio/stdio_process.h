@@ -54,7 +54,7 @@ class StdioProcess {
   void count_useless(uint64_t lines);
   bool down() const { return down_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
-  const std::string& last_stderr() const { return last_words_.text(); }
+  const std::string& last_stderr() const { return stderr_tail_.text(); }
   // How it ended; valid once it is gone.
   metrics::ExitCause exit_cause() const { return exit_cause_; }
 
@@ -78,7 +78,7 @@ class StdioProcess {
   void tell_dropped_stderr();
   void last_stderr_read();
   void read_last_lines(std::chrono::milliseconds until);
-  void failed(const process::SpawnFailure& failure);
+  void failed(const Error& failure);
   void exited(process::ExitStatus status);
   void go_down(ProcessEnd end);
   void begin_stop();
@@ -96,7 +96,7 @@ class StdioProcess {
   LineSplitter lines_;
   CutLines stderr_lines_;
   net::Timer timer_{loop_};
-  process::StderrTail last_words_;
+  process::StderrTail stderr_tail_;
   std::string exit_text_;
   uint64_t stderr_budget_ = 0;  // bytes still logged in this second
   std::chrono::milliseconds stderr_second_{0};

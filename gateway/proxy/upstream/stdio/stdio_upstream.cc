@@ -113,7 +113,7 @@ void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
   if (stopping_) return;
   // After an exit the next process decides: a call waits for one.
   if (verdict.is_weak()) return;
-  verdict.known ? health_.answered(Heard::handshake) : health_.probe_died(verdict.failure);
+  verdict.known ? health_.answered(HealthSignal::handshake) : health_.probe_died(verdict.failure);
 }
 
 void StdioUpstream::on_era_known(TransportCall& call) {

@@ -468,8 +468,8 @@ TEST_CASE("a path is read without the slash at its end") {
   CHECK(load("listen: { path: / }\n").config.listen.path == "/");
   CHECK(load("", {{"LINEWARD_LISTEN_PATH", "/env/"}}).config.listen.path == "/env");
   const std::string two = "mcpServers: { a: { command: x }, b: { command: x } }\n";
-  CHECK(load("listen: { path: /mcp/ }\n" + two).config.together.name == "/mcp");
-  CHECK(load("aggregate: { path: /all/ }\n" + two).config.together.name == "/all");
+  CHECK(load("listen: { path: /mcp/ }\n" + two).config.aggregate_server.name == "/mcp");
+  CHECK(load("aggregate: { path: /all/ }\n" + two).config.aggregate_server.name == "/all");
   CHECK_FALSE(load("listen: { path: / }\naggregate: { path: /a/ }\n" + two).ok());
   const std::string sse = "mcpServers: { sse: { command: x }, b: { command: x } }\n";
   CHECK(load("listen: { path: / }\n" + sse).ok());

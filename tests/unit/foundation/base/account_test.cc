@@ -12,7 +12,7 @@ using lineward::AccountPtr;
 using lineward::CountedMap;
 using lineward::CountedSet;
 using lineward::CountedString;
-using lineward::KeptTexts;
+using lineward::CountedStringSet;
 using lineward::MemoryCharge;
 
 namespace {
@@ -105,15 +105,15 @@ TEST_CASE("kept texts count themselves in and out") {
     CHECK(caller->held() == 3);
     text.clear();
     CHECK(text.empty());
-    KeptTexts texts;
+    CountedStringSet texts;
     CHECK(texts.insert("abc", caller));
     CHECK_FALSE(texts.insert("abc", caller));
     CHECK(texts.insert("de", caller));
-    CHECK(caller->held() == 5 + 2 * KeptTexts::kNode);
+    CHECK(caller->held() == 5 + 2 * CountedStringSet::kNode);
     CHECK(texts.erase("abc"));
     CHECK_FALSE(texts.erase("abc"));
     CHECK(texts.contains("de"));
-    CHECK(caller->held() == 2 + KeptTexts::kNode);
+    CHECK(caller->held() == 2 + CountedStringSet::kNode);
   }
   CHECK(caller->held() == 0);
 }

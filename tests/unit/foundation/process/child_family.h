@@ -117,7 +117,7 @@ struct Run {
   bool err_ended = false;
   int calls = 0;
   std::optional<pid_t> started;
-  std::optional<SpawnFailure> failed;
+  std::optional<Error> failed;
   std::optional<ExitStatus> exited;
   int in = -1;
   int fds[2] = {-1, -1};
@@ -177,7 +177,7 @@ class Family {
   static ChildProcess::Events events_for(Run* to) {
     ChildProcess::Events events;
     events.started = [to](pid_t pid) { to->started = pid, ++to->calls; };
-    events.failed = [to](const SpawnFailure& failure) { to->failed = failure, ++to->calls; };
+    events.failed = [to](const Error& failure) { to->failed = failure, ++to->calls; };
     events.exited = [to](ExitStatus status) { to->exited = status, ++to->calls; };
     return events;
   }

@@ -50,26 +50,26 @@ TEST_CASE("a command that is not there is told with the path that was searched",
   auto run = family.launch({"no-such-command"}, {"PATH=/usr/bin:/nowhere"});
   REQUIRE(family.until_over(*run));
   REQUIRE(run->failed);
-  CHECK(run->failed->step == "find");
-  CHECK(run->failed->error == ENOENT);
-  CHECK(run->failed->searched == "/usr/bin:/nowhere");
+  CHECK(run->failed->place == "find");
+  CHECK(run->failed->code == ENOENT);
+  CHECK(run->failed->text == "/usr/bin:/nowhere");
   CHECK_FALSE(run->started);
   CHECK_FALSE(run->exited);
   CHECK_FALSE(run->child->running());
 
   auto by_default = family.launch({"no-such-command"}, {});
   REQUIRE(family.until_over(*by_default));
-  CHECK(by_default->failed->searched == "/usr/local/bin:/usr/bin:/bin");
+  CHECK(by_default->failed->text == "/usr/local/bin:/usr/bin:/bin");
 
   auto by_name = family.launch({"./no-such-command"}, {Family::kPath}, "/usr");
   REQUIRE(family.until_over(*by_name));
-  CHECK(by_name->failed->step == "find");
-  CHECK(by_name->failed->error == ENOENT);
-  CHECK(by_name->failed->searched.empty());
+  CHECK(by_name->failed->place == "find");
+  CHECK(by_name->failed->code == ENOENT);
+  CHECK(by_name->failed->text.empty());
 
   auto nothing = family.launch({});
   REQUIRE(family.until_over(*nothing));
-  CHECK(nothing->failed->error == ENOENT);
+  CHECK(nothing->failed->code == ENOENT);
   CHECK(family.until_gone());
 }
 
@@ -87,23 +87,23 @@ TEST_CASE("what is there but cannot be run is told as such", "[child]") {
     REQUIRE(family.until_over(*started));
     return started;
   };
-  CHECK(run({plain})->failed->error == EACCES);
+  CHECK(run({plain})->failed->code == EACCES);
   const auto in_path = run({"plain"}, folder.path() + ":/bin");
-  CHECK(in_path->failed->error == EACCES);
-  CHECK(in_path->failed->searched == folder.path() + ":/bin");
-  CHECK(run({folder.path()})->failed->error == EACCES);
+  CHECK(in_path->failed->code == EACCES);
+  CHECK(in_path->failed->text == folder.path() + ":/bin");
+  CHECK(run({folder.path()})->failed->code == EACCES);
 
   CHECK(run({shebang})->out == "ran\n");
   CHECK(run({"./shebang"}, "/bin", folder.path())->out == "ran\n");
   CHECK(run({"shebang"}, "/bin:", folder.path())->out == "ran\n");  // an empty entry is the working directory
 
   // Never handed to a shell.
-  CHECK(run({bare})->failed->error == ENOEXEC);
+  CHECK(run({bare})->failed->code == ENOEXEC);
   const auto no_format = run({"bare"}, folder.path());
-  CHECK(no_format->failed->step == "exec");
-  CHECK(no_format->failed->error == ENOEXEC);
+  CHECK(no_format->failed->place == "exec");
+  CHECK(no_format->failed->code == ENOEXEC);
   CHECK(no_format->out.empty());
-  CHECK(run({lost_shell})->failed->step == "exec");
+  CHECK(run({lost_shell})->failed->place == "exec");
 }
 
 TEST_CASE("arguments are not words for a shell", "[child]") {
@@ -114,7 +114,7 @@ TEST_CASE("arguments are not words for a shell", "[child]") {
 
   auto cut = family.launch({"printf", std::string("a\0b", 3)});
   REQUIRE(family.until_over(*cut));
-  CHECK(cut->failed->error == EINVAL);
+  CHECK(cut->failed->code == EINVAL);
 }
 
 TEST_CASE("the working directory is the one asked for", "[child]") {
@@ -129,8 +129,8 @@ TEST_CASE("the working directory is the one asked for", "[child]") {
   char own[4096];
   REQUIRE(getcwd(own, sizeof own) != nullptr);
   CHECK(here->out == std::string(own) + "\n");
-  CHECK(nowhere->failed->step == "chdir");
-  CHECK(nowhere->failed->error == ENOENT);
+  CHECK(nowhere->failed->place == "chdir");
+  CHECK(nowhere->failed->code == ENOENT);
 }
 
 TEST_CASE("the environment is exactly the one given", "[child]") {
@@ -278,9 +278,9 @@ TEST_CASE("a child may be destroyed from inside its own callbacks", "[child]") {
   REQUIRE(family.until([&] { return calls == 1; }));
 
   ChildProcess::Events on_failure;
-  on_failure.failed = [&](const SpawnFailure& failure) {
+  on_failure.failed = [&](const Error& failure) {
     child.reset(), ++calls;
-    CHECK(failure.step == "find");
+    CHECK(failure.place == "find");
   };
   child = std::move(family.spawner->start({{"no-such"}, {Family::kPath}, ""}, std::move(on_failure)).value());
   REQUIRE(family.until([&] { return calls == 2; }));

@@ -263,7 +263,7 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
   }
   CHECK(family.spawner->live() == 0);
   REQUIRE(unanswered->failed);
-  CHECK(unanswered->failed->step == "spawner");
+  CHECK(unanswered->failed->place == "spawner");
   CHECK(wait_for(Reaper::none_left));
   CHECK(tagged(tag) == 0);
 
@@ -271,7 +271,7 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
   REQUIRE(late);
   CHECK(late->calls == 0);
   REQUIRE(family.until([&] { return late->failed.has_value(); }));
-  CHECK(late->failed->step == "spawner");
+  CHECK(late->failed->place == "spawner");
   auto unheard = family.launch({"true"});
   unheard.reset();
   CHECK(family.until_gone());

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foundation/log/redaction.h"
-#include "operate/admin/hide_secrets.h"
+#include "operate/admin/redact_json.h"
 
 using namespace lineward;
 using namespace lineward::admin;
@@ -206,7 +206,7 @@ TEST_CASE("what the configuration holds as a secret is in no line and no event")
   bool more = false;
   CHECK(one.feed.lines({}, more)[0].json.find("s3cr3t") == std::string::npos);
   nlohmann::json body{{"s3cr3t-value", {"a s3cr3t-value", 7, {{"x", "abcdef123"}}}}};
-  hide_secrets(body);
+  redact_json(body);
   CHECK(body.dump() == R"({"s3cr3t-value":["a …",7,{"x":"…"}]})");
 }
 

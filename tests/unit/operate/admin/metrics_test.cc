@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 #include "operate/admin/control_json.h"
 #include "operate/admin/metric_table.h"
 #include "operate/admin/process_info.h"
@@ -68,14 +68,14 @@ TEST_CASE("a collector that makes Prometheus's names again gets those of /metric
 }
 
 TEST_CASE("what is shown on a terminal holds nothing that a terminal obeys") {
-  CHECK(printable("plain ä ☃") == "plain ä ☃");
-  CHECK(printable("a\033[31mb\nc\td\x7f") == "a?[31mb?c?d?");
-  CHECK(printable("a\xc2\x9b"
-                  "31m") == "a?31m");
-  CHECK(printable("\xe2\x80\xae"
-                  "abc") == "?abc");
-  CHECK(printable("äääää", 5) == "ää…");
-  CHECK(printable("abcdef", 3) == "abc…");
+  CHECK(sanitize("plain ä ☃") == "plain ä ☃");
+  CHECK(sanitize("a\033[31mb\nc\td\x7f") == "a?[31mb?c?d?");
+  CHECK(sanitize("a\xc2\x9b"
+                 "31m") == "a?31m");
+  CHECK(sanitize("\xe2\x80\xae"
+                 "abc") == "?abc");
+  CHECK(sanitize("äääää", 5) == "ää…");
+  CHECK(sanitize("abcdef", 3) == "abc…");
 }
 
 TEST_CASE("a client is its name and version") {

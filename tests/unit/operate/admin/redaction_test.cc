@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "foundation/log/log.h"
-#include "foundation/log/printable.h"
+#include "foundation/log/sanitize.h"
 
 using namespace lineward;
 
@@ -15,11 +15,11 @@ TEST_CASE("what a redactor blacks out is in no log line and nothing that operato
     return out;
   });
   CHECK(redaction::touches("anything"));
-  CHECK(printable("a secret\n") == "a ***?");
+  CHECK(sanitize("a secret\n") == "a ***?");
   // Before it is cut: the cut does not hide a part of it from the rule.
-  CHECK(printable("a secret", 5) == "a ***");
+  CHECK(sanitize("a secret", 5) == "a ***");
   CHECK(log::render(log::Format::logfmt, log::Level::info, "e", {{"k", "the secret"}, {"n", 1}}, "T", false)
             .find("secret") == std::string::npos);
   kept.reset();
-  CHECK(printable("a secret") == "a secret");
+  CHECK(sanitize("a secret") == "a secret");
 }

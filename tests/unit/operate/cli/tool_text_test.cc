@@ -62,7 +62,7 @@ TEST_CASE("the meaning of an error for the caller") {
   CHECK(fault("upstream_unreachable").exit == ExitCode::unavailable);
   CHECK(fault("unauthorized").fix.find("--token-file") != std::string::npos);
   CHECK(fault("something new").exit == ExitCode::failure);
-  const CallFault own = fault_of(json{{"code", -32602}, {"message", 7}, {"data", {1, 2}}});
+  const ErrorReport own = fault_of(json{{"code", -32602}, {"message", 7}, {"data", {1, 2}}});
   CHECK(own.message == "error -32602 without a message");
   CHECK(own.reason.empty());
 }

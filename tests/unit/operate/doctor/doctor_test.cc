@@ -4,10 +4,10 @@
 #include "operate/doctor/clock_check.h"
 #include "operate/doctor/node_version.h"
 #include "operate/doctor/program_file.h"
-#include "operate/http_client/masked.h"
+#include "operate/fetch/redactor.h"
 
 using namespace lineward::doctor;
-using lineward::http_client::Masked;
+using lineward::fetch::Redactor;
 
 TEST_CASE("ranges of Node as package.json writes them") {
   for (const char* range : {">=18", ">= 18", "18", "18.x", "^18.17 || >=20.5.0", ">=16 <21", "~18.19", "<=18",
@@ -62,15 +62,15 @@ TEST_CASE("what a server says is shown without what it was given in confidence")
   server.env = {{"A", "abcd"}, {"LONG", "abcdefgh"}, {"SHORT", "xyz"}, {"KEY", "first line\nsecond line\n"}};
   server.headers = {{"Authorization", "Bearer to-ken"}};
   server.proxy = "http://user:pass-word@proxy.test:1";
-  const Masked masked(server);
-  CHECK(masked("it is abcdefgh, not abcd") == "it is ***, not ***");
-  CHECK(masked("Bearer to-ken") == "***");
-  CHECK(masked("token: to-ken") == "token: ***");
-  CHECK(masked("pass-word of user it is") == "*** of user it is");
-  CHECK(masked("second line, xyz") == "***, xyz");
+  const Redactor redactor(server);
+  CHECK(redactor("it is abcdefgh, not abcd") == "it is ***, not ***");
+  CHECK(redactor("Bearer to-ken") == "***");
+  CHECK(redactor("token: to-ken") == "token: ***");
+  CHECK(redactor("pass-word of user it is") == "*** of user it is");
+  CHECK(redactor("second line, xyz") == "***, xyz");
   // Secrets that were cut.
-  CHECK(masked("it ends with abcdef") == "it ends with ***");
-  CHECK(masked(std::string(100, 'a') + "\n\x1b[1m", 8) == "aaaaaaaa…");
+  CHECK(redactor("it ends with abcdef") == "it ends with ***");
+  CHECK(redactor(std::string(100, 'a') + "\n\x1b[1m", 8) == "aaaaaaaa…");
 }
 
 TEST_CASE("documents of others are no tree when they are nested without an end") {

@@ -36,8 +36,8 @@ std::vector<ProbeEvent> events(const std::vector<int>& late_ms) {
   return out;
 }
 
-Verdict leave(const LeaveSeen& seen) {
-  return found([&](Findings& to) { report_leave(Left::in_stream, seen, to); }).verdict;
+CheckStatus leave(const LeaveSeen& seen) {
+  return found([&](Findings& to) { report_leave(Left::in_stream, seen, to); }).status;
 }
 
 }  // namespace
@@ -56,35 +56,35 @@ TEST_CASE("how late events are") {
 
 TEST_CASE("what lateness means") {
   const auto verdict = [](size_t count, int ms, bool at_the_end = false) {
-    return found([&](Findings& to) { report_events(20, {count, milliseconds(ms), at_the_end}, to); }).verdict;
+    return found([&](Findings& to) { report_events(20, {count, milliseconds(ms), at_the_end}, to); }).status;
   };
-  CHECK(verdict(20, 60) == Verdict::well);
-  CHECK(verdict(20, 200) == Verdict::doubt);
-  CHECK(verdict(20, 1000, true) == Verdict::fault);
-  CHECK(verdict(19, 5) == Verdict::fault);
+  CHECK(verdict(20, 60) == CheckStatus::ok);
+  CHECK(verdict(20, 200) == CheckStatus::warning);
+  CHECK(verdict(20, 1000, true) == CheckStatus::error);
+  CHECK(verdict(19, 5) == CheckStatus::error);
 }
 
 TEST_CASE("what becomes of a leave") {
   LeaveSeen seen;
   seen.how = LeaveSeen::How::arrived;
   seen.after = milliseconds(12);
-  CHECK(leave(seen) == Verdict::well);
+  CHECK(leave(seen) == CheckStatus::ok);
   seen.after = milliseconds(1100);
-  CHECK(leave(seen) == Verdict::doubt);
+  CHECK(leave(seen) == CheckStatus::warning);
   seen.how = LeaveSeen::How::never;
   seen.waited = milliseconds(15000);
-  CHECK(leave(seen) == Verdict::fault);
+  CHECK(leave(seen) == CheckStatus::error);
   seen.how = LeaveSeen::How::unknown;
-  CHECK(leave(seen) == Verdict::untold);
+  CHECK(leave(seen) == CheckStatus::skipped);
   seen.how = LeaveSeen::How::unread;
-  CHECK(leave(seen) == Verdict::untold);
+  CHECK(leave(seen) == CheckStatus::skipped);
   Findings twice("s");
   seen = {};
   seen.how = LeaveSeen::How::arrived;
   seen.arrivals = 2;
   report_leave(Left::before_head, seen, twice);
   REQUIRE(twice.all().size() == 2);
-  CHECK(twice.all().front().verdict == Verdict::doubt);
+  CHECK(twice.all().front().status == CheckStatus::warning);
   CHECK(has(twice.all().back().text, "before the head"));
 }
 
@@ -94,44 +94,44 @@ TEST_CASE("the cause of a quiet stream's cut") {
     Findings to("s");
     report_idle(with, without, milliseconds(5000), to);
     REQUIRE(to.all().size() == 2);
-    return std::pair(to.all()[0].verdict, to.all()[1].verdict);
+    return std::pair(to.all()[0].status, to.all()[1].status);
   };
   QuietSeen stays, early, late, refused;
   early.cut_after = milliseconds(6000);
   late.cut_after = milliseconds(15000);
   refused.why = "error 503: no place";
-  CHECK(verdicts(stays, stays) == std::pair(Verdict::well, Verdict::well));
-  CHECK(verdicts(stays, late) == std::pair(Verdict::well, Verdict::well));
-  CHECK(verdicts(stays, early) == std::pair(Verdict::well, Verdict::doubt));
-  CHECK(verdicts(early, early) == std::pair(Verdict::fault, Verdict::doubt));
-  CHECK(verdicts(refused, refused) == std::pair(Verdict::untold, Verdict::untold));
+  CHECK(verdicts(stays, stays) == std::pair(CheckStatus::ok, CheckStatus::ok));
+  CHECK(verdicts(stays, late) == std::pair(CheckStatus::ok, CheckStatus::ok));
+  CHECK(verdicts(stays, early) == std::pair(CheckStatus::ok, CheckStatus::warning));
+  CHECK(verdicts(early, early) == std::pair(CheckStatus::error, CheckStatus::warning));
+  CHECK(verdicts(refused, refused) == std::pair(CheckStatus::skipped, CheckStatus::skipped));
 }
 
 TEST_CASE("the head, a large body, and what Lineward sees of the way") {
   const auto head = [](std::optional<milliseconds> after) {
-    return found([&](Findings& to) { report_head(after, to); }).verdict;
+    return found([&](Findings& to) { report_head(after, to); }).status;
   };
-  CHECK(head(milliseconds(1020)) == Verdict::well);
-  CHECK(head(milliseconds(3000)) == Verdict::doubt);
-  CHECK(head(std::nullopt) == Verdict::fault);
+  CHECK(head(milliseconds(1020)) == CheckStatus::ok);
+  CHECK(head(milliseconds(3000)) == CheckStatus::warning);
+  CHECK(head(std::nullopt) == CheckStatus::error);
   const auto body = [](int status, const char* fault) {
     return found([&](Findings& to) { report_body({status, fault}, to); });
   };
-  CHECK(body(200, "").verdict == Verdict::well);
+  CHECK(body(200, "").status == CheckStatus::ok);
   CHECK(has(body(413, "HTTP 413").fix, "client_max_body_size"));
   CHECK(has(body(413, "error 413: the body is too large (listen.maxBodyBytes)").fix, "raise that limit"));
   FrontSeen seen;
   seen.host_sent = seen.host_came = "mcp.example.com";
   const auto front = [&] { return found([&](Findings& to) { report_front(seen, to); }); };
-  CHECK(front().verdict == Verdict::well);
+  CHECK(front().status == CheckStatus::ok);
   seen.shares_connection = true;
-  CHECK(front().verdict == Verdict::doubt);
+  CHECK(front().status == CheckStatus::warning);
   seen.signs = {"via"};
-  CHECK(front().verdict == Verdict::well);
+  CHECK(front().status == CheckStatus::ok);
   CHECK(has(front().text, "via"));
   seen.host_came = "lineward";
   Findings two("s");
   report_front(seen, two);
   REQUIRE(two.all().size() == 2);
-  CHECK(two.all().front().verdict == Verdict::doubt);
+  CHECK(two.all().front().status == CheckStatus::warning);
 }

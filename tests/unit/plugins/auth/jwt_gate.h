@@ -134,7 +134,7 @@ class Gate {
       last = *caller;
       return "ok";
     }
-    denial = std::get<core::AuthError>(judgement.answer);
+    denial = std::get<core::PolicyError>(judgement.answer);
     CHECK(denial.text.find(token.substr(0, 20)) == std::string::npos);
     for (const auto& [name, value] : after.values) {
       if (name.rfind("lineward_auth_failures_total/", 0) == 0 && value > before.values[name])
@@ -152,7 +152,7 @@ class Gate {
   std::unique_ptr<plugin::Plugin> plugin;
   std::vector<core::GateAnswer> later;
   core::CallerPtr last;
-  core::AuthError denial;
+  core::PolicyError denial;
 
  private:
   void set(const std::string& name, const std::string& text) {

@@ -26,7 +26,7 @@ TEST_CASE("without keys requests are 503, with old ones they go on") {
   CHECK(gate.judge("Bearer " + good()).kind == Judgement::Kind::later);
   gate.host.answer(0, "");
   REQUIRE(gate.later.size() == 1);
-  CHECK(std::get<core::AuthError>(gate.later[0]).status == 503);
+  CHECK(std::get<core::PolicyError>(gate.later[0]).status == 503);
   CHECK(gate.outcome(good()) == "keys_unavailable");
   CHECK(gate.denial.status == 503);
 }

@@ -198,7 +198,7 @@ TEST_CASE("credentials of other kinds identify no caller, two at once are refuse
   headers.add("Authorization", "Bearer a");
   headers.add("authorization", "Bearer b");
   Judgement judgement = gate.plugin->authenticator()->judge({headers, "POST", "/mcp", "s", ""}, nullptr);
-  CHECK(std::get<core::AuthError>(judgement.answer).status == 400);
+  CHECK(std::get<core::PolicyError>(judgement.answer).status == 400);
   CHECK(gate.judge("bEaReR " + good()).kind == Judgement::Kind::decided);
 }
 

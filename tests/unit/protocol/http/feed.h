@@ -71,7 +71,7 @@ inline void read_on(RequestParser& parser, Outcome& outcome) {
         break;
       }
       case RequestParser::Next::failed:
-        outcome.status = parser.fault().status;
+        outcome.status = parser.fault().code;
         outcome.text = parser.fault().text;
         return;
       case RequestParser::Next::need_more: return;

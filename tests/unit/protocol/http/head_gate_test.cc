@@ -14,7 +14,7 @@ namespace {
 // text.
 int gate(const std::string& head, const RequestLimits& limits = {}) {
   auto checked = check_request_head(head, limits);
-  int status = checked ? 0 : checked.error().status;
+  int status = checked ? 0 : checked.error().code;
   INFO(head);
   if (status != 0) {
     CHECK_FALSE(checked.error().text.empty());

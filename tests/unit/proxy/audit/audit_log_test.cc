@@ -324,7 +324,7 @@ TEST_CASE("a process that is killed between a full file and the next one has cra
     std::vector<std::string> lines = lines_of(read_text(full));
     REQUIRE(occurrences(lines.back(), R"("why":"rotate")") == 1);
     const auto last = read_record(lines.back());
-    Chain chain(last->seq - 1, std::string(last->prev));
+    HashChain chain(last->seq - 1, std::string(last->prev));
     lines.back() = chain.seal(spell(Kind::close, 1700000000000, std::vector<log::Field>{{"why", why}}).body);
     lines.back().pop_back();
     write_text(full, text_of(lines));

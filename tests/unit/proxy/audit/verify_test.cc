@@ -18,7 +18,7 @@ constexpr size_t kMany = 100'000;
 
 // A log of so many records that was closed in order.
 std::vector<std::string> log_of(size_t records) {
-  Chain chain;
+  HashChain chain;
   std::vector<std::string> lines;
   auto add = [&](Kind kind, std::vector<log::Field> fields) {
     std::string line = chain.seal(spell(kind, 1700000000000, fields).body);
@@ -57,7 +57,7 @@ const Altered kAltered[] = {
        // A forgery that knows the form: with a matching hash.
        std::string& line = lines[at];
        const size_t prev = line.find(",\"prev\":\"") + 9;
-       Chain chain(at, line.substr(prev, 64));
+       HashChain chain(at, line.substr(prev, 64));
        line = chain.seal(spell(Kind::call, 1700000000000, std::vector<log::Field>{{"call", "other"}}).body);
        line.pop_back();
      },
@@ -237,7 +237,7 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
   CHECK(open_key->id() == key->id());
   auto other = SigningKey::read_public(folder.file("other.pub"));
   REQUIRE(other);
-  Chain chain;
+  HashChain chain;
   std::string text;
   auto add = [&](Kind kind, std::vector<log::Field> fields) {
     text += chain.seal(spell(kind, 0, fields).body);
@@ -264,7 +264,7 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
 
   // A chain that was made anew from a changed record on fits in itself, and not with the signature.
   std::vector<std::string> lines = lines_of(text);
-  Chain again;
+  HashChain again;
   std::string forged;
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string body = lines[i].substr(lines[i].find(",\"time\"") + 1);
@@ -281,7 +281,7 @@ TEST_CASE("checkpoints are checked against the keys that were named") {
 
   // Without any checkpoint, and closed without one.
   text.clear();
-  chain = Chain();
+  chain = HashChain();
   add(Kind::open, {});
   add(Kind::call, {});
   add(Kind::close, {});
@@ -302,7 +302,7 @@ TEST_CASE("what is no record and longer than a crash leaves is not forgiven, how
   CHECK_FALSE(verified({first}).whole());
   // The torn bytes that a record names are all that stands there.
   const auto last = read_record(lines[19]);
-  Chain chain(last->seq, std::string(last->hash));
+  HashChain chain(last->seq, std::string(last->hash));
   const std::string torn =
       spell(Kind::torn, 0, std::vector<log::Field>{{"bytes", 30}, {"sha256", sha256_hex(cut)}}).body;
   const std::string told = chain.seal(torn);
@@ -322,7 +322,7 @@ TEST_CASE("a log with a later key is signed by the first checkpoint, and not beh
   REQUIRE(key);
   VerifyOptions with;
   with.keys = {*key};
-  Chain chain;
+  HashChain chain;
   std::string text;
   auto add = [&](Kind kind, std::vector<log::Field> fields) {
     text += chain.seal(spell(kind, 0, fields).body);
@@ -372,7 +372,7 @@ TEST_CASE("with a key the end of a log must be signed as its end") {
   make_key(folder.file("key"));
   auto key = SigningKey::read_private(folder.file("key"));
   REQUIRE(key);
-  Chain chain;
+  HashChain chain;
   std::string text;
   auto add = [&](Kind kind, std::vector<log::Field> fields) {
     text += chain.seal(spell(kind, 0, fields).body);
@@ -383,11 +383,11 @@ TEST_CASE("with a key the end of a log must be signed as its end") {
   };
   add(Kind::open, {{"why", "start"}});
   sign({});
-  const Chain cut_here = chain;
+  const HashChain cut_here = chain;
   const std::string head = text;
   add(Kind::call, {{"call", "c1"}});
   sign("stop");
-  const Chain end_here = chain;
+  const HashChain end_here = chain;
   const std::string whole = text;
   add(Kind::close, {{"why", "stop"}});
 
@@ -415,7 +415,7 @@ TEST_CASE("with a key the end of a log must be signed as its end") {
   with.closed = true;
   const std::vector<std::string> lines = lines_of(head);
   const std::string ours(read_record(lines[1])->prev);
-  chain = Chain(1, ours);
+  chain = HashChain(1, ours);
   text = lines[0] + "\n";
   const std::string signature = key->sign(2, ours, {});
   add(Kind::checkpoint, {{"records", 1}, {"end", "stop"}, {"key", key->id()}, {"signature", signature}});
@@ -446,7 +446,7 @@ TEST_CASE("keys of another kind are refused, and nothing of them is told") {
 TEST_CASE("a log may begin with any file, and not within one") {
   Folder folder;
   const std::string path = folder.file("audit.jsonl");
-  Chain chain;
+  HashChain chain;
   std::vector<std::string> lines;
   auto add = [&](Kind kind, std::vector<log::Field> fields) {
     std::string line = chain.seal(spell(kind, 1700000000000, fields).body);
@@ -473,7 +473,7 @@ TEST_CASE("a log may begin with any file, and not within one") {
 TEST_CASE("what a full disk did not take stands in front of the record open of the next file") {
   Folder folder;
   const std::string path = folder.file("audit.jsonl");
-  Chain chain(7, std::string(64, 'a'));
+  HashChain chain(7, std::string(64, 'a'));
   std::vector<std::string> lines;
   auto add = [&](Kind kind, std::vector<log::Field> fields) {
     std::string line = chain.seal(spell(kind, 1700000000000, fields).body);

@@ -17,14 +17,14 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
     CHECK(server.last->asked.tag == core::remote_tag(7));
     server.its_era = mcp::Era::legacy;
     server.last->owner->on_call_repeated();
-    server.last->owner->on_call_request(core::Whose::anothers);
+    server.last->owner->on_call_request(core::Coalesced::yes);
     server.last->owner->on_call_phase(CallPhase::written);
     server.last->say(progress(1));
     server.last->say(progress(2));
     server.last->say(result(3));
   });
   CHECK(world.asker.repeated == 1);
-  CHECK(world.asker.whose == core::Whose::anothers);
+  CHECK(world.asker.whose == core::Coalesced::yes);
   CHECK(world.asker.phases == std::vector{CallPhase::written});
   REQUIRE(world.asker.heard.size() == 3);
   CHECK(world.asker.heard[1] == progress(2).bytes());

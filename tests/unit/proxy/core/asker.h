@@ -16,7 +16,7 @@ struct Asker final : CallCallbacks {
   std::vector<std::string> heard;
   std::optional<Failure> failed;
   int repeated = 0;
-  Whose whose = Whose::own;
+  Coalesced whose = Coalesced::no;
   std::function<void()> then = [] {};  // from inside of what it is told
   void on_call_phase(CallPhase phase) override {
     phases.push_back(phase);
@@ -34,7 +34,7 @@ struct Asker final : CallCallbacks {
     ++repeated;
     then();
   }
-  void on_call_request(Whose of) override { whose = of; }
+  void on_call_request(Coalesced of) override { whose = of; }
   bool heard_nothing() const { return heard.empty() && !failed; }
   bool over() const {
     return failed || (!heard.empty() && mcp::parse(heard.back()).kind() != mcp::MessageKind::notification);

@@ -39,13 +39,13 @@ TEST_CASE("the last 256 are kept, in order") {
 TEST_CASE("a cancel is settled before its call ends, or after, and counted once") {
   metrics::UpstreamStats stats("s");
   CallLog log;
-  log.cancelling(1, stats, CancelInitiator::timeout);
+  log.note_cancel(1, stats, CancelInitiator::timeout);
   log.on_cancel_settled(1, {});
   log.add(ended(1));
   REQUIRE(log.find("c1")->cancel);
   CHECK(log.find("c1")->cancel->told == CancelTold::not_sent);
 
-  log.cancelling(2, stats, CancelInitiator::operator_);
+  log.note_cancel(2, stats, CancelInitiator::operator_);
   log.add(ended(2));
   CHECK(log.find("c2")->cancelled);
   CHECK(!log.find("c2")->cancel);
@@ -71,7 +71,7 @@ TEST_CASE("a place in the ring keeps nothing of the call before") {
   metrics::UpstreamStats stats("s");
   CallLog log;
   for (uint64_t i = 1; i <= 256; ++i) {
-    log.cancelling(i, stats, CancelInitiator::client);
+    log.note_cancel(i, stats, CancelInitiator::client);
     log.on_cancel_settled(i, {});
     log.add(ended(i));
   }
@@ -89,7 +89,7 @@ TEST_CASE("a place in the ring keeps nothing of the call before") {
 TEST_CASE("who waits for a call that is forgotten is told") {
   metrics::UpstreamStats stats("s");
   CallLog log;
-  log.cancelling(1, stats, CancelInitiator::client);
+  log.note_cancel(1, stats, CancelInitiator::client);
   log.add(ended(1));
   bool forgotten = false;
   log.when_settled("c1", [&](const EndedCall* call) { forgotten = call == nullptr; });

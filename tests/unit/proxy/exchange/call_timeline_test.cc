@@ -1,4 +1,4 @@
-#include "proxy/exchange/call_timeline.h"
+#include "proxy/exchange/call_log.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

@@ -157,7 +157,7 @@ struct World {
   }
   void tell_all(std::string_view why) {
     for (exchange::Exchange* one : table.live().all())
-      one->tell(EndReason::cancelled_operator, why);
+      one->cancel(EndReason::cancelled_operator, why);
   }
   void from_server(const std::string& text) {
     if (upstream.call != nullptr && upstream.call->owner != nullptr)
@@ -228,7 +228,7 @@ const std::vector<Way>& ways() {
          failure.code = -32000;
          w.fails(failure);
        }},
-      {"tell", mcp::Era::legacy, "tools/call", [](World& w, Id id) { w.table.cancelled(id, "enough"); }},
+      {"tell", mcp::Era::legacy, "tools/call", [](World& w, Id id) { w.table.cancel(id, "enough"); }},
       {"tell, a drained listen", mcp::Era::modern, "subscriptions/listen",
        [](World& w, Id) {
          w.from_server(
@@ -252,8 +252,8 @@ const std::vector<Way>& ways() {
        [](World& w, Id) {
          w.from_server(R"({"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{"message":"?"}})");
        }},
-      {"client_gone", mcp::Era::legacy, "tools/call",
-       [](World& w, Id id) { w.table.client_gone(id, EndReason::cancelled_client); }},
+      {"client_left", mcp::Era::legacy, "tools/call",
+       [](World& w, Id id) { w.table.client_left(id, EndReason::cancelled_client); }},
       {"the end of its session", mcp::Era::legacy, "tools/call",
        [](World& w, Id) {
          for (const std::string& id : w.sessions.ids())
@@ -271,14 +271,14 @@ struct Misdeed {
 const std::vector<Misdeed>& misdeeds() {
   using Id = core::ExchangeId;
   static const std::vector<Misdeed> all{
-      {"the client is gone", [](World& w, Id id) { w.table.client_gone(id, EndReason::client_too_slow); }},
+      {"the client is gone", [](World& w, Id id) { w.table.client_left(id, EndReason::client_too_slow); }},
       {"the client is lost, and told of at once",
        [](World& w, Id id) {
          w.seen.lost = true;
-         w.table.client_gone(id, EndReason::client_too_slow);
+         w.table.client_left(id, EndReason::client_too_slow);
        }},
       {"the client is lost", [](World& w, Id) { w.seen.lost = true; }},
-      {"the client cancels", [](World& w, Id id) { w.table.cancelled(id, "enough"); }},
+      {"the client cancels", [](World& w, Id id) { w.table.cancel(id, "enough"); }},
       {"an operator ends all", [](World& w, Id) { w.tell_all("x"); }},
       {"the session ends",
        [](World& w, Id) {
@@ -345,7 +345,7 @@ TEST_CASE("a client that was lost before the end was told ends its exchange so, 
     CHECK(world.table.live().size() == 0);
     auto all = world.table.log().all();
     REQUIRE(all.size() == 1);
-    const bool told = way.name == std::string_view("client_gone");
+    const bool told = way.name == std::string_view("client_left");
     CHECK((all.front()->reason == EndReason::client_too_slow || told));
   }
 }

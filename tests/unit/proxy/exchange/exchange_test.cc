@@ -53,8 +53,8 @@ TEST_CASE("an answer goes to the client under its own id, and ends the exchange 
   CHECK(exchange.ended());
   CHECK(exchange.server_answer() == ServerAnswer::result);
   // Later events have no effect.
-  exchange.client_gone(EndReason::cancelled_client);
-  exchange.tell(EndReason::cancelled_operator, "x");
+  exchange.client_left(EndReason::cancelled_client);
+  exchange.cancel(EndReason::cancelled_operator, "x");
   exchange.on_call_message(parse(kAnswer));
   exchange.on_call_failed({EndReason::upstream_exited, "x"});
   CHECK_FALSE(exchange.send(kLog));
@@ -139,7 +139,7 @@ TEST_CASE("a client that is gone has its call cancelled, and gets no answer") {
   Client client;
   ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
-  exchange.client_gone(EndReason::cancelled_client);
+  exchange.client_left(EndReason::cancelled_client);
   CHECK(world.upstream.call().cancelled == "the client went away");
   CHECK(world.cancelling_by == std::vector{metrics::CancelInitiator::client});
   CHECK_FALSE(client.answer);
@@ -153,7 +153,7 @@ TEST_CASE(
   Client client;
   ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
-  exchange.tell(EndReason::cancelled_client, "enough");
+  exchange.cancel(EndReason::cancelled_client, "enough");
   CHECK(world.upstream.call().cancelled == "enough");
   CHECK(client.ended_empty);
   CHECK_FALSE(client.answer);
@@ -163,7 +163,7 @@ TEST_CASE("any other end has its reason, under the client's id") {
   Client client;
   ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
-  exchange.tell(EndReason::cancelled_operator, "for maintenance");
+  exchange.cancel(EndReason::cancelled_operator, "for maintenance");
   CHECK(world.upstream.call().cancelled == "for maintenance");
   CHECK(client.answered().raw(Field::id) == R"("mine")");
   CHECK(has(*client.answer, "for maintenance"));
@@ -324,9 +324,9 @@ TEST_CASE("a session opens with the answer to initialize, or not at all") {
   }
   SECTION("a cancel by a message does not end it, its client's leaving does") {
     Exchange& exchange = world.begin(client, kInitialize);
-    exchange.tell(EndReason::cancelled_client, "never mind");
+    exchange.cancel(EndReason::cancelled_client, "never mind");
     CHECK_FALSE(exchange.ended());
-    exchange.client_gone(EndReason::cancelled_client);
+    exchange.client_left(EndReason::cancelled_client);
     CHECK(world.sessions == std::vector<std::string>{""});
   }
   SECTION("it is another's already: that one's goes on") {
@@ -403,7 +403,7 @@ TEST_CASE("a listen that stood ends in order with its result, for any reason") {
     world.upstream.call().fails({EndReason::upstream_exited, "it has gone"});
   }
   SECTION("the gateway, that stops") {
-    exchange.tell(EndReason::cancelled_drain, "the gateway is stopping");
+    exchange.cancel(EndReason::cancelled_drain, "the gateway is stopping");
     CHECK(world.upstream.call().cancelled);
   }
   CHECK(client.answered().kind() == mcp::MessageKind::result);
@@ -508,7 +508,7 @@ TEST_CASE("what its end leaves open can still be taken back on its stream, befor
     CHECK_FALSE(exchange.ask(kQuestion));
   };
   Exchange& exchange = world.begin(client, kCall);
-  exchange.tell(EndReason::cancelled_operator, "x");
+  exchange.cancel(EndReason::cancelled_operator, "x");
   CHECK(sent);
   CHECK(client.sent == std::vector<std::string>{kLog});
 }

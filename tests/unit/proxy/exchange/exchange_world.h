@@ -147,14 +147,14 @@ struct Ended {
 
 // A server, and exchanges with it. Its clients are declared before it: at its end their calls are ended.
 struct ExchangeWorld final : ExchangeCallbacks {
-  ExchangeWorld() {
+  ExchangeWorld() : ExchangeCallbacks(park) {
     server.name = upstream.name();
     server.timeouts.question_batch = std::chrono::milliseconds(1);
   }
   ~ExchangeWorld() {
     park.close("the test is over");
     for (auto& exchange : exchanges) {
-      if (!exchange->ended()) exchange->client_gone(mcp::EndReason::cancelled_client);
+      if (!exchange->ended()) exchange->client_left(mcp::EndReason::cancelled_client);
     }
     exchanges.clear();
     turn();
@@ -174,7 +174,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
                                                    std::move(arrival),
                                                    std::make_unique<ClientReply>(client)));
     Exchange& made = *exchanges.back();
-    made.begin();
+    made.begin({ServerRef(serves), no_plugins, overload});
     return made;
   }
   // The server has the whole request.
@@ -187,9 +187,6 @@ struct ExchangeWorld final : ExchangeCallbacks {
   bool wait_for(const std::function<bool()>& done) { return net::wait_for(loop, done); }
 
   // ExchangeCallbacks
-  ServerRef served(const core::ClientRequest&) override { return ServerRef(serves); }
-  ParkTable& park_table() override { return park; }
-  std::optional<core::Failure> overloaded(const Exchange&) override { return overload; }
   bool session_opening(Exchange&) override { return opens; }
   void session_opened(Exchange&, const mcp::Message* result) override {
     sessions.push_back(result != nullptr ? result->bytes() : std::string());
@@ -197,7 +194,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
   void task_started(Exchange&, std::string_view token, const std::string& client_token) override {
     tasks.emplace_back(token, client_token);
   }
-  void cancelling(Exchange&, metrics::CancelInitiator initiator) override {
+  void on_cancel(Exchange&, metrics::CancelInitiator initiator) override {
     cancelling_by.push_back(initiator);
   }
   void ending(Exchange& exchange) override { on_ending(exchange); }
@@ -212,6 +209,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
   ParkTable park{loop, [this](const ParkedCall&, metrics::CancelInitiator initiator) {
                    parked_cancels.push_back(initiator);
                  }};
+  const std::shared_ptr<plugin::PluginSet> no_plugins;
   std::optional<core::Failure> overload;
   bool opens = true;
   std::vector<std::string> sessions;  // the results that opened them; empty: it came to nothing

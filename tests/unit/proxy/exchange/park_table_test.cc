@@ -56,7 +56,7 @@ struct World {
     return table.park(std::move(what), server, limit);
   }
   std::string park() { return park(call()); }
-  Result<ParkedCall, StateRefusal> take(const std::string& state) {
+  Result<ParkedCall, PastCall> take(const std::string& state) {
     return table.take(state, "p", "park", retry_of(state));
   }
   StateFault fault(const std::string& state) {

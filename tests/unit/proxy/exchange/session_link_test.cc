@@ -77,10 +77,10 @@ struct World final : ExchangeFinder {
   void ends(Exchange& exchange, bool server_finished) {
     all.on_ending = [&](Exchange& ending) {
       on = &ending;
-      link->exchange_ended(ending.id(), server_finished);
+      link->exchange_ending(ending.id(), server_finished);
       on = nullptr;
     };
-    exchange.client_gone(EndReason::cancelled_client);
+    exchange.client_left(EndReason::cancelled_client);
     all.on_ending = [](Exchange&) {};
   }
   const std::vector<std::string>& forwarded() const { return all.upstream.forwarded; }

@@ -37,7 +37,7 @@ struct ScriptedGate final : core::Gate {
     return core::CallerPtr(std::move(who));
   }
   static core::GateAnswer denial() {
-    core::AuthError denial;
+    core::PolicyError denial{.reason = mcp::EndReason::unauthorized, .status = 401};
     denial.text = "no";
     denial.headers = {{"WWW-Authenticate", "Bearer"}};
     return denial;
@@ -57,7 +57,7 @@ PathTable paths() {
   return table;
 }
 
-struct World final : RequestHandler, AdmittedRequests {
+struct World final : RequestHandler {
   ~World() {
     connection.reset();
     turn(loop);
@@ -74,18 +74,20 @@ struct World final : RequestHandler, AdmittedRequests {
 
   void on_request(ClientConnection& from, std::string body) override {
     ++complete;
-    supervisor.admit(from, std::move(body));
+    if (supervisor.admit(from, body)) on_admitted(from, std::move(body));
   }
-  void on_closed(ClientConnection& from) override {
-    supervisor.connection_gone(from);
+  void on_client_left(ClientConnection& from) override {
+    supervisor.client_left(from);
     gone = true;
   }
-  bool on_head(ClientConnection& from) override { return supervisor.refuses_head(from); }
-  bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead& head) const override { return supervisor.wants_body(head); }
+  HeadVerdict on_head(ClientConnection& from) override {
+    from.begin_head({});
+    if (supervisor.refuses_head(from)) return HeadVerdict::answered;
+    return supervisor.wants_body(from.head()) ? HeadVerdict::invited : HeadVerdict::read;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
-  void on_admitted(ClientConnection& from, std::string body) override {
+  void on_admitted(ClientConnection& from, std::string body) {
     admitted.push_back(from.principal() + " " + body);
     from.respond(200, "text/plain", "in");
   }
@@ -96,7 +98,11 @@ struct World final : RequestHandler, AdmittedRequests {
   PathRouter router{paths()};
   RefusalWriter refusals{router, gate};
   FrontListener listener{loop, nullptr, nullptr};
-  Gatekeeper supervisor{limits, listener, router, gate, refusals, *this};
+  Gatekeeper supervisor{
+      limits,   listener,
+      router,   gate,
+      refusals, [this](ClientConnection& from, std::string body) {
+                          on_admitted(from, std::move(body)); }};
   FarClient client{loop};
   std::unique_ptr<ClientConnection> connection;
   int complete = 0;

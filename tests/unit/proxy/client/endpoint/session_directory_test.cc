@@ -19,8 +19,8 @@ const std::string kLegacy = "MCP-Protocol-Version: 2025-11-25\r\n";
 // The exchanges, as far as sessions go.
 struct Exchanges final : core::ExchangeApi {
   core::ExchangeId start(core::IncomingMessage&&, std::unique_ptr<core::ReplyStream>) override { return {}; }
-  void client_gone(core::ExchangeId, mcp::EndReason) override {}
-  void cancelled(core::ExchangeId, std::string_view) override {}
+  void client_left(core::ExchangeId, mcp::EndReason) override {}
+  void cancel(core::ExchangeId, std::string_view) override {}
   void notified(core::IncomingMessage&&) override {}
   bool answered(const std::string&, mcp::Message, core::AnswerCame) override { return false; }
   void session_ended(const std::string& session) override { ended.push_back(session); }

@@ -1,4 +1,4 @@
-#include "proxy/client/http/caller_account.h"
+#include "proxy/client/http/client_connection.h"
 
 #include <catch2/catch.hpp>
 

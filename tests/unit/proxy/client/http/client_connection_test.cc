@@ -26,16 +26,16 @@ struct Front final : client::RequestHandler {
     connection.respond(200, "text/plain", std::string(answer_bytes, 'x'));
     answered = true;
   }
-  void on_closed(client::ClientConnection&) override {
+  void on_client_left(client::ClientConnection&) override {
     closed = true;
     loop.stop();
   }
-  bool on_head(client::ClientConnection&) override { return false; }
-  bool belongs_elsewhere(client::ClientConnection& connection) override {
-    if (answered && connection.backlog() > 0) ++asked_with_backlog;
-    return answered;
+  client::HeadVerdict on_head(client::ClientConnection& from) override {
+    if (answered && from.backlog() > 0) ++asked_with_backlog;
+    if (answered) return client::HeadVerdict::elsewhere;
+    from.begin_head({});
+    return client::HeadVerdict::invited;
   }
-  bool wants_body(const http::RequestHead&) const override { return true; }
   bool draining() const override { return false; }
   void on_full() override {}
 
@@ -82,10 +82,11 @@ TEST_CASE(
       said += "request ";
       connection.respond(204, {}, {});
     }
-    void on_closed(client::ClientConnection&) override { said += "closed "; }
-    bool on_head(client::ClientConnection&) override { return false; }
-    bool belongs_elsewhere(client::ClientConnection&) override { return false; }
-    bool wants_body(const http::RequestHead&) const override { return true; }
+    void on_client_left(client::ClientConnection&) override { said += "closed "; }
+    client::HeadVerdict on_head(client::ClientConnection& from) override {
+      from.begin_head({});
+      return client::HeadVerdict::invited;
+    }
     bool draining() const override { return false; }
     void on_full() override {}
     void on_request_while_full() override {
@@ -145,10 +146,11 @@ TEST_CASE("what follows from a head is kept as long as it is repeated, and no lo
       connection.respond(204, {}, {});
       if (seen.size() == 6) loop.stop();
     }
-    void on_closed(client::ClientConnection&) override { loop.stop(); }
-    bool on_head(client::ClientConnection&) override { return false; }
-    bool belongs_elsewhere(client::ClientConnection&) override { return false; }
-    bool wants_body(const http::RequestHead&) const override { return true; }
+    void on_client_left(client::ClientConnection&) override { loop.stop(); }
+    client::HeadVerdict on_head(client::ClientConnection& from) override {
+      from.begin_head({});
+      return client::HeadVerdict::invited;
+    }
     bool draining() const override { return false; }
     void on_full() override {}
     net::Loop& loop;

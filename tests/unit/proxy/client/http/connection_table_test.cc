@@ -24,14 +24,15 @@ struct Answering final : RequestHandler {
     connection.respond(200, "text/plain", std::string(path.empty() ? 0 : std::stoul(path), 'x'));
     ++answered;
   }
-  void on_closed(ClientConnection& connection) override { table.remove(connection); }
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection& connection) override {
-    if (home == nullptr) return false;
-    if (auto moved = table.move_out(connection)) home->adopt(std::move(*moved));
-    return true;
+  void on_client_left(ClientConnection& connection) override { table.remove(connection); }
+  HeadVerdict on_head(ClientConnection& from) override {
+    if (home != nullptr) {
+      if (auto moved = table.move_out(from)) home->adopt(std::move(*moved));
+      return HeadVerdict::elsewhere;
+    }
+    from.begin_head({});
+    return HeadVerdict::invited;
   }
-  bool wants_body(const http::RequestHead&) const override { return true; }
   bool draining() const override { return false; }
   void on_full() override {}
 
@@ -103,10 +104,11 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
       void on_request(ClientConnection& connection, std::string) override {
         connection.respond(200, "text/plain", "at home");
       }
-      void on_closed(ClientConnection& connection) override { home.table.remove(connection); }
-      bool on_head(ClientConnection&) override { return false; }
-      bool belongs_elsewhere(ClientConnection&) override { return false; }
-      bool wants_body(const http::RequestHead&) const override { return true; }
+      void on_client_left(ClientConnection& connection) override { home.table.remove(connection); }
+      HeadVerdict on_head(ClientConnection& from) override {
+        from.begin_head({});
+        return HeadVerdict::invited;
+      }
       bool draining() const override { return false; }
       void on_full() override {}
       Home& home;

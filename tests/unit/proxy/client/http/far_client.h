@@ -100,10 +100,11 @@ struct Requests final : RequestHandler {
     ++seen;
     if (from.busy()) from.respond(204, {}, {});
   }
-  void on_closed(ClientConnection&) override {}
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
+  void on_client_left(ClientConnection&) override {}
+  HeadVerdict on_head(ClientConnection& from) override {
+    from.begin_head({});
+    return HeadVerdict::invited;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
 

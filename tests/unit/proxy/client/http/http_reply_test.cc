@@ -43,10 +43,11 @@ struct DeafClient final : client::RequestHandler {
     asked = true;
     loop.stop();
   }
-  void on_closed(client::ClientConnection&) override { ++closed; }
-  bool on_head(client::ClientConnection&) override { return false; }
-  bool belongs_elsewhere(client::ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
+  void on_client_left(client::ClientConnection&) override { ++closed; }
+  client::HeadVerdict on_head(client::ClientConnection& from) override {
+    from.begin_head({});
+    return client::HeadVerdict::invited;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
 
@@ -140,9 +141,8 @@ TEST_CASE("a session's stream with a lost client can be resumed from nowhere, fi
       client::SessionStream stream(
           deaf.loop, 1, place, events, milliseconds(60000), [&](mcp::EndReason) { ++gone; },
           [&](uint32_t) { ++over; }, [](uint32_t) {});
-      stream.attach(
-          std::make_unique<client::HttpReply>(deaf.loop, *deaf.connection, deaf.options(),
-                                              [&](mcp::EndReason why) { stream.transport_lost(why); }));
+      stream.attach(std::make_unique<client::HttpReply>(
+          deaf.loop, *deaf.connection, deaf.options(), [&](mcp::EndReason why) { stream.client_left(why); }));
       bool sent = true;
       for (int i = 0; i < 1000 && sent; ++i)
         sent = stream.send(std::string(1000, 'x'));

@@ -25,7 +25,7 @@ struct Peer final : RequestHandler {
     connection.reset();
     turn(loop);
   }
-  std::unique_ptr<HttpReply> reply(HttpReply::Gone gone) {
+  std::unique_ptr<HttpReply> reply(HttpReply::ClientLeft gone) {
     return std::make_unique<HttpReply>(loop, *connection, ReplyOptions(), std::move(gone));
   }
   // The ids and the data of the events that came, as "1-2 text".
@@ -48,10 +48,11 @@ struct Peer final : RequestHandler {
     run_until(loop, [&] { return closed; });
   }
   void on_request(ClientConnection&, std::string) override { asked = true; }
-  void on_closed(ClientConnection&) override { closed = true; }
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
+  void on_client_left(ClientConnection&) override { closed = true; }
+  HeadVerdict on_head(ClientConnection& from) override {
+    from.begin_head({});
+    return HeadVerdict::invited;
+  }
   bool draining() const override { return false; }
   void on_full() override {}
 
@@ -80,14 +81,14 @@ struct World {
   Peer& get_stream() {
     Peer& at = peer();
     session->open_get_stream([&](SessionStream& stream) {
-      return at.reply([&stream](EndReason why) { stream.transport_lost(why); });
+      return at.reply([&stream](EndReason why) { stream.client_left(why); });
     });
     return at;
   }
   // A POST's stream, on which something was sent.
   SessionStream& post_stream(Peer& at) {
     SessionStream& stream = session->open_post_stream([this](EndReason why) { gone.push_back(why); });
-    stream.attach(at.reply([&stream](EndReason why) { stream.transport_lost(why); }));
+    stream.attach(at.reply([&stream](EndReason why) { stream.client_left(why); }));
     return stream;
   }
   // Its client heard one event and has left.
@@ -99,7 +100,7 @@ struct World {
     return stream;
   }
   void resume(SessionStream& stream, uint64_t after, Peer& at) {
-    stream.resume(after, at.reply([&stream](EndReason why) { stream.transport_lost(why); }));
+    stream.resume(after, at.reply([&stream](EndReason why) { stream.client_left(why); }));
   }
   // The place where the client can go on behind this event; -1: none.
   int64_t resumable(std::string_view event_id) {

@@ -144,7 +144,7 @@ TEST_CASE("on a connection that principals share no session is taken away by ano
   front.sessions->forsake(alices);
   CHECK(front.unnamed->find(&shared, "alice", "s", 1) == &alices);
   CHECK_FALSE(alices.forsaken);
-  front.unnamed->connection_gone(&shared);
+  front.unnamed->client_left(&shared);
   front.turn();
   CHECK(front.ended.empty());
   // Another one of hers takes its place.
@@ -186,6 +186,6 @@ TEST_CASE("another client that gets the address of a connection that is gone get
   CHECK(front.unnamed->find(&connection, "alice", "s", 1) == nullptr);
   CHECK(front.unnamed->find(&connection, kNobody, "t", 1) == nullptr);
   CHECK(front.unnamed->find(&connection, kNobody, "s", 2) == nullptr);
-  front.unnamed->connection_gone(&connection);
+  front.unnamed->client_left(&connection);
   CHECK(front.unnamed->find(&connection, kNobody, "s", 1) == nullptr);
 }

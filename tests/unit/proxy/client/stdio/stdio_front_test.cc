@@ -28,8 +28,8 @@ struct Exchanges final : core::ExchangeApi {
     replies.push_back(std::move(reply));
     return {static_cast<uint32_t>(replies.size()), 1};
   }
-  void client_gone(core::ExchangeId, mcp::EndReason) override {}
-  void cancelled(core::ExchangeId id, std::string_view) override {
+  void client_left(core::ExchangeId, mcp::EndReason) override {}
+  void cancel(core::ExchangeId id, std::string_view) override {
     told.push_back("cancel " + std::to_string(id.index));
   }
   void notified(core::IncomingMessage&& arrival) override {

@@ -1,4 +1,4 @@
-#include "proxy/upstream/http/http_failures.h"
+#include "proxy/upstream/http/http_health.h"
 
 #include <catch2/catch.hpp>
 
@@ -55,7 +55,7 @@ TEST_CASE("secrets of a request that a server repeats are blacked out") {
   request.lines = "Mcp-Method: tools/call\r\nX-Other: alsosecret\r\n";
 
   auto seen = [&](std::string text) {
-    return without_secrets(std::move(text), request, "/mcp?key=inthequery", "Bearer mytoken");
+    return redacted(std::move(text), request, "/mcp?key=inthequery", "Bearer mytoken");
   };
   CHECK(seen("bad key topsecret") == "bad key ***");
   CHECK(seen("bad key alsosecret") == "bad key ***");

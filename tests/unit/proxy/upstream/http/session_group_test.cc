@@ -5,8 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "proxy/upstream/http/http_call_table.h"
+#include "proxy/upstream/http/http_era_prober.h"
 #include "proxy/upstream/http/http_health.h"
-#include "proxy/upstream/http/session_plan.h"
+#include "proxy/upstream/http/question_slots.h"
+#include "proxy/upstream/http/session_groups.h"
+#include "proxy/upstream/http_client/http_pool.h"
+#include "proxy/upstream/shared/server_era.h"
 
 using namespace lineward;
 using namespace lineward::upstream;
@@ -27,29 +32,33 @@ class NoOwner final : public core::CallCallbacks {
   void on_call_failed(const core::Failure&) override {}
 };
 
-// For a call that is never sent.
-class NoHost final : public HttpCallHost {
- public:
-  NoHost(net::Loop& loop, const config::Server& server)
-      : loop_(loop), server_(server), health_(loop, server) {}
-  net::Loop& loop() override { return loop_; }
-  const config::Server& server() const override { return server_; }
-  HttpHealth& health() override { return health_; }
-  void withdraw(HttpCall&, std::string_view) override {}
-  void reply(HttpCall&, std::string) override {}
-  void park(HttpCall&) override {}
-  void unpark(HttpCall&) override {}
-  void retried(HttpCall&) override {}
-  void session_facts(const HttpCall&, core::CallFacts&) override {}
-  void call_opened(HttpCall&, HttpMessages&, const http::ResponseInfo&) override {}
-  void call_message(HttpCall&, HttpMessages&, mcp::Message&&) override {}
-  void call_malformed(HttpCall&, const mcp::MessageFault&) override {}
-  void call_ended(HttpCall&, const MessagesEnd&) override {}
+struct ClosedLoop : net::Loop {
+  ~ClosedLoop() { close_all(); }
+};
 
- private:
-  net::Loop& loop_;
-  const config::Server& server_;
-  HttpHealth health_;
+// The parts of an upstream without a server, for a call that is never sent.
+class NoServer final : public ServerEraCallbacks {
+ public:
+  NoServer(net::Loop& its_loop, const config::Server& its_server) : loop(its_loop), server(its_server) {}
+  void on_era_known(TransportCall&) override {}
+
+  net::Loop& loop;
+  const config::Server& server;
+  const HttpUrl url = parse_http_url("http://127.0.0.1:1/mcp").value();
+  HttpPool pool{loop, url, nullptr, {}};
+  const HttpParts parts{loop,    server, pool,  sub_requests, failures, health, ids,
+                        planner, groups, slots, era,          calls,    pump,   {}};
+  HttpSubRequests sub_requests{pool, 1024};
+  HttpFailures failures{server};
+  HttpHealth health{loop, server};
+  RequestIds ids;
+  SessionPlanner planner{server};
+  SessionGroups groups{parts};
+  QuestionSlots slots{parts};
+  HttpEraProber prober{parts, {}};
+  ServerEra era{loop, server, prober, *this};
+  HttpCallTable calls{parts};
+  net::Deferred pump{loop, [](void*) {}, this};
 };
 
 }  // namespace
@@ -138,7 +147,7 @@ TEST_CASE("calls wait in the order in which they came, and one that is tried aga
 }
 
 TEST_CASE("a session that its client initialises has to be told what it was, or ends with it") {
-  net::Loop loop;
+  ClosedLoop loop;
   config::Server server;
   server.name = "files";
   LegacyListens listens;
@@ -154,9 +163,9 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   request.message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").value();
   request.client_era = mcp::Era::legacy;
   request.http_status_visible = false;  // its client cannot be told by 404
-  NoHost host(loop, server);
+  NoServer no_server(loop, server);
   NoOwner owner;
-  HttpCall call(host, std::move(request), owner);
+  HttpCall call(no_server.parts, std::move(request), owner);
   group.join(call);
   CHECK(call.group == "session:1");
   group.queue().withdraw(call);

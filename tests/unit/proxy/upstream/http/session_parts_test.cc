@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "proxy/upstream/http/server_stream.h"
-#include "proxy/upstream/http/session_credentials.h"
-#include "proxy/upstream/http/sse_transport.h"
 #include "unit/foundation/net/scripted_server.h"
 
 using namespace lineward;
@@ -17,19 +15,17 @@ namespace {
 
 using Server = net::ScriptedServer;
 
-struct Session final : ServerStreamCallbacks, SseTransportCallbacks {
+struct Session final : ServerStreamCallbacks {
   net::Loop& loop;
   std::vector<std::string> told;
   bool streams = true;
-  SessionCredentials its_credentials;
-  Session(net::Loop& its_loop, const config::Server& server, const HttpUrl& url)
-      : loop(its_loop), its_credentials(server, url) {}
+  explicit Session(net::Loop& its_loop) : loop(its_loop) {}
   void tell(std::string what) {
     told.push_back(std::move(what));
     loop.stop();
   }
   Headers headers(HttpVerb) const override { return {}; }
-  SessionCredentials& credentials() override { return its_credentials; }
+  void take_cookies(const http::ResponseInfo&) override {}
   bool is_ready() const override { return true; }
   bool may_stream() const override { return streams; }
   bool check_lost(const MessagesEnd& end) override {
@@ -38,10 +34,15 @@ struct Session final : ServerStreamCallbacks, SseTransportCallbacks {
   }
   void hear(mcp::Message message, HttpCall*) override { tell(std::string(message.method())); }
   void refuse_malformed(const mcp::MessageFault&) override { tell("malformed"); }
-  void on_stream_news(StreamNews news) override { tell(news == StreamNews::settled ? "settled" : "missed"); }
-  void on_sse_connected() override { tell("connected"); }
+  void on_stream_news(StreamNews news) override {
+    switch (news) {
+      case StreamNews::settled: return tell("settled");
+      case StreamNews::missed: return tell("missed");
+      case StreamNews::sse_connected: return tell("connected");
+      case StreamNews::sse_ended: return tell("ended");
+    }
+  }
   void on_sse_failed(const MessagesEnd& end) override { tell("failed: " + end.fault.text); }
-  void on_sse_ended() override { tell("ended"); }
 };
 
 const std::string kStream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
@@ -63,7 +64,7 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
     auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
     REQUIRE(url);
     HttpPool pool(loop, *url, nullptr, {});
-    Session session(loop, options, *url);
+    Session session(loop);
 
     SECTION("the stream on which the server speaks by itself is waited for, and heard") {
       server.script = {kStream + kChanged};
@@ -126,8 +127,8 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
     }
     SECTION("HTTP+SSE is there when it has named its endpoint, and over with its stream") {
       server.script = {kStream + "event: endpoint\ndata: /post?session=1\n\n"};
-      SseTransport sse(pool, options, session);
-      sse.connect();
+      ServerStream sse(pool, options, session);
+      sse.connect_sse();
       CHECK(sse.endpoint().empty());
       loop.run();
       REQUIRE(session.told == Told{"connected"});
@@ -138,8 +139,8 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
     }
     SECTION("an endpoint elsewhere is not used") {
       server.script = {kStream + "event: endpoint\ndata: http://elsewhere.example/post\n\n"};
-      SseTransport sse(pool, options, session);
-      sse.connect();
+      ServerStream sse(pool, options, session);
+      sse.connect_sse();
       loop.run();
       REQUIRE(session.told.size() == 1);
       CHECK(session.told[0].rfind("failed: named an endpoint that is not used", 0) == 0);
@@ -147,8 +148,8 @@ TEST_CASE("the streams of a session with a legacy HTTP server") {
     }
     SECTION("nor is an answer that is no stream one of HTTP+SSE") {
       server.script = {kNoStream};
-      SseTransport sse(pool, options, session);
-      sse.connect();
+      ServerStream sse(pool, options, session);
+      sse.connect_sse();
       loop.run();
       REQUIRE(session.told.size() == 1);
       CHECK(session.told[0].rfind("failed: ", 0) == 0);

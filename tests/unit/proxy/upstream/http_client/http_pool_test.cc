@@ -35,7 +35,7 @@ struct Owner final : HttpTransferCallbacks {
     over = true;
     loop.stop();
   }
-  void on_transfer_failed(const HttpFault& f) override {
+  void on_transfer_failed(const core::Failure& f) override {
     fault = f.text;
     over = true;
     loop.stop();
@@ -104,7 +104,7 @@ TEST_CASE("the pool of connections") {
         void on_transfer_head(const http::ResponseInfo&) override {}
         void on_transfer_body(std::string&&) override {}
         void on_transfer_complete() override { done(); }
-        void on_transfer_failed(const HttpFault& fault) override { FAIL(fault.text); }
+        void on_transfer_failed(const core::Failure& fault) override { FAIL(fault.text); }
       } first;
       first.done = [&] {
         loop.defer([&] {

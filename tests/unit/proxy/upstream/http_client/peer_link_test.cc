@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-struct PeerEars final : core::PeerListener {
+struct PeerEars final : PeerListener {
   std::string body, failed;
   bool over = false;
   void on_peer_head(const http::ResponseInfo&) override {}

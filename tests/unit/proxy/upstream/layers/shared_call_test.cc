@@ -188,12 +188,12 @@ TEST_CASE("only the first caller learns that the request which the server has is
   auto one = world.lease(1, first);
   auto two = world.lease(2, second);
   world.call.on_call_phase(CallPhase::written);
-  CHECK(first.whose == core::Whose::own);
-  CHECK(second.whose == core::Whose::anothers);
+  CHECK(first.whose == core::Coalesced::no);
+  CHECK(second.whose == core::Coalesced::yes);
   SECTION("what is behind the call shares it too") {
-    world.call.on_call_request(core::Whose::anothers);
+    world.call.on_call_request(core::Coalesced::yes);
     world.call.on_call_phase(CallPhase::starting);
-    CHECK(first.whose == core::Whose::anothers);
+    CHECK(first.whose == core::Coalesced::yes);
   }
   SECTION("a released caller asks for itself") {
     const auto others = world.call.let_go_of_others();
@@ -201,7 +201,7 @@ TEST_CASE("only the first caller learns that the request which the server has is
     Plain apart{world.loop, world.upstream};
     apart.join(*others[0]);
     apart.on_call_phase(CallPhase::queued);
-    CHECK(second.whose == core::Whose::own);
+    CHECK(second.whose == core::Coalesced::no);
     two->cancel("its client left");
   }
   one->cancel("its client left");

@@ -36,7 +36,7 @@ struct World {
     one.request.of_gateway = of_gateway;
     PendingCall entry;
     entry.call = &one;
-    entry.listen = true;
+    entry.listen = PendingCall::Listen::asked;
     one.id = calls.add(std::move(entry));
     return one;
   }

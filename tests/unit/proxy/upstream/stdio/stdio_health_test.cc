@@ -68,7 +68,7 @@ TEST_CASE("deaths in a row open the circuit, and its owner hears of it from the 
 TEST_CASE("its owner hears nothing of a circuit that was closed again in the same turn") {
   World world;
   world.die(3);
-  world.health.answered(Heard::work);
+  world.health.answered(HealthSignal::work);
   world.loop.close_deferred();
   CHECK(world.opened.empty());
 }
@@ -173,7 +173,7 @@ TEST_CASE("an open circuit lets one half-open probe through when its time is ove
     CHECK_FALSE(world.health.try_now());
   }
   SECTION("a handshake closes it with a doubt: the next failure opens it again") {
-    world.health.answered(Heard::handshake);
+    world.health.answered(HealthSignal::handshake);
     CHECK(world.health.circuit_closed());
     world.die(1);
     CHECK_FALSE(world.health.circuit_closed());
@@ -198,7 +198,7 @@ TEST_CASE("a half-open probe of before the circuit opened once more does not clo
 TEST_CASE("a handshake shows nothing to a circuit that is closed: deaths after it are still in a row") {
   World world;
   for (int i = 0; i < 3; ++i) {
-    world.health.answered(Heard::handshake);
+    world.health.answered(HealthSignal::handshake);
     world.die(1, false);
   }
   CHECK_FALSE(world.health.circuit_closed());
@@ -215,7 +215,7 @@ TEST_CASE("the pause before a start is the longer of the group's and the server'
   const milliseconds pause = world.health.start_pause(milliseconds(0));
   CHECK(pause >= milliseconds(48000));  // restart.backoff with its jitter
   CHECK(world.health.start_pause(now + milliseconds(100000)) == milliseconds(100000));
-  world.health.answered(Heard::handshake);
+  world.health.answered(HealthSignal::handshake);
   CHECK(world.health.start_pause(milliseconds(0)) == milliseconds(0));
 }
 

@@ -208,7 +208,7 @@ TEST_CASE("a late answer says whether the server stopped; each is counted once")
     World world(kSoonOver);
     const uint64_t late = world.watcher.stats.late_responses;
     StdioCall& call = world.sent();
-    world.pending(call)->listen = way.listen;
+    if (way.listen) world.pending(call)->listen = PendingCall::Listen::asked;
     call.cancel("enough");
     world.turn();
     world.hears(answer_to(call, way.answer));
