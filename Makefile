@@ -81,7 +81,7 @@ fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)
 faults: test-deps  ## The fault experiments as a table (QUICK=1, ROWS=1,5-9, SEED=n)
 	@tests/faults/run.sh faults
 
-growth: test-deps  ## How work grows with every dimension of every input (ONLY=text); writes docs/growth.md
+growth: test-deps  ## How work grows with every dimension of every input (ONLY=text); writes build/growth.md
 	@tests/growth/run.sh $(if $(ONLY),--only '$(ONLY)',--docs)
 
 sim: test-deps  ## Simulated worlds from fresh seeds on every core (SIM_SECONDS=60)

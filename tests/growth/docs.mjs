@@ -1,22 +1,15 @@
-// Puts the tables into docs/growth.md, between its marks; the words around them are the file's own.
-import { readFileSync, writeFileSync } from 'node:fs';
+// Writes the tables of a run to build/growth.md. docs/growth.md explains them.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shown, stepOf, unitOf } from './table.mjs';
 
-const FILE = fileURLToPath(new URL('../../docs/growth.md', import.meta.url));
+const FILE = fileURLToPath(new URL('../../build/growth.md', import.meta.url));
 
 const cells = (...all) => `| ${all.join(' | ')} |`;
 const safe = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ').slice(0, 200);
 const rounded = (ms) => ms.toFixed(ms < 10 ? 1 : 0);
-const between = (text, mark, table) => {
-  const begin = `<!-- ${mark}: written by make growth -->\n`;
-  const end = `<!-- end of ${mark} -->`;
-  const from = text.indexOf(begin) + begin.length;
-  const to = text.indexOf(end);
-  if (from < begin.length || to < from) throw new Error(`docs/growth.md has no place for ${mark}`);
-  return `${text.slice(0, from)}\n${table.join('\n')}\n\n${text.slice(to)}`;
-};
 
 export function writeDocs(results, sizes, unit) {
   const name = unitOf(unit);
@@ -31,8 +24,7 @@ export function writeDocs(results, sizes, unit) {
     '|---|---:|---:|',
     ...sizes.map(({ what, ms, wait, why }) => (why ? cells(safe(what), safe(why), '') : cells(safe(what), rounded(ms), rounded(wait)))),
   ];
-  let text = readFileSync(FILE, 'utf8');
-  text = between(text, 'growth', [counted, '', ...table]);
-  text = between(text, 'largest', largest);
-  writeFileSync(FILE, text);
+  const text = ['# How work grows: a run', '', counted, '', '## Every dimension', '', ...table, '', '## Largest messages', '', ...largest, ''];
+  mkdirSync(dirname(FILE), { recursive: true });
+  writeFileSync(FILE, text.join('\n'));
 }
