@@ -40,8 +40,9 @@ void HttpSubRequest::ran_out() {
   const MessagesEnd late{
       .kind = MessagesEnd::Kind::failed,
       .status = messages_ ? messages_->status() : kAccepted,
-      .fault = {mcp::EndReason::timeout_startup,
-                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !was_sent}};
+      .fault = {.reason = mcp::EndReason::timeout_startup,
+                .text = fmt::format("did not answer within {} ms{}", plan_.limit.count(), named),
+                .nothing_sent = !was_sent}};
   auto tell = std::exchange(plan_.late, nullptr);
   if (!tell || !was_sent) {
     if (messages_) messages_->close();
@@ -124,7 +125,9 @@ void HttpSubRequests::run(SubRequestPlan plan) {
   }
   pool_.loop().defer([plan = std::move(plan)] {
     const MessagesEnd refusal{.kind = MessagesEnd::Kind::failed,
-                              .fault = {mcp::EndReason::queue_full, "has too many requests under way", true}};
+                              .fault = {.reason = mcp::EndReason::queue_full,
+                                        .text = "has too many requests under way",
+                                        .nothing_sent = true}};
     if (plan.drained) plan.drained();
     if (plan.done) plan.done(std::nullopt, refusal);
   });
