@@ -1,6 +1,6 @@
 // Maps a request's path to a server and its worker, and decides which headers are forwarded. A reload
-// replaces the path table; facts that a connection has cached of its head (HeadFacts) are looked up again
-// then.
+// replaces the path table; the facts about a head that a connection has cached (HeadFacts) are then looked up
+// again.
 //
 // Owned by the HttpFront; outlives every endpoint that uses it.
 #pragma once
