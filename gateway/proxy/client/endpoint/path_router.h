@@ -52,8 +52,8 @@ struct PathTable {
   // POST paths of HTTP+SSE clients, including those of sessions opened before a reload that have not ended.
   std::unordered_map<std::string, std::string> sse_posts;
   std::unordered_map<std::string, std::string> sse_post_of;  // by the path of the stream
-  // Paths removed by a reload, with the server that still has sessions opened there and may be about to
-  // leave. Only answers, notifications and DELETE are accepted there.
+  // Paths removed by a reload, with the server that still has sessions opened there and may soon be removed.
+  // Only answers, notifications and DELETE are accepted there.
   ServerPaths leaving;
   // Paths, of HTTP+SSE too, that led to other servers before a reload, with the names of those that still
   // exist. Sessions opened there still accept answers, notifications and DELETE.
