@@ -1,9 +1,9 @@
 // A JSON-RPC message: its original bytes, and the positions of the few fields that a gateway reads.
 //
-// Movable (fields are offsets). Never re-serialised: change it through json::Splice and use the result. A
-// duplicate of a key that Lineward reads (after unescaping) refuses the message: the server could use the
-// other value. Keys compare exactly: "Method" is not "method". Some decoders ignore case; a message in which
-// they would find a different field is refused too.
+// A message is movable (fields are offsets) and never re-serialised: change it through json::Splice and use
+// the result. A duplicate of a key that Lineward reads (after unescaping) refuses the message: the server
+// could use the other value. Keys compare exactly: "Method" is not "method". Some decoders ignore case; a
+// message in which they would find a different field is refused too.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The methods that the gateway knows; all others are handled by their shape alone. A row for each.
+// The methods that the gateway knows; all others are handled by their shape alone. Each method has a row.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// `lineward/probe`: a request that Lineward answers itself and never forwards. By it `lineward doctor URL`
-// measures what stands between it and this gateway (docs/doctor.md). Pure.
+// `lineward/probe`: a request that Lineward answers itself and never forwards. `lineward doctor URL` uses it
+// to measure the proxies between itself and this gateway (docs/doctor.md). Pure.
 //
 //   {}                                     answered at once
 //   {nonce, events, everyMs, silentMs}     a stream: so many progress notifications with their time, so long
@@ -28,7 +28,7 @@ inline constexpr std::chrono::milliseconds kMaxProbeTime = std::chrono::minutes(
 inline constexpr size_t kMinProbeNonce = 16, kMaxProbeNonce = 64;
 
 struct ProbeRequest {
-  std::string nonce;  // of a stream, or of the one that is asked about; empty: it is answered at once
+  std::string nonce;  // of a stream, or of the stream in question; empty: answered at once
   bool asks_outcome = false;
   uint32_t events = 0;
   std::chrono::milliseconds every{0};   // between two events
@@ -36,9 +36,9 @@ struct ProbeRequest {
 };
 
 // The error is a sentence for the client; it names the limit that was broken. Members that have no meaning
-// here are passed over.
+// here are ignored.
 Result<ProbeRequest> read_probe(const Message& request);
-// Is it such a request, and wants no comments on its stream?
+// True: it is such a request, for a stream without comments.
 bool is_probe_without_comments(const Message& request);
 
 }  // namespace lineward::mcp

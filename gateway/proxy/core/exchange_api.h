@@ -50,18 +50,18 @@ class ExchangeApi {
   // A notification from a client (its session, or a modern POST).
   virtual void notified(IncomingMessage&& arrival) = 0;
   // A client's answer to a server's request in a legacy session. True: the answer was sent to a server that
-  // had sent the request through another replica, which does not know of the answer. `elsewhere`: another
-  // replica received the answer and sent it to the server; whatever waits for it here continues.
+  // had sent the request through another replica; that replica does not know of the answer. `elsewhere`:
+  // another replica received the answer and sent it to the server; exchanges that wait for it here continue.
   virtual bool answered(const std::string& session, mcp::Message answer, AnswerCame came) = 0;
   // A session ended: everything it owns ends.
   virtual void session_ended(const std::string& session) = 0;
   // Adopts a session that another replica opened and that the client side has just created. False if it
   // cannot be served here.
   virtual bool adopt_session(const std::string&, const ScopeState&) { return false; }
-  // The client opened, or closed, a stream of such a session here (PortableScopes::open_stream).
+  // The client opened, or closed, a stream of a shared session here (PortableScopes::open_stream).
   virtual void stream_opened(const std::string&, const HeaderFields&) {}
   virtual void stream_closed(const std::string&) {}
-  // For such a session; `done` may never be called (PortableScopes::when_settled).
+  // For a shared session; `done` may never be called (PortableScopes::when_settled).
   virtual void when_settled(const std::string&, std::function<void()>) {}
   // The protocol versions of the server; nullopt while unknown.
   virtual std::optional<std::vector<std::string>> versions(const std::string& upstream) const = 0;

@@ -21,8 +21,8 @@ namespace lineward::core {
 
 inline constexpr std::string_view kAnonymous = "anonymous";
 
-// An authenticated caller. Binds sessions, parked calls, instances, caches, limits and cancels (behaviour.md
-// 5). Two requests belong to the same caller if their principals are equal.
+// An authenticated caller. Sessions, parked calls, instances, caches, limits and cancels are bound to it
+// (behaviour.md 5). Two requests belong to the same caller if their principals are equal.
 struct Caller {
   std::string principal;                 // unique over all ways to authenticate: "jwt:issuer#subject"
   std::string name;                      // display name for logs; bounded, printable, no secret
@@ -82,7 +82,7 @@ class Gate {
   // True: no authentication; admit() is not called.
   virtual bool open() const = 0;
   // Returns the answer, or nullopt: then `later` is called once, never before this returns, and only while
-  // the gate lives. An empty `later` queries only what can be answered at once and starts nothing.
+  // the gate lives. With an empty `later` the gate decides only if it can at once, and starts nothing.
   virtual std::optional<GateAnswer> admit(const GateRequest& request, GateDone later) = 0;
   // Header fields of the client that plugins subscribe to (ClientRequest::seen), in lower case.
   virtual const std::vector<std::string>& headers_wanted() const = 0;

@@ -26,12 +26,12 @@ class OwnedCall : public Call {
  protected:
   // `owner` may be null for a call that starts later.
   explicit OwnedCall(CallCallbacks* owner) : owner_(owner) {}
-  // `if (live()) cancel_alive(…)` belongs into the destructor of each class that implements cancel().
+  // `if (live()) cancel_alive(…)` belongs in the destructor of each class that implements cancel().
   // Destroying a live call is a bug of its owner: it is logged, and the cancel is still sent to the server.
-  // This base class cannot do it: cancel() is gone when its destructor runs. Pass the upstream's name only
-  // then: an upstream may be destroyed before calls of it that are over.
+  // This base class cannot do it: cancel() is gone when its destructor runs. Read the upstream's name only
+  // for a live call: an upstream may be destroyed before calls of it that are over.
   void cancel_alive(const std::string& upstream);
-  // Takes the owner for its last callback, in which it may destroy the call. Null if the call was over.
+  // Takes the owner for its last callback, which may destroy the call. Null if the call was over.
   CallCallbacks* take_owner() { return std::exchange(owner_, nullptr); }
 
   CallCallbacks* owner_;

@@ -27,8 +27,8 @@ struct ScopeState {
 // of calls is open only on the replica that has the client's stream, since servers allow one.
 class PortableScopes {
  public:
-  // The session was initialised by its client. Nullopt: only this replica can serve it. From here on other
-  // replicas may serve it too.
+  // The client has initialised the session: from here on other replicas may serve it too. Nullopt: only this
+  // replica can serve it.
   virtual std::optional<ScopeState> share_scope(const Scope& scope) = 0;
   // Continues a session that another replica shared. The owner must live until the session is closed or left.
   // False if it cannot be served here.

@@ -1,4 +1,4 @@
-// The stream for an exchange's answer. Owned by the exchange. If the client's connection vanishes earlier,
+// The stream for an exchange's answer. Owned by the exchange. If the client's connection is lost earlier,
 // everything written is dropped.
 //
 // Contract: no method here calls back before it returns. A failed write, or a client found too slow during a

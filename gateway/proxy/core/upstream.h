@@ -30,8 +30,8 @@ struct Server;
 
 namespace lineward::core {
 
-// For a listen that its client knows to be open: it may be opened again. `flooded`: by its server, so that
-// what it brought is no proof that it works.
+// How a listen that its client knows to be open was lost. It may be opened again. `flooded`: its server sent
+// too much, so that its messages are no proof that it works.
 enum class ListenLoss : uint8_t { none, broken, flooded };
 
 // Why a call ended without an answer.
@@ -92,8 +92,8 @@ class CallCallbacks {
   virtual void on_call_routed(const RoutedPtr&) {}
   // The call is sent again (`retry`); its owner has received nothing of the first attempt.
   virtual void on_call_repeated() {}
-  // `no`: the request sent, or about to be sent, is this call's own, which is the default. `yes`: the call
-  // shares the request and the answer of another one. Only record it: do not end a call in here.
+  // `no` (the default): the request sent, or about to be sent, is this call's own. `yes`: the call shares the
+  // request and the answer of another call. Implementations only record it, and must not end a call.
   virtual void on_call_request(Coalesced) {}
 
  protected:
@@ -142,14 +142,14 @@ class Call {
   // The answer to a request that the server sent during this call: a whole JSON-RPC message with the server's
   // id.
   virtual void reply(std::string message) = 0;
-  // `hold`: stops reading the server's messages for this call, else reads on. Messages already read are still
-  // delivered. False if that would stop other calls too.
+  // True stops reading the server's messages for this call, false resumes. Messages already read are still
+  // delivered. Returns false if that would stop other calls too.
   virtual bool hold(bool) { return false; }
   bool pause() { return hold(true); }
   bool resume() { return hold(false); }
   // Callbacks go to `owner` from here on.
   virtual void hand_over(CallCallbacks& owner, Handover how) = 0;
-  // The client retried it with this request; its log level and other `_meta` apply from here on.
+  // The client retried the call with this request. That request's `_meta` (log level …) applies from here on.
   virtual void retried(mcp::Message request) = 0;
   virtual CallFacts call_facts() const = 0;
   const mcp::Message& request_message() const { return *call_facts().request; }
@@ -159,7 +159,7 @@ class Call {
 struct Scope {
   std::string session;  // a legacy session's id; empty for modern clients
   std::string principal;
-  std::string affinity;  // a modern client's state name, where the server keeps state under it
+  std::string affinity;  // a modern client's state name, if the server keeps state under that name
   // For one message: its sender, if policies of a member of an aggregate need it.
   ClientRequestPtr by = {};
   // The id of a legacy session in front of several servers, of which this is one. From open_scope() to
@@ -171,7 +171,7 @@ struct Scope {
 // one level per process, so Lineward filters.
 struct LogWish {
   std::string level;     // empty: not shared; the server filters
-  bool is_said = false;  // set by the client; otherwise it is the default
+  bool is_said = false;  // the client has set it; otherwise it is the default
 };
 
 struct UpstreamRequest {
@@ -195,14 +195,14 @@ struct UpstreamRequest {
   // The call is for a server of this era only. It waits until the era is known, and fails unsent if it is the
   // other one (Failure::of_other_era).
   std::optional<mcp::Era> only_era = {};
-  // For a listen: the caller filters by its client's subscriptions itself. So a URI that the server grants
-  // after it acknowledged the listen counts too; it becomes known by its first update.
+  // For a listen: the caller itself filters by its client's subscriptions. So a URI that the server grants
+  // after its acknowledgement counts too; its first update makes the grant known.
   bool takes_late_grants = false;
   bool reopens = false;  // a listen: its client knows it to be open, and it was lost
   LogWish log_wish = {};
   uint64_t bytes_in = 0;  // size as the client sent it; 0: not sent by a client
 
-  // Takes the path of a legacy session's requests: it is one, or a listen kept for such a session.
+  // Whether it is handled like a legacy session's request: it is one, or a listen kept for such a session.
   bool of_session() const { return client_era == mcp::Era::legacy || !scope.session.empty(); }
   bool on_stdio() const { return from && from->on_stdio(); }
   mcp::Wire wire() const { return from ? from->wire : mcp::Wire::http; }
@@ -224,8 +224,8 @@ class ScopeCallbacks {
   virtual void on_scope_reset() = 0;
   // The server ended the session: the client must initialise anew. Called once.
   virtual void on_scope_ended() {}
-  // Whether a client may still use the session. Its process is then not given to a new caller, unless the
-  // session is idle for long (unused_for) or its caller exceeds its share.
+  // Whether a client may still use the session. If so, its process is not given to a new caller, unless the
+  // session is idle for long (unused_for) or the session's caller exceeds its share.
   virtual bool is_pinned() const { return true; }
   // Time since the client last called, sent anything or had a stream; nullopt: it has a stream now.
   virtual std::optional<std::chrono::milliseconds> unused_for() const { return std::nullopt; }
@@ -316,8 +316,8 @@ enum class UpstreamNotice : uint8_t {
   wake,
   // The configuration has changed in options that config::is_adjustable() names.
   reconfigured,
-  // New calls go to another version of it, or are refused. Its calls continue, and nothing is kept ready any
-  // more. stop() follows when they are over.
+  // New calls go to another version of the server, or are refused. Running calls continue, and nothing is
+  // kept ready any more. stop() follows when the calls are over.
   retired
 };
 
@@ -328,7 +328,7 @@ class Upstream {
   const std::string& name() const { return name_; }
   // Takes the request. Fails at once only if the queue is full.
   virtual Result<std::unique_ptr<Call>, Failure> start(UpstreamRequest&& request, CallCallbacks& owner) = 0;
-  // Begins and ends a session. The owner must live from one to the other.
+  // Begins and ends a session. The owner must live from open_scope() to close_scope().
   virtual void open_scope(const Scope& scope, ScopeCallbacks& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;
   // A client's notification, or its answer to a server's request. Dropped if there is no process for it.

@@ -33,9 +33,9 @@ class CallClock {
     core::CallPhase phase = core::CallPhase::queued;  // for queue_full: what it waited for
   };
   using Rings = std::function<void(const Due& due)>;
-  // A member's part of a merged answer ends by itself. It takes at most the largest configurable queue and
-  // start times (limits.queueTimeout and timeouts.startup, a day each) plus aggregate.partTimeout (an hour).
-  // This limit only guards against bugs, and is never shown.
+  // A member's response for a merged answer ends by itself. That takes at most the largest configurable queue
+  // and start times (limits.queueTimeout and timeouts.startup, a day each) plus aggregate.partTimeout (an
+  // hour). This limit only guards against bugs, and is never shown.
   static constexpr milliseconds kMaxPart{(24 + 24 + 1) * 3600 * 1000};
 
   CallClock(net::Loop& loop, mcp::Method method, Rings rings);
@@ -53,14 +53,14 @@ class CallClock {
   void plugins_decided();
   // False if it is in this phase already.
   bool enter(core::CallPhase phase);
-  // A parked call continues, after `spent` with its server.
+  // A parked call continues. `spent`: its time with its server so far.
   void go_on(milliseconds spent);
   void progressed();
   // The server waits for the client's answer to a request; each one is answered once.
   void asked();
   void answered();
-  // Its final message has arrived and is held by a plugin, which has a limit of its own: timeouts.request no
-  // longer applies.
+  // The server's final message has arrived, and a plugin holds it. The plugin has a limit of its own:
+  // timeouts.request no longer applies.
   void server_is_done();
   // Stops, and resumes, reading from the server while the client is slow. release() is false if it was not
   // held.
@@ -81,7 +81,7 @@ class CallClock {
   bool is_queued() const { return core::waits_in_line(phase_) && open_questions_ == 0; }
   // Time since it was written; nullopt before that.
   std::optional<milliseconds> at_server() const;
-  // The same without the time in which the client owed an answer.
+  // The same, without the time during which a question waited for the client.
   milliseconds spent() const { return loop_.now() - written_at_ - waited_; }
   std::optional<milliseconds> sent_after() const;
   milliseconds progress_ago() const { return loop_.now() - progressed_at_; }  // valid if there was any

@@ -45,7 +45,7 @@ class CallRecord {
   void repeated() { ++attempts_; }
   // Whether its server's request is its own or shared with another call; a shared one is counted once.
   void request_is(core::Coalesced coalesced) { coalesced_ = coalesced; }
-  // The plugin that decided how it ends, by its configured name.
+  // The plugin that decided how the call ends, by its configured name.
   void judged(std::string_view policy) { policy_ = policy; }
   // The server has its request. `at_once`: in the turn of the loop in which it arrived, so without any wait.
   void written(std::chrono::milliseconds queued_for, bool at_once);

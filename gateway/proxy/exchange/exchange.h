@@ -1,13 +1,13 @@
-// A client request from its admission to its single end. The only place that decides how it ends.
+// A client request from its admission to its single end. No other code decides how the request ends.
 //
-// Lives in the worker's slot map (exchange_table.h); all other code holds its id. It is entered by five ways:
-// a message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, cancel().
-// The first end wins, and later events are dropped. end() is the only way out: it shuts all entries first,
-// and only then cancels the call and answers the client.
+// Lives in the worker's slot map (exchange_table.h); all other code holds its id. It has five entries: a
+// message from upstream (CallCallbacks), the client's disconnect, a deadline, a resumed plugin, cancel(). The
+// first end wins, and later events are dropped. end() is the only way out: it shuts all entries first, and
+// only then cancels the call and answers the client.
 //
-// exchange.cc has its life. The plugins' part is in exchange_plugins.cc: hooks, and messages that wait for
-// them. A legacy server's requests to a modern client become the input requests of a result. The call is
-// parked then, and the client's retry continues it (behaviour.md 9, exchange_questions.cc).
+// Its life cycle is in exchange.cc. The plugins' part is in exchange_plugins.cc: hooks, and messages that
+// wait for them. A legacy server's requests to a modern client become the input requests of a result
+// (exchange_questions.cc). The call is then parked, and the client's retry continues it (behaviour.md 9).
 // exchange_report.cc has the views for operators, and the log and metrics of its end.
 #pragma once
 
@@ -55,7 +55,7 @@ struct FailedAs {
 
 // The table's decisions about a request, made before its exchange begins.
 struct Admission {
-  ServerRef lease;  // the server to route to, for a session the version that the session is with; empty: none
+  ServerRef lease;  // the server to route to; for a session: the version that it uses; empty: none
   const std::shared_ptr<plugin::PluginSet>& plugins;  // null: none are configured
   std::optional<core::Failure> refusal = {};          // under overload
 };
@@ -66,8 +66,8 @@ class ExchangeCallbacks {
   ParkTable& park_table() { return park_; }
   // How a rate limit refuses a request of a legacy session.
   config::LegacyStatus legacy_status() const { return errors_.legacy_status; }
-  // `initialize` is sent to the server: a session opens. The answer decides whether it stays. False: it is
-  // open already, or opening.
+  // `initialize` is sent to the server: a session opens. The answer decides whether the session stays. False:
+  // the session is already open or opening.
   virtual bool session_opening(Exchange& exchange) = 0;
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
   // A call of a legacy session has become a task: progress continues after its answer. `token` is Lineward's.
@@ -80,11 +80,11 @@ class ExchangeCallbacks {
   // cancelled on its stream.
   virtual void ending(Exchange&) {}
   virtual void ended(Exchange&, mcp::EndReason, int) {}
-  // Free it at the end of the turn; no method is called on it after this. Called once.
+  // Called once: the exchange must be freed at the end of the turn, and no method is called on it after this.
   virtual void retire(Exchange& exchange) = 0;
 
  protected:
-  // Both must outlive this, and may be made after it.
+  // Both must outlive this object, and may be constructed after it.
   explicit ExchangeCallbacks(ParkTable& park, const config::Errors& errors = kDefaultErrors)
       : park_(park), errors_(errors) {}
   ~ExchangeCallbacks() = default;
@@ -142,7 +142,7 @@ class Exchange final : public core::CallCallbacks,
     return routed_ || !lost_with_.empty() ? std::string_view(from_->upstream) : std::string_view();
   }
   ServerAnswer server_answer() const { return server_answer_; }
-  // Set by its owner: it counts for the limit of its principal; its position among the calls of its session.
+  // Set by the owner: whether it counts for its principal's limit; its position among its session's calls.
   bool counts_for_principal = false;
   uint64_t number = 0;
 
@@ -198,7 +198,7 @@ class Exchange final : public core::CallCallbacks,
     std::string trace_id, span_id;
     plugin::Sampled sampled = plugin::Sampled::no;
     std::string request_state;  // the `requestState` sent to the client
-    std::string asked_with;     // AskedWith::digest; empty if no state can result from it or comes with it
+    std::string asked_with;     // AskedWith::digest; empty: the request has no state and cannot result in one
     bool shown = false;         // the request was shown to a plugin
     const uint64_t begun_at;    // in nanoseconds: when its request was read, or soon after
     const core::Mirrors mirrors;
@@ -210,7 +210,7 @@ class Exchange final : public core::CallCallbacks,
   void note_params();
   void hook_moved();
   void end_hooks(mcp::EndReason reason, int code);
-  // A message of the server is held by a plugin, or queued behind one.
+  // A message of the server is held by a plugin, or queued behind a held message.
   bool hook_holds_message() const { return hooks_ && hooks_->queue.has_waiting(); }
   // plugin::ExchangeView
   plugin::RequestInfo facts() const override;
@@ -237,7 +237,7 @@ class Exchange final : public core::CallCallbacks,
     net::Timer settle;       // starts with the first request of a round
     std::string asked_with;  // of the parked call that this one continues (ParkedCall)
     uint32_t rounds = 0;     // input-required results of this call so far that had new requests
-    uint32_t repeats = 0;    // those since the last of these, repeated for unanswered requests
+    uint32_t repeats = 0;    // results since the last of these that only repeat unanswered requests
   };
   // Whether the request is a retry of a parked call.
   bool is_retry() const;
@@ -270,10 +270,10 @@ class Exchange final : public core::CallCallbacks,
   std::unique_ptr<core::ReplyStream> reply_;
   ServerRef lease_;         // outlives the call
   core::RoutedPtr routed_;  // at an aggregate: the member it goes to
-  std::string lost_with_;   // for a retry at an aggregate after its call was lost: the member it was with
+  std::string lost_with_;   // for a retry at an aggregate after its call was lost: that call's member
   std::unique_ptr<core::Call> call_;
   std::unique_ptr<Hooks> hooks_;          // null: no plugin subscribes to this exchange
-  std::unique_ptr<Questions> questions_;  // once a server's request came, or for a retry
+  std::unique_ptr<Questions> questions_;  // set by the server's first request, or for a retry
   const config::Server* server_ = nullptr;
   Step step_ = Step::admitted;
   CallClock clock_;
@@ -282,8 +282,8 @@ class Exchange final : public core::CallCallbacks,
   int64_t retry_after_ms_ = -1;
   int status_ = 200;  // of the answer, if it was the first message sent
   MemoryCharge request_bytes_{Held::calls};
-  bool acknowledged_ = false;  // a listen
-  bool session_told_ = false;  // an `initialize`: session_opened() was called
+  bool acknowledged_ = false;  // for a listen
+  bool session_told_ = false;  // for an `initialize`: session_opened() was called
   ServerAnswer server_answer_ = ServerAnswer::none;
 };
 

@@ -24,11 +24,11 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
 
-  // Add servers here. They leave by retire_upstream(), which notifies their calls and sessions.
+  // Add servers here; remove them by retire_upstream(), which notifies their calls and sessions.
   ServerDirectory& servers() { return servers_; }
-  // The upstream takes no new calls. Running calls continue; its listens end in order, its sessions with
-  // their last call. If a new version is about to be added, parked calls keep waiting for their clients.
-  // `why`: the text for ended listens and parked calls. `left` is called when nothing refers to it any more,
+  // The upstream takes no new calls. Running calls continue. Listens end in order; each session ends with its
+  // last call. If a new version is about to be added, parked calls keep waiting for their clients. `why`: the
+  // text for ended listens and parked calls. `left` is called when nothing refers to the upstream any more,
   // never before this returns.
   void retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
                        std::function<void()> left);

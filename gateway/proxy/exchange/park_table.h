@@ -1,6 +1,6 @@
-// Parked calls: the legacy server of a modern client's call waits for an answer. The client brings it with
-// its retry (behaviour.md 9). The table owns parked calls, and ends one when its client does not retry in
-// time.
+// Parked calls: calls of modern clients in which a legacy server waits for an answer. The client sends the
+// answer with its retry (behaviour.md 9). The table owns parked calls, and ends a call if its client does not
+// retry in time.
 //
 // There is one per worker, owned by the exchange table. Bounded in calls and bytes per server.
 #pragma once
@@ -34,7 +34,7 @@ struct ParkedCall {
   std::vector<mcp::Message> unheard;   // sent while no client request was open: no plugin has judged it yet
   std::optional<mcp::Message> answer;  // the server's answer, if the call ended meanwhile
   uint32_t rounds = 0;                 // input-required results so far that had new requests
-  uint32_t repeats = 0;                // those since the last of these, repeated for unanswered requests
+  uint32_t repeats = 0;                // results since the last of these that only repeat unanswered requests
   std::chrono::milliseconds spent{0};  // of maxDuration
   core::ClientRequestPtr from;         // the request that was answered with the state
   core::RoutedPtr routed;              // at an aggregate: the member it goes to
@@ -45,7 +45,7 @@ struct ParkedCall {
 
 // A client request, compared by its parameters with a parked call.
 struct AskedWith {
-  // NOLINTNEXTLINE(google-explicit-constructor): the message alone, where nobody has changed it
+  // NOLINTNEXTLINE(google-explicit-constructor): the message alone, if it is unchanged
   AskedWith(const mcp::Message& request, std::string_view before_plugins = {})
       : message(request), digest(before_plugins) {}
   // RequestStates::digest_of of the original request.
@@ -128,7 +128,7 @@ class ParkTable {
   RequestStates states_;
   std::unordered_map<std::string, std::unique_ptr<Parked>> parked_;  // by the id in their state
   std::unordered_map<std::string, Sum> sums_;                        // by server
-  // Why the latest calls ended.
+  // Why the most recent parked calls ended.
   std::unordered_map<std::string, PastCall> past_;
   std::deque<std::string> past_order_;
   bool closed_ = false;

@@ -1,9 +1,9 @@
 // The servers that a worker's exchanges can reach: adding them, finding them by name, and retiring them while
 // calls and sessions still use them.
 //
-// Owned by the exchange table. A server is found by its name until retire(). Its version
-// lives until the last lease is gone; `left` reports that. The directory may be
-// destroyed before the leases: `left` is not called then.
+// Owned by the exchange table. A server is found by its name until retire(). Its version lives until the last
+// lease is gone; `left` reports that. The directory may be destroyed before the leases: then `left` is not
+// called.
 //
 // Errors: for an unknown name lease() is empty, versions() is nullopt, and hop() is null. The caller answers
 // the client.
@@ -78,16 +78,16 @@ class ServerDirectory {
   void add(core::Upstream& upstream, const config::Server& server);
   // Reports the outcomes of cancels also for a server that lives on another worker.
   void hear_cancels(const std::string& name);
-  // The version takes no new calls. The returned lease keeps it while the caller ends what uses it. It is
-  // empty if this version takes no calls here; `left` is never called then. `left` is called when nothing
-  // refers to the version any more, never before this returns.
+  // The version takes no new calls. The returned lease keeps the version while the caller ends its users. The
+  // lease is empty if this version takes no calls here; then `left` is never called. `left` is called when
+  // nothing refers to the version any more, never before this returns.
   ServerRef retire(core::Upstream& upstream, std::function<void()> left);
   // Stops all reports, of cancels and of last leases. For an owner that ends its calls later.
   void close();
 
   // A lease on the version that takes calls; empty: none.
   ServerRef lease(const std::string& name) const;
-  // A factory of leases on it, for callers that reach it through another upstream.
+  // A factory of leases on this upstream's version, for callers that reach it through another upstream.
   std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream) const;
 
   // Implement core::ExchangeApi.

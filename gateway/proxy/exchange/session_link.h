@@ -1,5 +1,5 @@
 // The traffic of a legacy session that belongs to no single call. The server's requests and unscoped
-// notifications go to exactly one stream, and the client's answers back to the server.
+// notifications go to exactly one stream. The client's answers go back to the server.
 //
 // There is one per legacy session, owned by the exchange table; the upstream holds a reference from
 // open_scope to close_scope.
@@ -70,7 +70,7 @@ class SessionLink final : public core::ScopeCallbacks {
   };
   void task_progress(const mcp::Message& progress);
   void to_session(const std::string& message);
-  // Keeps a message until a GET stream opens; refuses what must be evicted for it.
+  // Keeps a message until a GET stream opens; refuses the questions that it evicts for that.
   void keep(client::Session& session, std::string message, int64_t question);
   void question(mcp::Message message, Exchange* on);
   void withdrawn(const mcp::Message& cancelled);
@@ -80,8 +80,8 @@ class SessionLink final : public core::ScopeCallbacks {
   // The server request that this answers, if it was sent here. `server_id`: as read_shown() returns it.
   std::optional<Question> take_answered(int64_t id, std::string_view server_id);
   void closed(const Question& question);
-  // It will not be answered: client and server are notified, clocks continue. `client_why`, `server_why`: the
-  // texts for each.
+  // The question will not be answered: client and server are notified, clocks continue. `client_why`,
+  // `server_why`: the texts for each.
   void cancel_question(int64_t id, std::string_view client_why, std::string_view server_why);
   // Cancels a request at the client with `message`, unless the client never saw the request.
   void take_back(int64_t id, const Question& question, const std::string& message);

@@ -37,7 +37,7 @@ class SessionLinks final : public ExchangeFinder {
                const Plugins& plugins)
       : loop_(loop), exchanges_(exchanges), servers_(servers), plugins_(plugins) {}
 
-  // Until then no session is known, as on stdio before its front exists.
+  // Before this call no session is known, as on stdio before its front exists.
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
   // Shares sessions with other replicas from here on, where the server allows it.
   void share_sessions(bool share) { shares_sessions_ = share; }
@@ -65,7 +65,7 @@ class SessionLinks final : public ExchangeFinder {
   // Ends its calls, its link and the session.
   void end(const std::string& session);
   // Ends the idle sessions of a retired server. If a new version replaces it, sessions that are not
-  // initialised yet may open with that one.
+  // initialised yet may open with the new one.
   void end_idle_of(const ServerRef& retired, Retirement how);
 
   // core::ExchangeApi: sessions that other replicas may serve too.

@@ -61,7 +61,7 @@ class ExchangeStarter {
   std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
                                        std::string session_header, Primes primes = Primes::yes,
                                        bool takes_long = false);
-  // Makes the server's own stream of a shared session follow the client's, which exists now.
+  // If the client has a stream of a shared session now, opens the server's own stream too.
   void watch_stream(ClientConnection& connection, Session& session);
 
  private:

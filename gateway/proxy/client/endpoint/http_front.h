@@ -1,5 +1,5 @@
-// The HTTP side towards clients, and the way of a request: on_head() before its body is read, then advance(),
-// top to bottom. The endpoint of its path and method serves it at the end. Both eras share one endpoint.
+// The HTTP side towards clients. A request passes on_head() before its body is read, then advance(), from top
+// to bottom. Then the endpoint of its path and method serves it. Both eras share one endpoint.
 //
 //   FrontListener → ConnectionTable → ClientConnection → HttpFront
 //     → McpEndpoint (POST), SessionEndpoint (GET, DELETE), LegacySseEndpoint, ResourceMetadataEndpoint

@@ -1,6 +1,6 @@
-// POST at an MCP endpoint, in both eras: one message, or in sessions of 2025-03-26 a batch. Determines by
-// head and body the era and session of each message, refuses messages that match none, and hands the others
-// to the exchanges.
+// POST at an MCP endpoint, in both eras: one message, or in sessions of 2025-03-26 a batch. Determines the
+// era and session of each message by its head and body, refuses messages that match none, and hands the
+// others to the exchanges.
 //
 // Owned by the HttpFront. Must be notified of each closed connection.
 #pragma once

@@ -1,6 +1,6 @@
 // Maps a request's path to a server and its worker, and decides which headers are forwarded. A reload
-// replaces the path table; facts that a connection has cached of its head (HeadFacts) are looked up again
-// then.
+// replaces the path table; the facts about a head that a connection has cached (HeadFacts) are then looked up
+// again.
 //
 // Owned by the HttpFront; outlives every endpoint that uses it.
 #pragma once
@@ -52,8 +52,8 @@ struct PathTable {
   // POST paths of HTTP+SSE clients, including those of sessions opened before a reload that have not ended.
   std::unordered_map<std::string, std::string> sse_posts;
   std::unordered_map<std::string, std::string> sse_post_of;  // by the path of the stream
-  // Paths removed by a reload, with the server that still has sessions opened there and may be about to
-  // leave. Only answers, notifications and DELETE are accepted there.
+  // Paths removed by a reload, with the server that still has sessions opened there and may soon be removed.
+  // Only answers, notifications and DELETE are accepted there.
   ServerPaths leaving;
   // Paths, of HTTP+SSE too, that led to other servers before a reload, with the names of those that still
   // exist. Sessions opened there still accept answers, notifications and DELETE.

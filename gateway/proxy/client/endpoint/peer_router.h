@@ -1,5 +1,5 @@
-// Forwards requests that only another replica can answer (docs/replicas.md). These are requests of its
-// sessions and of state tied to it, resumed streams, and retries of calls parked there. Also notifies all
+// Forwards requests that only another replica can answer (docs/replicas.md). These are requests of that
+// replica's sessions and state, resumed streams, and retries of calls parked there. Also notifies all
 // replicas of messages that may concern one of their calls: a cancel, or the answer to a question. A request
 // is forwarded once at most: a request that a replica forwarded is answered here.
 //
@@ -38,7 +38,7 @@ class PeerRouter {
   PeerRouter(const PeerRouter&) = delete;
   PeerRouter& operator=(const PeerRouter&) = delete;
 
-  // The client for which another replica forwarded a request, by its head, so provisionally; empty: none.
+  // The client for which another replica forwarded a request; provisional: by the head alone; empty: none.
   // Authentication is charged to the client's limits, not to those of the forwarding replica.
   std::string_view client_of(const http::RequestHead& head) const;
   // Did another replica forward this very request? Prevents a loop of two replicas that each forward to the
@@ -62,7 +62,7 @@ class PeerRouter {
   static std::string of_answer(std::string_view raw_id);
   // `message`: one of these, or a batch of them.
   void tell_others(const Word& word, const std::string& message);
-  // The state name of a client from here on, which sent `shown` (empty: none).
+  // The state name, from here on, of a client that sent `shown` (empty: none).
   std::string state_name(const std::string& shown) const;
 
   // Requests that wait for another replica's answer.

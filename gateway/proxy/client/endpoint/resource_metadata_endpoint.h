@@ -1,11 +1,11 @@
 // Protected-resource metadata (RFC 9728), by which clients find out where to get a token. Lineward's own
 // documents are made from the configuration and need no authentication. A plain sidecar serves its server's
 // document, fetched each time and rewritten to the client's names (proxy/client/http/resource_names.h). A
-// server of 2025-03-26 has none, and is its own authorization server: there its authorization server metadata
-// (RFC 8414) is fetched likewise.
+// server of 2025-03-26 has no such document and is its own authorization server: its authorization server
+// metadata (RFC 8414) is fetched likewise.
 //
 // Owned by the HttpFront. Must be notified of each closed connection. A failed fetch is answered with the
-// status that its source names.
+// status that its source reports.
 #pragma once
 
 #include <cstdint>

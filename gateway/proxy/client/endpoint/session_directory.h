@@ -47,7 +47,7 @@ class SessionDirectory {
   Session* find_meant(ClientConnection& connection);
   // The worker with the session that the request names, where a reload has changed the path's server.
   std::optional<size_t> home_of(const ClientConnection& connection) const;
-  // Does a legacy message go to the server unchanged, because it keeps no sessions?
+  // Does a legacy message go to the server unchanged, because that server keeps no sessions?
   bool goes_without(const ClientConnection& connection, const std::string& server) const;
 
   // Null: there are too many sessions.

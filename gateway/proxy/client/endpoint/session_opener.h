@@ -1,4 +1,4 @@
-// Opens a legacy session for a client that sends no `initialize`: Lineward sends it, and its answer shows
+// Opens a legacy session for a client that sends no `initialize`: Lineward sends one, and the answer shows
 // whether the server keeps sessions at all. Requests that arrive meanwhile wait here, counted, and then go on
 // or are refused.
 //

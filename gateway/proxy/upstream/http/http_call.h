@@ -65,7 +65,7 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   // The final message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
-  // A listen that stood is lost: that is no sign of the server's health.
+  // An open listen is lost: that says nothing about the server's health.
   void lose(const core::Failure& failure);
   // The call is parked, and another caller needs its session: the server and the owner are notified.
   void end_parked(const core::Failure& failure);

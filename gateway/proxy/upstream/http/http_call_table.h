@@ -54,7 +54,7 @@ class HttpCallTable {
   void tell_cancels() { cancels_.tell_now(); }
   // The group's session is lost and has left it: its calls are repeated in a new session, or end.
   void session_lost(SessionGroup& group);
-  // The session still exists: calls that waited to know it get the server's reply.
+  // The session still exists: calls that waited for this result end with the server's reply.
   void session_kept(SessionGroup& group);
   // From here on a lost listen is over for good. Closes streams without a waiting caller.
   void stop();

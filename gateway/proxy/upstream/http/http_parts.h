@@ -1,4 +1,4 @@
-// The parts of an HttpUpstream, for parts that use each other.
+// The parts of an HttpUpstream, for those parts that use other parts.
 #pragma once
 
 #include <sys/random.h>

@@ -28,7 +28,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferCallbacks {
   void resume() override {
     if (transfer_) transfer_->resume();
   }
-  // Ends it in order, reported later. `status`: of the answer, if no head was passed on yet.
+  // Ends the hop in order; the end is reported later. `status`: of the answer, if no head was passed on yet.
   void end(int status, std::string why);
 
  private:

@@ -1,7 +1,7 @@
 // A session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
-// handshake, the server's session id, Lineward's own requests, the short waits of calls, and its end. Checks
-// after a doubtful answer whether the server still knows it. Servers without sessions have one too, without
-// an id. ServerStream is its event stream.
+// handshake, the server's session id, Lineward's own requests, the short waits of calls, and its end. After a
+// doubtful answer it checks whether the server still knows the session. Servers without sessions have an
+// HttpSession too, without an id. ServerStream is its event stream.
 //
 // Over HTTP+SSE (2024-11-05 transports) the session is its stream. The stream opens first, names the endpoint
 // for POSTs and carries all answers. The session ends with it.
@@ -80,7 +80,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   enum class Verdict : uint8_t {
     knows,    // it has answered the ping
     unsure,   // no answer, or one that says nothing about the session
-    refuses,  // it refuses the ping as an unknown or unauthorised one
+    refuses,  // it refuses the ping as unknown or unauthorised
     lost      // it says that there is no such session
   };
 
@@ -92,7 +92,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   const std::string& group() const { return group_; }
   State state() const { return state_; }
   bool is_ready() const override { return state_ == State::ready; }
-  // The server could forget the session.
+  // True: there is a session that the server could forget.
   bool has_id() const { return !credentials_.id().empty() || over_sse(); }
   SessionCredentials& credentials() { return credentials_; }
   const std::string& initialize_result() const { return initialize_result_.text(); }
@@ -101,7 +101,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
 
   // ---- the handshake ----
 
-  // Switches to HTTP+SSE: opens the stream; `fresh` when it is open.
+  // Switches to HTTP+SSE: opens the stream; the state is `fresh` when the stream is open.
   void connect();
   // Sends Lineward's own handshake with these parameters.
   void initialize(std::string_view params, IfRefused if_refused);
@@ -137,7 +137,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   // wait until the stream is open and a ping is answered.
   void settle_first() { settles_first_ = true; }
   // The same between two such calls, if all messages come on one stream. Requests outside calls' streams
-  // before the answer belong to the earlier call.
+  // before the ping's answer belong to the earlier call.
   void acquire_turn();
 
   // ---- messages ----
@@ -206,7 +206,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
                     std::function<void()> late);
   void end_asked(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
-  // True, and it is taken, if the message answers one of these.
+  // Takes the message and returns true if it answers one of these requests.
   bool take_answer(mcp::Message& message);
   void take_broken_answer(const mcp::MessageFault& fault);
   // The last message: sent when earlier posts have arrived and requests are answered, or after a short wait.

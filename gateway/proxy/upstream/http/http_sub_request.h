@@ -19,8 +19,8 @@ class HttpSubRequests;
 struct SubRequestPlan {
   HttpRequest request;
   int64_t id = 0;  // of its request; 0: no answer is expected
-  // Its session (HttpSubRequests::next_session); 0: none. The last one of a session waits briefly for earlier
-  // ones: on connections of their own it could overtake them.
+  // Its session (HttpSubRequests::next_session); 0: none. The last request of a session waits briefly for
+  // earlier ones, which it could overtake on another connection.
   uint64_t session = 0;
   bool is_last = false;
   bool answered_elsewhere = false;  // accepted without an answer: the answer comes by take_answer()
@@ -32,7 +32,7 @@ struct SubRequestPlan {
   // A message of the response that does not answer this request.
   std::function<void(mcp::Message message)> other;
   // The limit has expired, and the server may have received the request: a notification may be sent before
-  // the response is closed, which waits briefly for it. `done` follows at once.
+  // the response is closed; closing waits briefly for it. `done` follows at once.
   std::function<void()> late;
   // Over. `answer`: the result or error in the response, if any.
   std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)> done;
@@ -72,7 +72,7 @@ class HttpSubRequests {
   // Never calls back before it returns. Objects used by the plan's callbacks must live until `done`, or use a
   // guard.
   void run(SubRequestPlan plan);
-  // A message on the stream of this session. True, and it is taken, if it answers a sub-request there.
+  // Takes a message on the stream of this session if it answers a sub-request there; true then.
   bool take_answer(uint64_t session, mcp::Message& message);
   uint64_t next_session() { return ++last_session_; }
   void drop_all();

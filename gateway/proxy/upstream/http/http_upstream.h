@@ -91,8 +91,8 @@ class HttpUpstream final : public core::Upstream,
   void send_without_session(const mcp::Message& message, const core::HeaderFields& headers);
   // Adds the call to its group's queue, or returns why it is refused.
   std::optional<core::Failure> enqueue(HttpCall& call);
-  // The era in which this request is served. A server that speaks both serves legacy sessions in the legacy
-  // era, including bridged ones: each is tried so until one was refused.
+  // The era in which this request is served. A server that speaks both eras serves legacy sessions in the
+  // legacy era, including bridged ones: each is tried in that era until one was refused.
   mcp::Era era_for(const core::UpstreamRequest& request);
   uint64_t calls_here() const;  // counts for limits.maxInFlight and limits.maxQueue
   void note_hop();

@@ -38,8 +38,8 @@ class QuestionSlots {
   // The caller must end the returned calls.
   std::deque<HttpCall*> stop() { return std::exchange(waiting_, {}); }
 
-  // Whether the first call in its group's queue, which allows server requests, may be sent after those before
-  // it.
+  // Whether the first call in its group's queue, which allows server requests, may be sent after the calls
+  // before it.
   bool may_follow(SessionGroup& group);
   // A call is over; a cancelled one may keep running for a while, and cause requests.
   void note_over(SessionGroup& group, const HttpCall& call);

@@ -2,8 +2,8 @@
 //
 // Over Streamable HTTP it is the GET stream, for messages outside of calls (2025-03-26 … 2025-11-25
 // transports, "Listening for Messages from the Server"). Opens it, resumes it after a break, and reopens it
-// after pauses. A server may offer none; if too many are open already (StreamLimiter), it waits for its turn.
-// Without the stream the session gets messages only on its calls' streams.
+// after pauses. A server may offer none; if too many are open already (StreamLimiter), the session waits for
+// its turn. Without the stream the session gets messages only on its calls' streams.
 //
 // Over HTTP+SSE (2024-11-05 transports, "HTTP with SSE") it opens first, names the endpoint for POSTs and
 // carries all messages of the server. The session ends with it.
@@ -43,7 +43,7 @@ class ServerStreamCallbacks {
   virtual Headers headers(HttpVerb verb) const = 0;
   virtual void take_cookies(const http::ResponseInfo& info) = 0;
   virtual bool is_ready() const = 0;
-  // It is ready, its server has accepted that, and its transport has such a stream.
+  // The session is ready, the server has accepted that, and the transport has such a stream.
   virtual bool may_stream() const = 0;
   // Whether this end means that the server does not know the session any more; if so, handles it.
   virtual bool check_lost(const MessagesEnd& end) = 0;
@@ -68,9 +68,9 @@ class ServerStream final : public MessagesCallbacks {
   // The server has accepted that the session is initialised: opens the stream; for a shared session only if
   // it is wanted.
   void start();
-  // It was requested and is not open yet: notifications of the server would be lost meanwhile.
+  // The stream was requested and is not open yet: notifications of the server would be lost meanwhile.
   bool is_pending() const { return pending_; }
-  // The server offers one, even if it is being reopened.
+  // The server offers a stream, even if the stream is being reopened.
   bool is_offered() const { return was_open_ && (messages_ != nullptr || timer_.running()); }
   // The session is over.
   void close();

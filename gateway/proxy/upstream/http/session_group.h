@@ -202,7 +202,7 @@ class SessionGroup {
   core::Failure session_over() const;
 
   // A call is over: for a while the server may still send messages about it, and requests if it allowed them.
-  // True if it allowed them, and the group is exclusive.
+  // True if the call allowed them, and the group is exclusive.
   bool note_over(const HttpCall& call);
   bool answered_lately() const { return late_askers_.any(loop_.now()); }
   // All calls that are over and allowed requests had this call's caller.
@@ -211,10 +211,10 @@ class SessionGroup {
   }
   // A cancelled call may keep running for a while, and cause requests.
   void keep_apart();
-  // Until then no call that allows server requests is sent.
+  // No call that allows server requests is sent before this time.
   std::chrono::milliseconds apart_until() const { return apart_until_; }
   bool is_apart() const { return loop_.now() < apart_until_; }
-  // No call runs, or may still run, that could own a server request.
+  // True: no call that could own a server request runs, or may still run.
   bool takes_question() const;
   // Before a call that allows server requests follows another. An HTTP+SSE server answers a ping on its
   // single stream after its earlier messages.
@@ -242,7 +242,7 @@ class SessionGroup {
   // The callers of calls that are over, and of those that allowed requests.
   LateCallers late_;
   LateCallers late_askers_;
-  // Until then a cancelled call that allows no requests may be running.
+  // A cancelled call that allows no requests may be running until this time.
   std::chrono::milliseconds others_until_{0};
   bool unsettled_ = false;  // a call that allows requests is over, and no ping was answered since
   uint64_t opened_ = 0;     // number of sessions so far

@@ -96,7 +96,7 @@ class SessionGroups {
 
   // The server speaks HTTP+SSE (2024-11-05 transports): by configuration, or because a session detected it.
   bool speaks_sse() const { return speaks_sse_; }
-  // The refusal names another revision, with which the call may be tried. `group`: the call's, or null.
+  // The refusal names another revision, with which the call may be repeated. `group`: the call's, or null.
   bool finds_revision(HttpCall& call, const SessionGroup* group, const mcp::Message* answer,
                       const MessagesEnd& end) const;
   // Repeats that call, which is no longer in progress.
@@ -117,7 +117,7 @@ class SessionGroups {
   void on_session_lost(HttpSession& session);
   // The server speaks HTTP+SSE: later sessions will too.
   void on_sse_found();
-  // It may accept calls that it did not accept before.
+  // The session may accept calls that it did not accept before.
   void on_session_free(HttpSession& session);
   // Notifications of the server while it had no stream are lost.
   void on_session_missed(HttpSession& session);
@@ -158,7 +158,7 @@ class SessionGroups {
   std::optional<bool> keeps_sessions_;
   bool speaks_sse_;
   size_t sessions_ = 0;                 // number of groups with a session
-  SessionGroup* found_last_ = nullptr;  // cache: usually it is wanted again
+  SessionGroup* found_last_ = nullptr;  // cache: usually the same group is needed again
   net::Timer reaper_;
   bool stopping_ = false;
 };
