@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Citations of comments, tests and pages are in the repository, so that readers can look them up:
-#   a page NAME.md is there, in the folder of the citing file, in docs or at the top;
+#   a page NAME.md is there, in the folder of the citing file, in docs or at the top, or is made (build/…);
 #   "behaviour.md N", "behaviour.md N, M" and "behaviour.md N and M" name sections of docs/behaviour.md;
 #   a script whose title cites sections stands under a rule of one of them: what it shows is promised there;
 #   a page that is not named by its file (a word in capitals and the number of a section) is not cited at all.
@@ -37,6 +37,7 @@ faults_of() {  # FOLDER
   done
   search "$folder" -oE '[A-Za-z0-9_./-]*[A-Za-z0-9_]\.md\b' | while IFS=: read -r place line text; do
     path=$text
+    [[ $path != *build/* ]] || continue
     while [[ $path =~ ^([.-]*/|-) ]]; do path=${path#"${BASH_REMATCH[0]}"}; done
     case $place in */*) place_folder=$folder/${place%/*} ;; *) place_folder=$folder ;; esac
     [ -e "$place_folder/$text" ] || [ -e "$place_folder/$path" ] || [ -e "$folder/$path" ] || [ -e "$folder/docs/$path" ] ||
