@@ -57,16 +57,16 @@ selftest() {
     echo "selftest: expected \"$1\", got \"$got\""
     failed=1
   }
-  try "" net "Breaks: two comes after one." two
-  try "" net "Breaks: two comes after one." two "" "net/a nobody counts"
-  try "does not apply" net "Breaks: two comes after one." deux
-  try "does not say" net "A bug." two
-  try "not of the module json" json "Breaks: two comes after one." two
-  try "the same as" net "Breaks: two comes after one." two twice
-  try "there is no net/c" net "Breaks: two comes after one." two "" "net/c nobody counts"
-  try "no reason" net "Breaks: two comes after one." two "" "net/a"
-  try "" net "Breaks: two comes after one." two "" "net/a wire 10_http/a" found
-  try "found.txt: there is no net/c" net "Breaks: two comes after one." two "" "net/c unit a" found
+  try "" foundation/net "Breaks: two comes after one." two
+  try "" foundation/net "Breaks: two comes after one." two "" "foundation/net/a nobody counts"
+  try "does not apply" foundation/net "Breaks: two comes after one." deux
+  try "does not say" foundation/net "A bug." two
+  try "not of the module foundation/json" foundation/json "Breaks: two comes after one." two
+  try "the same as" foundation/net "Breaks: two comes after one." two twice
+  try "there is no foundation/net/c" foundation/net "Breaks: two comes after one." two "" "foundation/net/c nobody counts"
+  try "no reason" foundation/net "Breaks: two comes after one." two "" "foundation/net/a"
+  try "" foundation/net "Breaks: two comes after one." two "" "foundation/net/a wire 10_http/a" found
+  try "found.txt: there is no foundation/net/c" foundation/net "Breaks: two comes after one." two "" "foundation/net/c unit a" found
   [ $failed = 0 ] || return 1
   echo "patches that are out of date are found"
 }
