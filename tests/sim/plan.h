@@ -1,5 +1,5 @@
 // A world before it begins: its parts, their actions with their times, and its faults. Drawn from the seed as
-// plain data, so that a failing world can be made smaller by leaving parts out (shrink.h).
+// plain data, so that a failing world can be made smaller by leaving parts out (run.h).
 #pragma once
 
 #include <cstdint>

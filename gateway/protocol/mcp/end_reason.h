@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -109,6 +110,15 @@ inline constexpr std::array<EndReasonRow, static_cast<size_t>(EndReason::count_)
     {EndReason::invalid_request, "invalid_request", EndKind::refusal, 400, false, kByPlugin, ""},
     {EndReason::internal, "internal", EndKind::failure, 500, false, kByPlugin, ""},
 }};
+
+static_assert(
+    [] {
+      for (size_t i = 0; i < kEndReasons.size(); ++i) {
+        if (kEndReasons[i].reason != static_cast<EndReason>(i)) return false;
+      }
+      return true;
+    }(),
+    "each row stands at the place of its reason");
 
 constexpr const EndReasonRow& row(EndReason reason) {
   return kEndReasons[static_cast<size_t>(reason)];

@@ -37,7 +37,7 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   std::chrono::milliseconds written_at{0};
   uint64_t in_session = 0;  // number of the group's session it was sent in, if that has an id
   bool repeated = false;    // was sent again after its session was lost
-  // The server's reply, while a ping checks whether the session is lost (lost_calls.h).
+  // The server's reply, while a ping checks whether the session is lost (http_call_table.cc).
   struct Doubt {
     core::Failure failure;
     std::optional<mcp::Message> answer;  // instead of the failure
