@@ -63,6 +63,7 @@ const seconds = (performance.now() - began) / 1000;
 if (option('json')) writeFileSync(option('json'), JSON.stringify({ quick, seed, seconds, results }, null, 1));
 printTable(results);
 const count = (state) => results.filter((one) => one.state === state).length;
+for (const { n, fault, state } of results) if (state === 'fail' && !KNOWN[n]) console.log(`✗ row ${n}: ${fault}`);
 const known = results.filter(({ n, state }) => state === 'fail' && KNOWN[n]);
 for (const { n } of known) console.log(`known: row ${n}: ${KNOWN[n]}`);
 console.log(`\nfaults total: ${count('pass')} passed, ${count('fail') - known.length} failed, ${count('not run') + known.length} not run or known to fail; ${Math.round(seconds)} s, ${quick ? 'quick' : 'full'} form, seed ${seed}`);

@@ -1,6 +1,7 @@
 // growth.mjs [--only TEXT]… [--exactly NAME]… [--largest] [--docs] [--repeats N] [--json FILE]: measures every row at n, 2n, 4n and 8n and judges how it
 // grows (README.md).
 import { writeFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { binary } from '../e2e/lib/binary.mjs';
 import { bounded } from '../e2e/lib/events.mjs';
 import { writeDocs } from './docs.mjs';
@@ -31,6 +32,9 @@ const ROW_MS = 60_000;
 const ENOUGH_MS = 600; // a row that has been repeated for so long is not repeated any more, once it was twice
 const SMALL = { instructions: 4_000_000, nanoseconds: 1_000_000 }; // less is measured several times at once
 const SIZES = [1, 2, 4, 8];
+const MOST_TIMES = 20; // for one figure
+// A server that writes more useless lines than this is ended (docs/limits.md): 10,000 at once, then 1,000 a second.
+const USELESS = { atOnce: 9_000, aSecond: 900 };
 
 let standing; // the world that is up, and its meter
 let unit;
@@ -48,11 +52,29 @@ async function down() {
   await old?.meter.close();
 }
 
+/** How many useless lines a server has written lately. The work waits here until it may write its own. */
+class UselessLines {
+  level = 0;
+  at = performance.now();
+  async add(lines) {
+    const now = performance.now();
+    this.level = Math.max(0, this.level - ((now - this.at) / 1000) * USELESS.aSecond) + lines;
+    this.at = now;
+    if (this.level > USELESS.atOnce) await pause(((this.level - USELESS.atOnce) / USELESS.aSecond) * 1000);
+  }
+  before(work, lines) {
+    return async () => {
+      await this.add(lines);
+      await work();
+    };
+  }
+}
+
 /** How often the work is done for one figure. */
-async function timesFor(meter, work) {
+async function timesFor(meter, work, most = MOST_TIMES) {
   await work();
   const cost = Math.min(await meter.cost(work), await meter.cost(work));
-  return Math.max(1, Math.min(20, Math.ceil(SMALL[meter.unit] / Math.max(cost, 1))));
+  return Math.max(1, Math.min(most, Math.ceil(SMALL[meter.unit] / Math.max(cost, 1))));
 }
 async function figure(meter, work, times) {
   const cost = await meter.cost(async () => {
@@ -83,9 +105,15 @@ async function measure(row, count, shift = 1) {
     return runs;
   }
   const meter = await up(row.world);
-  const works = [];
+  let works = [];
   for (const size of sizes) works.push(await row.at(meter, size));
-  times = await timesFor(meter, works[0]);
+  let most = MOST_TIMES;
+  if (row.useless) {
+    meter.useless ??= new UselessLines();
+    works = works.map((work, at) => meter.useless.before(work, sizes[at]));
+    most = Math.max(1, Math.floor(USELESS.atOnce / 4 / sizes.at(-1)));
+  }
+  times = await timesFor(meter, works[0], most);
   for (const work of works.slice(1)) await work();
   for (let done = 0; !enough(done); ++done) {
     for (const [at, work] of works.entries()) runs[at].push(await figure(meter, work, times));

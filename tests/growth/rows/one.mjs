@@ -114,10 +114,11 @@ const resources = [
 ];
 
 /** Messages before the answer, in events or lines. `play(say, n, message)` says it. */
-const before = (road, what, n, unit, play, { more = '', inner = '' } = {}) => ({
+const before = (road, what, n, unit, play, { more = '', useless = false } = {}) => ({
   name: `stream, ${road}: ${what}`,
   n,
   unit,
+  useless,
   world: ROADS[road].world,
   at: async (meter, size) => {
     const { wire, bytes } = await clientOf(meter, ROADS[road].client);
@@ -140,7 +141,7 @@ const notes = (road) => [
   before(road, 'progress notifications of a call', 100, 'notifications', (say, n, { text }) => { for (let i = 0; i < n; ++i) say.message(progress(token(text))); }, asksProgress),
   before(road, 'log notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message(logLine); }, asksLog),
   before(road, 'unknown notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message('{"jsonrpc":"2.0","method":"notifications/unknown"}'); }),
-  before(road, 'answers to no request', 100, 'answers', (say, n) => { for (let i = 0; i < n; ++i) say.message(`{"jsonrpc":"2.0","id":${900000 + i},"result":{}}`); }),
+  before(road, 'answers to no request', 100, 'answers', (say, n) => { for (let i = 0; i < n; ++i) say.message(`{"jsonrpc":"2.0","id":${900000 + i},"result":{}}`); }, { useless: road.endsWith('stdio') }),
 ];
 const http = 'modern → HTTP';
 const stdio = 'modern → stdio';
@@ -149,7 +150,7 @@ const streams = [
   before(http, 'lines of an event', 500, 'lines', (say, n) => say.bytes(`data: {"jsonrpc":"2.0",\n${'data:\n'.repeat(n)}data: "method":"notifications/unknown"}\n\n`)),
   before(http, 'length of a line of an event', 64 * KIB, 'bytes', (say, n) => say.bytes(`data: {"jsonrpc":"2.0","method":"notifications/unknown","params":{${filler(n)}}}\n\n`)),
   before(http, 'comment lines', 1000, 'lines', (say, n) => say.bytes(':c\n'.repeat(n))),
-  before(http, 'empty lines', 4000, 'lines', (say, n) => say.bytes('\n'.repeat(n))),
+  before(http, 'empty lines', 1000, 'lines', (say, n) => say.bytes('\n'.repeat(n))),
   before(http, 'unknown fields of an event', 1000, 'fields', (say, n) => say.bytes(`${'other: 1\n'.repeat(n)}\n`)),
   before(http, 'ids of events without data', 1000, 'events', (say, n) => say.bytes('id: 1\n\n'.repeat(n))),
   before(http, 'length of an id of an event', 16 * KIB, 'bytes', (say, n) => say.bytes(`id: ${'i'.repeat(n)}\n\n`)),
@@ -157,8 +158,8 @@ const streams = [
     for (const byte of `data: {"jsonrpc":"2.0","method":"notifications/unknown","params":{${filler(n)}}}\n\n`) say.bytes(byte);
   }),
   ...notes(stdio),
-  before(stdio, 'lines that are no messages', 200, 'lines', (say, n) => say.bytes('no message\n'.repeat(n))),
-  before(stdio, 'empty lines', 2000, 'lines', (say, n) => say.bytes('\n'.repeat(n))),
+  before(stdio, 'lines that are no messages', 200, 'lines', (say, n) => say.bytes('no message\n'.repeat(n)), { useless: true }),
+  before(stdio, 'empty lines', 250, 'lines', (say, n) => say.bytes('\n'.repeat(n)), { useless: true }),
   before(stdio, 'length of a line that is no message', 128 * KIB, 'bytes', (say, n) => say.bytes(`${'x'.repeat(n)}\n`)),
   before(stdio, 'messages of a batch', 30, 'messages', (say, n) => say.bytes(`[${joined(n, () => '{"jsonrpc":"2.0","method":"notifications/unknown"}')}]\n`)),
   ...notes('legacy → legacy HTTP').slice(0, 2),
