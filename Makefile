@@ -5,7 +5,7 @@ ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench clean deps test-deps install deb docs
+.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench bench-check clean deps test-deps install deb docs
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -102,6 +102,10 @@ proxies: test-deps  ## The table of docs/proxies.md, measured with Debian's and 
 
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh
+
+bench-check:  ## Instructions per call of nine paths beside benchmarks/instructions.json; 3 % more fails (ARGS="--only dense")
+	@conf/scripts/deps.sh build bench-check
+	@JOBS=$(JOBS) benchmarks/check.sh $(ARGS)
 
 docs:  ## The documentation as pages in build/site; its pictures from their texts, its links looked at
 	@cd conf/docs && { [ -d node_modules ] || npm ci --no-audit --no-fund --loglevel=error; }

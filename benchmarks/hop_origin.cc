@@ -1,5 +1,10 @@
-// A Streamable HTTP MCP server that costs next to nothing (2026-07-28, the tool "echo"), for what stands in
-// front of it: one thread, epoll, keep-alive, every answer one write.
+// A Streamable HTTP MCP server that costs next to nothing (2026-07-28), for what stands in front of it: one
+// thread, epoll, keep-alive, every answer one write. Its tools answer with the nonce of their arguments, and
+//
+//   echo     nothing else
+//   string   1 MiB of text in one string
+//   dense    1 MiB of small values
+//   events   1,000 progress notifications before the answer, as a stream
 //
 //   bench-hop-origin PORT [TOOLS]      on 127.0.0.1; lists so many tools
 #include <fmt/format.h>
@@ -51,17 +56,68 @@ void list_tools(int count) {
   g_list = fmt::format(R"("tools":[{}],"ttlMs":60000,"cacheScope":"public")", tools);
 }
 
+constexpr size_t kPayload = 1 << 20;
+constexpr int kEvents = 1000;
+
+// One string, with what base64 has in it.
+const std::string& one_string() {
+  static const std::string text = [] {
+    static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out = R"({"type":"image","mimeType":"image/png","data":")";
+    for (uint32_t i = 0, x = 1; i < kPayload; ++i, x = x * 1664525 + 1013904223)
+      out += kAlphabet[x >> 26];
+    return out + "\"}";
+  }();
+  return text;
+}
+
+// Rows as a table of a database gives them.
+const std::string& rows() {
+  static const std::string text = [] {
+    std::string out = R"("structuredContent":{"rows":[)";
+    for (int i = 0; out.size() < kPayload; ++i) {
+      fmt::format_to(std::back_inserter(out),
+                     R"({}{{"id":{},"x":{}.{},"ok":{},"tags":["a{}","b"],"of":null}})", i == 0 ? "" : ",", i,
+                     i % 977, i % 10, i % 3 == 0, i % 10);
+    }
+    return out + "]}";
+  }();
+  return text;
+}
+
 std::string members_for(const Message& request) {
   switch (lineward::mcp::method_of(request.method())) {
     case Method::tools_call: {
       auto nonce = lineward::json::member(request.raw(Field::params_arguments), "nonce").value_or(R"("")");
-      return fmt::format(R"("content":[{{"type":"text","text":{}}}])", nonce);
+      const std::string_view tool = request.raw(Field::params_name);
+      return fmt::format(R"("content":[{{"type":"text","text":{}}}{}{}]{}{})", nonce,
+                         tool == R"("string")" ? "," : "", tool == R"("string")" ? one_string() : "",
+                         tool == R"("dense")" ? "," : "", tool == R"("dense")" ? rows() : "");
     }
     case Method::tools_list: return g_list;
     case Method::server_discover:
       return R"("supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public")";
     default: return {};
   }
+}
+
+// The answer as the last event of a stream.
+void stream(const Message& request, std::string_view answer, std::string& out) {
+  std::string body;
+  for (int i = 1; i <= kEvents; ++i) {
+    fmt::format_to(
+        std::back_inserter(body),
+        "event: message\ndata: "
+        R"({{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{},"total":{},)"
+        R"("message":"step {} of many"}}}})"
+        "\n\n",
+        request.raw(Field::meta_progress_token), i, kEvents, i);
+  }
+  fmt::format_to(std::back_inserter(body), "event: message\ndata: {}\n\n", answer);
+  fmt::format_to(std::back_inserter(out),
+                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 "{:x}\r\n{}\r\n0\r\n\r\n",
+                 body.size(), body);
 }
 
 // The response to one request body.
@@ -82,6 +138,7 @@ void answer(std::string body, std::string& out) {
           ? fmt::format(
                 R"({{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"Method not found"}}}})", id)
           : fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{{},{}}}}})", id, members, kMeta);
+  if (message->raw(Field::params_name) == R"("events")") return stream(*message, text, out);
   fmt::format_to(std::back_inserter(out),
                  "HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
                  members.empty() ? "404 Not Found" : "200 OK", text.size(), text);

@@ -13,7 +13,7 @@ using lineward::mcp::Field;
 using lineward::mcp::Message;
 using lineward::mcp::MessageKind;
 
-constexpr size_t kMaxBytes = 1 << 20;  // no answer here is that long
+constexpr size_t kMaxBytes = 4 << 20;  // no answer here is that long
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -40,6 +40,23 @@ void for_each_line(std::string_view text, F&& visit) {
   }
 }
 
+// Calls visit(data) for each event of a stream.
+template <class F>
+void for_each_event(std::string_view stream, F&& visit) {
+  std::string data;
+  auto event_ends = [&] {
+    if (!data.empty()) visit(std::string_view(data));
+    data.clear();
+  };
+  for_each_line(stream, [&](std::string_view line) {
+    if (line.empty()) return event_ends();
+    if (line.substr(0, 5) != "data:") return;
+    line.remove_prefix(line.substr(0, 6) == "data: " ? 6 : 5);
+    data += line;
+  });
+  event_ends();
+}
+
 std::string check_message(std::string_view text, int64_t id, std::string_view nonce) {
   auto message = Message::parse(std::string(text));
   if (!message) return fmt::format("no message: {}", text.substr(0, 300));
@@ -60,7 +77,7 @@ void HttpAnswer::reset() {
   bytes_.clear();
   body_.clear();
   session_.clear();
-  body_at_ = length_ = 0;
+  body_at_ = chunk_at_ = length_ = 0;
   status_ = 0;
   has_length_ = chunked_ = events_ = false;
   keep_alive_ = true;
@@ -84,7 +101,7 @@ bool HttpAnswer::read_head() {
     if (name == "connection") keep_alive_ = lower(value) != "close";
     if (name == "mcp-session-id") session_ = value;
   });
-  body_at_ = end + 4;
+  body_at_ = chunk_at_ = end + 4;
   return true;
 }
 
@@ -108,9 +125,8 @@ HttpAnswer::State HttpAnswer::end() {
 }
 
 HttpAnswer::State HttpAnswer::read_chunks() {
-  body_.clear();
-  std::string_view left = std::string_view(bytes_).substr(body_at_);
   for (;;) {
+    std::string_view left = std::string_view(bytes_).substr(chunk_at_);
     size_t end = left.find("\r\n");
     if (end == std::string_view::npos) return State::more;
     size_t size = 0;
@@ -118,7 +134,7 @@ HttpAnswer::State HttpAnswer::read_chunks() {
     left.remove_prefix(end + 2);
     if (left.size() < size + 2) return State::more;
     body_ += left.substr(0, size);
-    left.remove_prefix(size + 2);
+    chunk_at_ += end + 2 + size + 2;
     if (size == 0) return State::complete;
   }
 }
@@ -126,23 +142,29 @@ HttpAnswer::State HttpAnswer::read_chunks() {
 std::string HttpAnswer::check(int64_t id, std::string_view nonce) const {
   if (status_ != 200) return fmt::format("status {}: {}", status_, body_.substr(0, 300));
   if (!events_) return check_message(body_, id, nonce);
-  std::string data;
   std::string wrong = "the stream held no answer";
   bool found = false;
-  auto event_ends = [&] {
-    if (data.empty() || found) return data.clear();
+  for_each_event(body_, [&](std::string_view data) {
+    if (found) return;
     wrong = check_message(data, id, nonce);
     found = wrong.empty();
-    data.clear();
-  };
-  for_each_line(body_, [&](std::string_view line) {
-    if (line.empty()) return event_ends();
-    if (line.substr(0, 5) != "data:") return;
-    line.remove_prefix(line.substr(0, 6) == "data: " ? 6 : 5);
-    data += line;
   });
-  event_ends();
   return wrong;
+}
+
+std::string HttpAnswer::check_progress(int64_t id, std::string_view nonce, std::string_view token,
+                                       size_t count) const {
+  size_t seen = 0;
+  std::string wrong;
+  for_each_event(body_, [&](std::string_view data) {
+    if (seen == count || !wrong.empty()) return;
+    const std::string progress = fmt::format(R"("progress":{},)", ++seen);
+    const std::string same = fmt::format(R"("progressToken":"{}")", token);
+    if (data.find(progress) == std::string_view::npos || data.find(same) == std::string_view::npos)
+      wrong = fmt::format("event {} is {}", seen, data.substr(0, 300));
+  });
+  if (!wrong.empty() || seen == count) return wrong.empty() ? check(id, nonce) : wrong;
+  return fmt::format("{} events instead of {}", seen, count);
 }
 
 std::string HttpAnswer::check_list(int64_t id, size_t tools) const {

@@ -26,6 +26,8 @@ class HttpAnswer {
 
   // Empty when the body holds a result with this id and a text that is the nonce; else what is wrong.
   std::string check(int64_t id, std::string_view nonce) const;
+  // Likewise of a stream with so many progress notifications before it, in order, each with this token.
+  std::string check_progress(int64_t id, std::string_view nonce, std::string_view token, size_t count) const;
   // Likewise of a list of so many tools, as plain JSON.
   std::string check_list(int64_t id, size_t tools) const;
 
@@ -36,7 +38,8 @@ class HttpAnswer {
   std::string bytes_;
   std::string body_;
   std::string session_;
-  size_t body_at_ = 0;  // 0: the head is not complete
+  size_t body_at_ = 0;   // 0: the head is not complete
+  size_t chunk_at_ = 0;  // where the next chunk begins
   size_t length_ = 0;
   int status_ = 0;
   bool has_length_ = false;

@@ -6,6 +6,7 @@
 //              [--tools N]        asks for the list of tools instead, which has so many (modern)
 //              [--paths A,B]      clients take turns with these paths
 //              [--names A,B]      they call these tools in turns, instead of "echo"
+//              [--progress N]     with a progress token, for which each answer has so many notifications
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -43,6 +44,7 @@ struct Plan {
   int64_t calls = 1000;
   int64_t warmup = 0;
   size_t tools = 0;
+  size_t progress = 0;
   seconds limit{60};
 };
 
@@ -138,8 +140,13 @@ class Load {
     client.step = Client::Step::calling;
     if (plan_.tools > 0) return transmit(client, plain_request(client.target, client.id, "tools/list", ""));
     client.nonce = fmt::format("{:x}-{:x}", seed_, ++calls_);
-    transmit(client, call_request(client.target, client.session, client.id, client.tool, client.nonce));
+    const std::string token = plan_.progress > 0 ? progress_token(client) : "";
+    transmit(client,
+             call_request(client.target, client.session, client.id, client.tool, client.nonce, token));
   }
+
+  // Equal tokens in all clients: they are the client's own.
+  static std::string progress_token(const Client& client) { return fmt::format("t{}", client.id); }
 
   // Until no client waits for an answer.
   bool turn(Clock::time_point latest) {
@@ -199,8 +206,11 @@ class Load {
       default: fail("an answer that nobody asked for"); return;
     }
     client.step = Client::Step::ready;
-    std::string wrong = plan_.tools > 0 ? client.answer.check_list(client.id, plan_.tools)
-                                        : client.answer.check(client.id, client.nonce);
+    std::string wrong =
+        plan_.tools > 0 ? client.answer.check_list(client.id, plan_.tools)
+        : plan_.progress > 0
+            ? client.answer.check_progress(client.id, client.nonce, progress_token(client), plan_.progress)
+            : client.answer.check(client.id, client.nonce);
     ++client.id;
     if (!wrong.empty()) {
       fail(std::move(wrong));
@@ -278,6 +288,7 @@ int main(int argc, char** argv) {
   options.take("--calls", plan.calls, 0, 100'000'000);
   options.take("--warmup", plan.warmup, 0, 100'000'000);
   options.take("--tools", plan.tools, 0, 1'000'000);
+  options.take("--progress", plan.progress, 0, 1'000'000);
   options.take("--seconds", plan.limit, 1, 3600);
   std::string paths, names = "echo";
   options.take("--paths", paths);

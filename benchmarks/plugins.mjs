@@ -49,6 +49,12 @@ function cases(folder, collector) {
   ];
 }
 
+/** What an edge has: `jwt`, `rateLimit`, `toolFilter` and `accessLog`, and what its clients send. */
+export function policies(folder) {
+  const chosen = cases(folder, '').filter(({ name }) => ['jwt', 'rateLimit', 'toolFilter', 'accessLog'].includes(name));
+  return { config: Object.assign({}, ...chosen.map(({ config }) => config)), load: ['--header', chosen.find(({ header }) => header).header] };
+}
+
 const HOOK = `import { createInterface } from 'node:readline';
 createInterface({ input: process.stdin }).on('line', (line) => {
   process.stdout.write('{"id":' + JSON.parse(line).id + ',"verdict":"proceed"}\\n');

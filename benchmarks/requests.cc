@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kLegacyRevision = "2025-06-18";
 constexpr std::string_view kMeta =
-    R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+    R"("io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
     R"("io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},)"
-    R"("io.modelcontextprotocol/clientCapabilities":{}})";
+    R"("io.modelcontextprotocol/clientCapabilities":{})";
 
 std::string post(const Target& target, std::string_view headers, std::string_view body) {
   return fmt::format(
@@ -32,9 +32,11 @@ std::string session_headers(std::string_view session) {
 }  // namespace
 
 std::string call_request(const Target& target, std::string_view session, int64_t id, std::string_view tool,
-                         std::string_view nonce) {
+                         std::string_view nonce, std::string_view progress) {
   bool modern = target.era == Era::modern;
-  std::string meta = modern ? fmt::format(",{}", kMeta) : "";
+  std::string meta(modern ? kMeta : "");
+  if (!progress.empty()) meta += fmt::format(R"({}"progressToken":"{}")", meta.empty() ? "" : ",", progress);
+  if (!meta.empty()) meta = fmt::format(R"(,"_meta":{{{}}})", meta);
   std::string body = fmt::format(
       R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{{"nonce":"{}"}}{}}}}})",
       id, tool, nonce, meta);
@@ -48,8 +50,8 @@ std::string call_request(const Target& target, std::string_view session, int64_t
 std::string plain_request(const Target& target, int64_t id, std::string_view method,
                           std::string_view members) {
   return post(target, fmt::format("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {}\r\n", method),
-              fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{{{}{}}}}})", id, method,
-                          members, kMeta));
+              fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{{{}"_meta":{{{}}}}}}})", id,
+                          method, members, kMeta));
 }
 
 std::string initialize_request(const Target& target, int64_t id) {

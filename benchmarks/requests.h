@@ -16,8 +16,9 @@ struct Target {
   Era era = Era::modern;
 };
 
+// `progress`: a token for progress notifications, none if empty.
 std::string call_request(const Target& target, std::string_view session, int64_t id, std::string_view tool,
-                         std::string_view nonce);
+                         std::string_view nonce, std::string_view progress = {});
 // 2026-07-28 only: a request without a name; its params have these members besides _meta ("" or "…,").
 std::string plain_request(const Target& target, int64_t id, std::string_view method,
                           std::string_view members);

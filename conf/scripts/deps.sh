@@ -15,11 +15,12 @@ for kind in "$@"; do
     dist) packages+=(umoci nodejs) ;;
     dist-test) packages+=(umoci buildah lintian debootstrap dpkg-dev) ;;
     proxies) packages+=(nginx-light haproxy caddy apache2 squid nghttp2-proxy) ;;
+    bench-check) packages+=(valgrind nodejs) ;;
     distros | interop) packages+=(debootstrap git) ;;
     wire) packages+=(catch2 libsimdjson-dev curl procps git) ;;
     test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-dev llvm lld) ;;
     test-all) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-dev llvm lld libtcmalloc-minimal4 prometheus
-                         redis-server haproxy gcovr chromium) ;;
+                         redis-server haproxy gcovr chromium valgrind) ;;
   esac
 done
 case " $* " in *" test-all "* | *" dist "* | *" dist-test "*) command -v npm >/dev/null || packages+=(npm) ;; esac
