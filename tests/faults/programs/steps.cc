@@ -44,13 +44,14 @@ void fork_holder() {
 }
 
 // Lines of that size until the time is over; what comes in meanwhile is served between them.
-void flood(int fd, const std::string& line, int ms, const World& world) {
+// Writes blocks of 256 KiB for so long, each `pause_ms` after the one before.
+void flood(int fd, const std::string& line, int ms, const World& world, int pause_ms = 0) {
   std::string block;
   while (block.size() < 256 * 1024)
     block += line;
   for (int64_t end = now_ms() + ms; now_ms() < end;) {
     write_all(fd, block);
-    world.serve(0);
+    world.serve(pause_ms);
   }
 }
 
@@ -114,6 +115,8 @@ void run_steps(std::string_view steps, const CallContext& call, const World& wor
             number, world);
     } else if (name == "flood-err") {
       flood(STDERR_FILENO, std::string(200, 'e') + '\n', number, world);
+    } else if (name == "much-err") {  // 5 MiB a second
+      flood(STDERR_FILENO, std::string(200, 'e') + '\n', number, world, 50);
     } else if (name == "err") {
       write_all(STDERR_FILENO, from_hex(value));
     } else if (name == "wait") {

@@ -140,7 +140,7 @@ const asksLog = { more: '"io.modelcontextprotocol/logLevel":"debug"' };
 const notes = (road) => [
   before(road, 'progress notifications of a call', 100, 'notifications', (say, n, { text }) => { for (let i = 0; i < n; ++i) say.message(progress(token(text))); }, asksProgress),
   before(road, 'log notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message(logLine); }, asksLog),
-  before(road, 'unknown notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message('{"jsonrpc":"2.0","method":"notifications/unknown"}'); }),
+  before(road, 'unknown notifications of a call', 100, 'notifications', (say, n) => { for (let i = 0; i < n; ++i) say.message('{"jsonrpc":"2.0","method":"notifications/unknown"}'); }, { useless: road.endsWith('stdio') }),
   before(road, 'answers to no request', 100, 'answers', (say, n) => { for (let i = 0; i < n; ++i) say.message(`{"jsonrpc":"2.0","id":${900000 + i},"result":{}}`); }, { useless: road.endsWith('stdio') }),
 ];
 const http = 'modern → HTTP';
@@ -161,7 +161,7 @@ const streams = [
   before(stdio, 'lines that are no messages', 200, 'lines', (say, n) => say.bytes('no message\n'.repeat(n)), { useless: true }),
   before(stdio, 'empty lines', 250, 'lines', (say, n) => say.bytes('\n'.repeat(n)), { useless: true }),
   before(stdio, 'length of a line that is no message', 128 * KIB, 'bytes', (say, n) => say.bytes(`${'x'.repeat(n)}\n`)),
-  before(stdio, 'messages of a batch', 30, 'messages', (say, n) => say.bytes(`[${joined(n, () => '{"jsonrpc":"2.0","method":"notifications/unknown"}')}]\n`)),
+  before(stdio, 'messages of a batch', 30, 'messages', (say, n) => say.bytes(`[${joined(n, () => '{"jsonrpc":"2.0","method":"notifications/unknown"}')}]\n`), { useless: true }),
   ...notes('legacy → legacy HTTP').slice(0, 2),
   ...notes('legacy → legacy stdio').slice(0, 2),
   ...notes('modern → legacy stdio').slice(0, 1),
