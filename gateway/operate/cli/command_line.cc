@@ -109,9 +109,33 @@ bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
 }
 
-// CLI11 knows nothing of the part behind `--`.
+// CLI11 knows nothing of the part behind `--`. From 2.5 on it also breaks lines again, drops the indent of
+// examples and aligns long options in a column of their own: help looks alike with every version.
 class Usage : public CLI::Formatter {
  public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    const std::string footer = app->get_footer();
+    return fmt::format("{}\n{}{}{}{}\n{}{}", app->get_description(), make_usage(app, std::move(name)),
+                       make_positionals(app), make_groups(app, mode), make_subcommands(app, mode), footer,
+                       footer.empty() ? "" : "\n");
+  }
+
+  std::string make_group(std::string group, bool positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group == "OPTIONS") group = "Options";
+    if (group == "POSITIONALS") group = "Positionals";
+    return CLI::Formatter::make_group(std::move(group), positional, std::move(options));
+  }
+
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    const std::string left = "  " + make_option_name(option, positional) + make_option_opts(option);
+    const std::string text = make_option_desc(option);
+    const size_t width = get_column_width();
+    const std::string gap =
+        left.size() < width ? std::string(width - left.size(), ' ') : "\n" + std::string(width, ' ');
+    return fmt::format("{}{}{}\n", left, gap, text);
+  }
+
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string name = app->get_name();
     std::string rest = name == "run"          ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
