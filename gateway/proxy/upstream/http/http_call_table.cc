@@ -753,11 +753,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   const bool under_way = is_one_of(calls_, call);
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
-  if (group != nullptr && call.sent) {
-    parts_.slots.note_over(*group, call);
-    group->left_unanswered(call);
-    if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
-  }
+  if (group != nullptr && call.sent) parts_.slots.note_over(*group, call, Attribution::End::cancelled);
   if (!call.sent || call.doubt || call.request.method == Method::initialize) {
     if (call.messages) call.messages->close();
     loop_.retire(std::move(call.messages));

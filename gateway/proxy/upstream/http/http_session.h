@@ -122,7 +122,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   // The stream is open, or there will be none.
   bool stream_stands() const { return !settling_ && !stream_.is_pending(); }
 
-  // ---- calls: they wait for their log level, and between two that allow server requests (behaviour.md 13)
+  // ---- calls: they wait for their log level, and between two that allow server requests (behaviour.md 14)
   // ----
 
   // May this call be sent now?

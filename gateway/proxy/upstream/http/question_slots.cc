@@ -10,25 +10,9 @@
 
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
-#include "protocol/mcp/errors.h"
-#include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
 
 namespace lineward::upstream {
-
-using mcp::Field;
-using mcp::Method;
-
-namespace {
-
-// A call is in progress that allows server requests.
-bool may_be_asking(const SessionGroup& group) {
-  const std::vector<HttpCall*> calls = group.under_way();
-  return std::any_of(calls.begin(), calls.end(),
-                     [](const HttpCall* call) { return mcp::may_ask(call->request.method); });
-}
-
-}  // namespace
 
 void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   const bool asks = mcp::may_ask(call.request.method);
@@ -74,7 +58,7 @@ SessionGroup* QuestionSlots::free_group(SessionPlan plan, const HttpCall& call) 
 // A request on a call's stream belongs to that call.
 bool QuestionSlots::may_mean_another(const SessionGroup& group, const HttpCall& call) const {
   const bool names_none = asks_aside_ || (group.session() != nullptr && group.session()->over_sse());
-  return names_none && !group.asked_by_none_but(call);
+  return names_none && !group.attribution.asked_by_none_but(call);
 }
 
 void QuestionSlots::fill(mcp::Era era) {
@@ -145,8 +129,11 @@ void QuestionSlots::pump_after(std::chrono::milliseconds pause) {
   apart_timer_.start(pause, [this] { pump_.schedule(); });
 }
 
-void QuestionSlots::note_over(SessionGroup& group, const HttpCall& call) {
-  if (group.note_over(call) && asks_late_) keep_apart(group);
+void QuestionSlots::note_over(SessionGroup& group, HttpCall& call, Attribution::End end) {
+  if (call.is_listen()) return;
+  group.attribution.note_over(PossibleCall::of(call), end);
+  const bool asks = mcp::may_ask(call.request.method);
+  if (asks && (asks_late_ || end == Attribution::End::cancelled)) keep_apart(group);
 }
 
 void QuestionSlots::keep_apart(SessionGroup& group) {
@@ -164,33 +151,12 @@ bool QuestionSlots::may_follow(SessionGroup& group) {
   return true;
 }
 
-// A server request without a client's session belongs to the call of its stream. On the GET stream it belongs
-// to the only call that can have caused it.
-void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Message message,
-                             HttpCall* call) {
-  Method method = mcp::method_of(message.method());
-  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
-               method == Method::roots_list;
-  HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
-  const bool answered_lately = group.answered_lately();
-  asks_aside_ = asks_aside_ || call == nullptr;
-  if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : group.asking_call();
-  if (call == nullptr && owner != nullptr && !group.asked_by_none_but(*owner)) owner = nullptr;
-  const bool late_one = call == nullptr && !may_be_asking(group) && group.exclusive && answered_lately &&
-                        !group.is_apart() && known && method != Method::roots_list;
-  if (late_one && !std::exchange(asks_late_, true)) {
-    log::write(log::Level::info, "upstream.asks_late",
-               {{"upstream", server_.name}, {"group", log::Excerpt(group.key, 64)}});
-    keep_apart(group);
-  }
-  bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
-  bool of_nobody = method == Method::roots_list && !group.exclusive;
-  if (known && modern && !of_nobody) return owner->message(std::move(message));
-  // While a cancelled call may still be running, its late requests have no owner; neither has a request that
-  // may be meant for different clients.
-  const bool refused = group.exclusive && (group.is_apart() || may_be_asking(group));
-  const bool has_answer = method == Method::roots_list && !refused;
-  session.post(has_answer ? group.facade.roots(message) : LegacyFacade::nobody_to_ask(message, "session"));
+void QuestionSlots::note_question(SessionGroup& group, bool aside, const Addressee& to) {
+  asks_aside_ = asks_aside_ || aside;
+  if (!to.asks_late || std::exchange(asks_late_, true)) return;
+  log::write(log::Level::info, "upstream.asks_late",
+             {{"upstream", server_.name}, {"group", log::Excerpt(group.key, 64)}});
+  keep_apart(group);
 }
 
 }  // namespace lineward::upstream

@@ -1,11 +1,11 @@
 // Handles calls during which a legacy HTTP server may send requests to their callers. Assigns each such call
-// a session for itself, so that every request has an owner, and finds that owner (behaviour.md 5 and 13).
+// a session for itself, so that every request has an owner (behaviour.md 5 and 14).
 //
 // Callers take turns with the sessions. A parked call keeps its session. If another caller waits for a
 // session, the oldest parked calls beyond limits.maxParkedPerCaller end.
 //
 // Owned by an HttpUpstream, beside its groups. Waiting calls are plain pointers: each is withdrawn before it
-// is freed. A request without an owner is refused at once.
+// is freed.
 #pragma once
 
 #include <chrono>
@@ -42,11 +42,10 @@ class QuestionSlots {
   // before it.
   bool may_follow(SessionGroup& group);
   // A call is over; a cancelled one may keep running for a while, and cause requests.
-  void note_over(SessionGroup& group, const HttpCall& call);
+  void note_over(SessionGroup& group, HttpCall& call, Attribution::End end = Attribution::End::over);
   void keep_apart(SessionGroup& group);
-  // A server's request to a group without a client session: delivered to its call, or answered here. `call`:
-  // it arrived on this call's stream; null: on the GET stream.
-  void question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
+  // A server's request to a group without a client session. `aside`: outside all calls' streams.
+  void note_question(SessionGroup& group, bool aside, const Addressee& to);
 
  private:
   bool takes_turns(const SessionPlan& plan);

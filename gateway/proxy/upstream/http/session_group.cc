@@ -49,6 +49,7 @@ SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const 
       exclusive(plan.exclusive),
       listens(its_listens),
       facade(server),
+      attribution(loop, server),
       loop_(loop),
       server_(server),
       last_used_(loop.now()),
@@ -116,18 +117,6 @@ core::Failure SessionGroup::session_over() const {
 
 // ---- owners of messages ----
 
-// A server may send messages about a call after its answer (behaviour.md 13).
-bool SessionGroup::note_over(const HttpCall& call) {
-  if (call.is_listen() || call.request.of_gateway) return false;
-  const milliseconds now = loop_.now();
-  const CallerId who(call.request);
-  late_.ended(who, now + server_.timeouts.cancel_grace, now);
-  if (!mcp::may_ask(call.request.method)) return false;
-  late_askers_.ended(who, late_.until(), now);
-  if (exclusive) unsettled_ = true;
-  return exclusive;
-}
-
 void SessionGroup::keep_apart() {
   apart_until_ = loop_.now() + server_.timeouts.cancel_grace;
 }
@@ -139,33 +128,17 @@ bool SessionGroup::takes_question() const {
 }
 
 void SessionGroup::acquire_turn() {
-  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse()) session_->acquire_turn();
+  const bool is_unsettled = attribution.is_unsettled();
+  attribution.settled();
+  if (is_unsettled && session_->over_sse()) session_->acquire_turn();
 }
 
-// A request beside another client's call has no owner: it must not reach the wrong client.
-HttpCall* SessionGroup::asking_call() const {
-  const bool others = loop_.now() < others_until_ || calls_.any([](const HttpCall& call) {
-    return !call.is_listen() && !call.request.of_gateway && !mcp::may_ask(call.request.method);
-  });
-  if (others) return nullptr;
-  return calls_.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
-}
-
-void SessionGroup::left_unanswered(const HttpCall& call) {
-  if (call.is_listen() || call.request.of_gateway || mcp::may_ask(call.request.method)) return;
-  others_until_ = loop_.now() + server_.timeouts.cancel_grace;
-}
-
-HttpCall* SessionGroup::asked_by(const mcp::Message& notification) const {
-  return calls_.only([&](const HttpCall& call) { return call.asked_what_is_named(notification); });
-}
-
-HttpCall* SessionGroup::owner_of_line() const {
-  LineOwner<HttpCall> lines;
+PossibleCalls SessionGroup::possible(const mcp::Message& message) const {
+  PossibleCalls calls(&message);
   calls_.each([&](HttpCall& call) {
-    if (!call.is_listen()) lines.saw(call.request.of_gateway ? nullptr : &call, CallerId(call.request));
+    if (!call.is_listen()) calls.add(PossibleCall::of(call));
   });
-  return lines.owner(late_, loop_.now());
+  return calls;
 }
 
 void SessionGroup::refuse_open(HttpCall& call) {

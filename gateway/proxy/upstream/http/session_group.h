@@ -1,6 +1,6 @@
 // A group of callers of an HTTP server that share one session with it. Holds the waiting and the sent calls,
-// the state for a replacement session, and finds the call of a message that names none (behaviour.md 5 and
-// 13).
+// the state for a replacement session, and the attribution of messages that name no call (behaviour.md 5 and
+// 14).
 //
 // An HttpUpstream owns its groups and opens and closes their sessions. It retires a group that ends, because
 // its functions may be on the stack. A group calls only its session and the owner of its scope. Calls are
@@ -152,6 +152,7 @@ class SessionGroup {
   const bool exclusive;
   LegacyListens& listens;  // of its callers, on a legacy server
   LegacyFacade facade;
+  Attribution attribution;
 
   // Null: none yet, or none any more.
   HttpSession* session() const { return session_.get(); }
@@ -201,14 +202,6 @@ class SessionGroup {
   // The failure of a call that lost its session.
   core::Failure session_over() const;
 
-  // A call is over: for a while the server may still send messages about it, and requests if it allowed them.
-  // True if the call allowed them, and the group is exclusive.
-  bool note_over(const HttpCall& call);
-  bool answered_lately() const { return late_askers_.any(loop_.now()); }
-  // All calls that are over and allowed requests had this call's caller.
-  bool asked_by_none_but(const HttpCall& call) const {
-    return late_askers_.none_but(CallerId(call.request), loop_.now());
-  }
   // A cancelled call may keep running for a while, and cause requests.
   void keep_apart();
   // No call that allows server requests is sent before this time.
@@ -219,17 +212,8 @@ class SessionGroup {
   // Before a call that allows server requests follows another. An HTTP+SSE server answers a ping on its
   // single stream after its earlier messages.
   void acquire_turn();
-  // The owner of a server request outside all calls' streams: the only call that allows requests. Null if
-  // there are several, or if another client's request is pending too.
-  HttpCall* asking_call() const;
-  // A call was cancelled: its server may keep working on it for a while.
-  void left_unanswered(const HttpCall& call);
-  // The call that sent its client the request named by this notification
-  // (TransportCall::asked_what_is_named).
-  HttpCall* asked_by(const mcp::Message& notification) const;
-  // The call that a log message without an id is for: all possible calls must have the same caller. A
-  // cancelled one may still be running.
-  HttpCall* owner_of_line() const;
+  // The calls that a message without an id may be for. `message`: see PossibleCalls.
+  PossibleCalls possible(const mcp::Message& message) const;
   // Refuses the server's open requests of a call that is over.
   void refuse_open(HttpCall& call);
 
@@ -239,14 +223,8 @@ class SessionGroup {
   MemoryCharge key_bytes_{Held::servers};
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds apart_until_{0};
-  // The callers of calls that are over, and of those that allowed requests.
-  LateCallers late_;
-  LateCallers late_askers_;
-  // A cancelled call that allows no requests may be running until this time.
-  std::chrono::milliseconds others_until_{0};
-  bool unsettled_ = false;  // a call that allows requests is over, and no ping was answered since
-  uint64_t opened_ = 0;     // number of sessions so far
-  bool revive_ = false;     // its client may get notifications while it makes no calls
+  uint64_t opened_ = 0;  // number of sessions so far
+  bool revive_ = false;  // its client may get notifications while it makes no calls
   ReopenPause reopening_;
   std::unique_ptr<HttpSession> session_;
   core::ScopeCallbacks* scope_ = nullptr;

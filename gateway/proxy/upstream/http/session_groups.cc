@@ -516,53 +516,30 @@ void SessionGroups::on_session_missed(HttpSession& session) {
   if (group->listens.served_by(&session)) group->listens.tell_changes();
 }
 
+// List changes and URI updates go to listens, unless the client has the session for itself.
 void SessionGroups::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
   SessionGroup* group = find(session.group());
   if (group == nullptr) return;
-  if (group->bridged) return to_bridged(session, *group, std::move(message), call);
-  if (group->scope() != nullptr) {
-    return group->scope()->on_scope_message(std::move(message),
-                                            call ? std::optional(call->request.tag) : std::nullopt);
-  }
-  if (message.kind() == mcp::MessageKind::request)
-    return parts_.slots.question(session, *group, std::move(message), call);
-  notification(session, *group, std::move(message), call);
-}
-
-// List changes and URI updates go to listens; the rest goes to the session.
-void SessionGroups::to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message,
-                               HttpCall* call) {
-  const Method method = mcp::method_of(message.method());
   const bool asks = message.kind() == mcp::MessageKind::request;
-  if (!asks && group.listens.notify(session, message, loop_.now())) return;
-  HttpCall* only = call != nullptr || asks ? call : group.owner_of_line();
-  if (method == Method::message && only != nullptr) {
-    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
-  } else if (group.scope() != nullptr && method != Method::progress) {
-    const bool is_clients = only != nullptr && only->request.tag != 0;
-    group.scope()->on_scope_message(std::move(message),
-                                    is_clients ? std::optional(only->request.tag) : std::nullopt);
-  } else if (asks) {
-    session.post(LegacyFacade::nobody_to_ask(message, "session"));
-  } else {
-    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-    parts_.pool.note_useless();
+  const bool scoped = group->scope() != nullptr;
+  if (!asks && (group->bridged || !scoped) && group->listens.notify(session, message, loop_.now())) return;
+  const MessageOrigin from{.call = call,
+                           .bridged = group->bridged,
+                           .scoped = scoped,
+                           .exclusive = group->exclusive,
+                           .apart = group->is_apart()};
+  const Addressee to = group->attribution.of(message, from, group->possible(message));
+  if (asks && !scoped && !group->bridged) parts_.slots.note_question(*group, call == nullptr, to);
+  switch (to.kind) {
+    case Addressee::Kind::call: return to.call->message(std::move(message));
+    case Addressee::Kind::session: return group->scope()->on_scope_message(std::move(message), to.tag());
+    case Addressee::Kind::roots: return session.post(group->facade.roots(message));
+    case Addressee::Kind::refused: return session.post(LegacyFacade::nobody_to_ask(message, "session"));
+    case Addressee::Kind::unwanted: return;
+    case Addressee::Kind::none: break;
   }
-}
-
-void SessionGroups::notification(HttpSession& session, SessionGroup& group, mcp::Message message,
-                                 HttpCall* call) {
-  const Method method = mcp::method_of(message.method());
-  if (method == Method::cancelled || method == Method::elicitation_complete) {
-    if (HttpCall* asked = group.asked_by(message)) return asked->message(std::move(message));
-  }
-  if (group.listens.notify(session, message, loop_.now())) return;
-  if (call == nullptr) call = group.owner_of_line();
-  if (call != nullptr && method == Method::message) {
-    if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
-    return;
-  }
-  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+  log::write(group->bridged ? log::Level::info : log::Level::debug, "upstream.dropped",
+             {{"upstream", server_.name}, {"kind", "unscoped"}});
   parts_.pool.note_useless();
 }
 

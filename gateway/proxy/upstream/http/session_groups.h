@@ -1,6 +1,6 @@
 // The caller groups of an HTTP server and their sessions. Finds and creates groups, tracks those with work,
 // and closes unused ones. Opens a session when a group needs it, within `limits.maxSessions`, routes its
-// messages to the client or call, and replaces it after a loss (behaviour.md 5, 11 and 13). Detects whether
+// messages to the client or call, and replaces it after a loss (behaviour.md 5, 11 and 14). Detects whether
 // the server speaks HTTP+SSE.
 //
 // Owned by an HttpUpstream. A group that ends is removed first and retired last, because its functions may be
@@ -145,8 +145,6 @@ class SessionGroups {
   void open_again(HttpCall& call, SessionGroup& group, HttpSession::Transport transport);
   void end_refused(SessionGroup& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, SessionGroup& group);
-  void to_bridged(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
-  void notification(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
 
   const HttpParts& parts_;
   net::Loop& loop_;

@@ -1,17 +1,24 @@
-// Finds the caller that a legacy server means by a message that names no call (behaviour.md 13). Possible
-// calls are those in flight, cancelled ones, and those that ended within `timeouts.cancelGrace`. Two calls
-// have the same caller if they share a session, an authenticated principal, or a connection of one client.
+// Finds the call or the session of a message that names no call, for every transport (behaviour.md 14). Such
+// a message is a request, a log message or another notification of a legacy server.
 //
 // There is one for each process of a stdio server, and for each session with an HTTP server. It stores the
-// last caller with an ended call, and how long earlier callers are possible.
+// callers of ended calls for `timeouts.cancelGrace`. It calls nothing and keeps no call: the transport passes
+// the possible calls, and delivers the message.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "config/config.h"
 #include "foundation/base/counted_string.h"
+#include "foundation/net/loop.h"
+#include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
 #include "proxy/core/upstream.h"
+#include "proxy/upstream/shared/transport_call.h"
 
 namespace lineward::upstream {
 
@@ -75,27 +82,110 @@ class LateCallers {
   Time others_until_{0};
 };
 
-// Finds the call for a log message: the newest in flight, if all possible calls have the same caller. saw()
-// is called for each unanswered call, oldest first.
-template <class Call>
-class LineOwner {
+// A call in flight, or cancelled and not over. Listens and Lineward's own requests are never possible.
+struct PossibleCall {
+  TransportCall* call;  // null: cancelled
+  CallerId caller;
+  bool asks;        // the server may send requests during it
+  bool of_gateway;  // a call of Lineward's, not of a client
+  static PossibleCall of(TransportCall& call) {
+    return {&call, CallerId(call.request), mcp::may_ask(call.request.method), call.request.of_gateway};
+  }
+};
+
+// The facts about all possible calls together.
+class PossibleCalls {
  public:
-  // `call`: null if nothing can be delivered to it, or for Lineward's own.
-  void saw(Call* call, const CallerId& who) {
-    several_ = several_ || (any_ && !who_.is_same(who));
-    any_ = true;
-    who_ = who;
-    if (call != nullptr) newest_ = call;
-  }
-  Call* owner(const LateCallers& late, LateCallers::Time now) const {
-    return !several_ && late.none_but(who_, now) ? newest_ : nullptr;
-  }
+  // `message`: may name a request that the server sent during one of them.
+  explicit PossibleCalls(const mcp::Message* message = nullptr) : message_(message) {}
+  // Called for each, oldest first.
+  void add(const PossibleCall& possible);
+  // The only one; null if there are several, or it was cancelled.
+  TransportCall* only() const { return only_; }
 
  private:
-  CallerId who_;
-  Call* newest_ = nullptr;
-  bool any_ = false;
-  bool several_ = false;
+  friend class Attribution;
+  const mcp::Message* message_;
+  size_t count_ = 0;
+  size_t of_clients_ = 0;
+  TransportCall* only_ = nullptr;
+  TransportCall* asking_ = nullptr;  // the only one of a client, if it allows requests
+  bool any_asks_ = false;
+  TransportCall* newest_ = nullptr;  // of a client
+  CallerId caller_;                  // of the last one
+  bool several_callers_ = false;
+  TransportCall* named_ = nullptr;  // the only one with the request that the message names
+  bool several_named_ = false;
+};
+
+// The channel of a message, and its group of callers.
+struct MessageOrigin {
+  bool pipe = false;              // of a process; otherwise an HTTP server
+  TransportCall* call = nullptr;  // on this call's stream; null: outside all calls' streams, or `pipe`
+  bool bridged = false;           // CallerGroup::bridged
+  bool scoped = false;            // a legacy client's session takes its messages
+  bool exclusive = false;         // CallerGroup::exclusive
+  bool apart = false;             // a call that allows requests was cancelled, and may still run
+};
+
+struct Addressee {
+  enum class Kind : uint8_t {
+    none,      // the message is dropped
+    call,      // it is for this call
+    session,   // it is for the client's session
+    roots,     // the configured roots are its answer
+    refused,   // a request without a client that could answer
+    unwanted,  // a log message below the level of its call
+  };
+  Kind kind = Kind::none;
+  TransportCall* call = nullptr;  // for a session: the only call that it can mean, or null
+  // The server sent this request after the answer to its call.
+  bool asks_late = false;
+  // For ScopeCallbacks; Lineward's own calls have none.
+  std::optional<uint64_t> tag() const {
+    return call != nullptr && call->request.tag != 0 ? std::optional(call->request.tag) : std::nullopt;
+  }
+};
+
+class Attribution {
+ public:
+  enum class End : uint8_t { over, cancelled };
+
+  Attribution(net::Loop& loop, const config::Server& server) : loop_(loop), server_(server) {}
+
+  Addressee of(const mcp::Message& message, const MessageOrigin& from, const PossibleCalls& calls) const;
+  // The call of a modern server's notification: such a server sends all messages about a request before its
+  // answer (2026-07-28). Null: dropped.
+  static TransportCall* of_modern(const mcp::Message& notification, const PossibleCalls& calls);
+
+  // The server may still send messages about this call. `cancelled`: it is not among the possible calls any
+  // more, although the server may still work on it.
+  void note_over(const PossibleCall& call, End end = End::over);
+  // Until then a request may be for a call that is over.
+  std::chrono::milliseconds asked_until() const { return late_askers_.until(); }
+  bool asked_lately() const { return late_askers_.any(loop_.now()); }
+  // All such calls had the same caller as this one.
+  bool asked_by_none_but(const TransportCall& call) const {
+    return late_askers_.none_but(CallerId(call.request), loop_.now());
+  }
+  // There is such a call, and no ping has confirmed yet that the server is done with it.
+  bool is_unsettled() const { return unsettled_ && asked_lately(); }
+  void settled() { unsettled_ = false; }
+
+ private:
+  TransportCall* of_notice(mcp::Method method, bool asks, const MessageOrigin& from,
+                           const PossibleCalls& calls) const;
+  Addressee of_question(mcp::Method method, const MessageOrigin& from, const PossibleCalls& calls) const;
+  TransportCall* asking_call(bool exclusive, const PossibleCalls& calls) const;
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  // The callers of calls that are over, and of those that allowed requests.
+  LateCallers late_;
+  LateCallers late_askers_;
+  // A cancelled call that allows no requests may run until then.
+  std::chrono::milliseconds cancelled_until_{0};
+  bool unsettled_ = false;
 };
 
 }  // namespace lineward::upstream

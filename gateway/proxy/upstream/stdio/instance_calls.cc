@@ -77,26 +77,6 @@ size_t InstanceCalls::asking() const {
   return count;
 }
 
-// A server may send requests during any call, and does not name the call. A request beside another client's
-// call has no owner, whatever that call is: it must not reach the wrong client.
-StdioCall* InstanceCalls::asking_call() const {
-  return only([](auto& one) { return one.is_listen() || one.own || (one.of_gateway && !one.asks); },
-              [](auto& one) { return !one.asks; });
-}
-
-StdioCall* InstanceCalls::owner_of_question(mcp::Method method, bool exclusive) const {
-  using mcp::Method;
-  // Without capabilities only the single call in flight can own the request: its client gets an error that
-  // names the missing capability.
-  const bool may_own = method == Method::elicitation_create || method == Method::sampling_create_message ||
-                       (method == Method::roots_list && exclusive);
-  StdioCall* owner = may_own ? asking_call() : nullptr;
-  if (owner == nullptr) return nullptr;
-  // The request may belong to an answered call.
-  const bool certain = exclusive ? asked_by_none_but(*owner) : loop_.now() >= asked_until();
-  return certain ? owner : nullptr;
-}
-
 StdioCall* InstanceCalls::exclusive_call() const {
   return only([](auto& one) { return !one.asks || one.call == nullptr; }, [](auto&) { return false; });
 }
@@ -106,42 +86,22 @@ StdioCall* InstanceCalls::only_parked() const {
               [](auto& one) { return !one.call->parked_since; });
 }
 
-StdioCall* InstanceCalls::asked_by(const mcp::Message& notification) const {
-  return only([&](auto& one) { return one.call == nullptr || !one.call->asked_what_is_named(notification); },
-              [](auto&) { return false; });
-}
-
-StdioCall* InstanceCalls::only_call() const {
-  return only([](auto& one) { return one.is_listen() || one.own; }, [](auto&) { return false; });
-}
-
-StdioCall* InstanceCalls::owner_of_unnamed() const {
-  return late_.any(loop_.now()) ? nullptr : only_call();
-}
-
-StdioCall* InstanceCalls::owner_of_line() const {
-  LineOwner<StdioCall> lines;
+PossibleCalls InstanceCalls::possible(const mcp::Message* message) const {
+  PossibleCalls calls(message);
   for (const auto& [id, entry] : pending_) {
-    if (entry.is_listen() || entry.own) continue;
-    StdioCall* call = entry.of_gateway ? nullptr : entry.call;
-    lines.saw(call, caller_of(entry));
+    if (!entry.is_listen() && !entry.own) calls.add(possible_call(entry));
   }
-  return lines.owner(late_, loop_.now());
+  return calls;
 }
 
-CallerId InstanceCalls::caller_of(const PendingCall& entry) {
-  if (entry.call != nullptr) return CallerId(entry.call->request);
-  return entry.caller ? entry.caller->id() : CallerId();
+PossibleCall InstanceCalls::possible_call(const PendingCall& entry) {
+  const CallerId cancelled = entry.caller ? entry.caller->id() : CallerId();
+  return {entry.call, entry.call != nullptr ? CallerId(entry.call->request) : cancelled, entry.asks,
+          entry.of_gateway};
 }
 
 void InstanceCalls::note_over(const PendingCall& entry) {
-  if (entry.own || entry.is_listen() || entry.of_gateway) return;
-  const std::chrono::milliseconds now = loop_.now();
-  const CallerId who = caller_of(entry);
-  late_.ended(who, now + server_.timeouts.cancel_grace, now);
-  if (!entry.asks) return;
-  late_askers_.ended(who, late_.until(), now);
-  unsettled_ = true;
+  if (!entry.own && !entry.is_listen()) attribution.note_over(possible_call(entry));
 }
 
 }  // namespace lineward::upstream

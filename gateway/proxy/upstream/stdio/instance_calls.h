@@ -1,6 +1,6 @@
 // The pending requests of one process of a stdio server, by their upstream ids: clients' calls, Lineward's
-// own requests, and cancelled calls that may still be answered. Finds the possible owner of a message that
-// names no call (behaviour.md 13). Upstream ids are its own integers, never the clients' ids.
+// own requests, and cancelled calls that may still be answered. Upstream ids are its own integers, never the
+// clients' ids.
 //
 // Belongs to a StdioInstance. Calls nothing back. Calls are plain pointers: each is removed before it is
 // freed.
@@ -52,7 +52,9 @@ class InstanceCalls {
 
   // `all_in_flight`: the number of calls in flight, over all processes.
   InstanceCalls(net::Loop& loop, const config::Server& server, size_t& all_in_flight)
-      : loop_(loop), server_(server), all_in_flight_(all_in_flight) {}
+      : attribution(loop, server), loop_(loop), all_in_flight_(all_in_flight) {}
+
+  Attribution attribution;  // of the messages that name no call
 
   // Adds a request that is written next; returns its new id.
   int64_t add(PendingCall entry);
@@ -79,37 +81,14 @@ class InstanceCalls {
   // The number of calls during which the server may send requests. Cancelled ones count until they are
   // answered or their grace is over, so that a late request gets no wrong owner.
   size_t asking() const;
-  // The call that a server request belongs to: the only call that allows requests. Null if there are several,
-  // if it was cancelled, or if another client's request is pending too.
-  StdioCall* asking_call() const;
-  // The same for a request of this method, also of answered calls; null: none, or in doubt. `exclusive`: the
-  // callers accept server requests (CallerGroup).
-  StdioCall* owner_of_question(mcp::Method method, bool exclusive) const;
   // The call that has this process for itself, ignoring cancelled ones; null: none, or several.
   StdioCall* exclusive_call() const;
   // That call, if it is parked and no other request is pending.
   StdioCall* only_parked() const;
-  // The call that sent its client the request named by this notification
-  // (TransportCall::asked_what_is_named).
-  StdioCall* asked_by(const mcp::Message& notification) const;
-  // The only pending call; null if a cancelled one may still be running.
-  StdioCall* only_call() const;
-  // The call that a message without an id belongs to; null if more than one is possible.
-  StdioCall* owner_of_unnamed() const;
-  // The call that a log message without an id is for: all possible calls must have the same caller.
-  StdioCall* owner_of_line() const;
-
-  // The call was answered; the server may still send messages about it for a while.
+  // The calls that a message without an id may be for. `message`: see PossibleCalls.
+  PossibleCalls possible(const mcp::Message* message = nullptr) const;
+  // The call was answered.
   void note_over(const PendingCall& entry);
-  // Until then a request of the server may belong to an answered call that allowed requests.
-  std::chrono::milliseconds asked_until() const { return late_askers_.until(); }
-  // All such calls had the same caller as this one.
-  bool asked_by_none_but(const StdioCall& call) const {
-    return late_askers_.none_but(CallerId(call.request), loop_.now());
-  }
-  // Such a call was answered, and no ping has confirmed yet that the server is done with it.
-  bool is_unsettled() const { return unsettled_ && late_askers_.any(loop_.now()); }
-  void settled() { unsettled_ = false; }
 
  private:
   // The only call among the entries that count; null if there are several, if one was cancelled, or in doubt.
@@ -127,19 +106,14 @@ class InstanceCalls {
     in_flight_ += static_cast<size_t>(change);
     all_in_flight_ += static_cast<size_t>(change);
   }
-  static CallerId caller_of(const PendingCall& entry);
+  static PossibleCall possible_call(const PendingCall& entry);
 
   net::Loop& loop_;
-  const config::Server& server_;
   size_t& all_in_flight_;
   Slabs nodes_;
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
-  // The callers of answered calls, and of those that allowed requests.
-  LateCallers late_;
-  LateCallers late_askers_;
-  bool unsettled_ = false;
 };
 
 }  // namespace lineward::upstream

@@ -166,12 +166,12 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
     if (instance->expiry().retires) continue;
-    if (asks(call) && (instance->calls().asking() > 0 || keeps_apart(instance->calls()))) {
+    if (asks(call) && (instance->calls().asking() > 0 || keeps_apart(instance->calls().attribution))) {
       full = true;
       continue;
     }
     // Requests on this process may be meant for another recent caller: prefer one without such a caller.
-    if (asks(call) && instance->takes(call) && !instance->calls().asked_by_none_but(call)) {
+    if (asks(call) && instance->takes(call) && !instance->calls().attribution.asked_by_none_but(call)) {
       if (anothers == nullptr) anothers = instance.get();
       continue;
     }
@@ -452,72 +452,41 @@ void InstanceGroup::restore(StdioInstance& instance) {
 
 // ---- server messages that name no single call ----
 
-void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
-  if (plan_.bridged) return to_bridged(instance, std::move(message), only);
-  if (scope_ != nullptr) {
-    return scope_->on_scope_message(std::move(message),
-                                    only ? std::optional(only->request.tag) : std::nullopt);
-  }
-  if (message.kind() == mcp::MessageKind::request) return take_question(instance, std::move(message));
-  Method method = mcp::method_of(message.method());
-  if (method == Method::progress) {
-    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
-    return instance.note_useless();
-  }
-  if (method == Method::cancelled || method == Method::elicitation_complete) {
-    if (StdioCall* asked = instance.calls().asked_by(message)) return asked->message(std::move(message));
-  }
-  if (listens_.notify(instance, message, loop_.now())) return;
-  if (only != nullptr && method == Method::message) {
-    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+// List changes and URI updates go to listens, unless the client has the process for itself.
+void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message) {
+  const bool asks = message.kind() == mcp::MessageKind::request;
+  if (!asks && (plan_.bridged || scope_ == nullptr) && listens_.notify(instance, message, loop_.now()))
     return;
-  }
-  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-  instance.note_useless();
-}
-
-void InstanceGroup::take_question(StdioInstance& instance, mcp::Message question) {
-  const Method method = mcp::method_of(question.method());
+  const MessageOrigin from{
+      .pipe = true, .bridged = plan_.bridged, .scoped = scope_ != nullptr, .exclusive = plan_.exclusive};
   const InstanceCalls& calls = instance.calls();
+  const Addressee to = calls.attribution.of(message, from, calls.possible(&message));
   // If a server sends requests after its answers, one ping between two calls cannot tell their owners apart.
   // From here on its processes are kept apart after each call, as after a cancelled one.
-  const bool late = plan_.exclusive && calls.asking() == 0 && loop_.now() < calls.asked_until();
-  if (late && method != Method::roots_list && !std::exchange(asks_late_, true)) {
+  if (to.asks_late && !std::exchange(asks_late_, true)) {
     log::write(log::Level::info, "upstream.asks_late",
                {{"upstream", server_.name}, {"group", log::Excerpt(plan_.key, 64)}});
   }
-  StdioCall* owner = calls.owner_of_question(method, plan_.exclusive);
-  if (owner != nullptr && owner->request.client_era == mcp::Era::modern)
-    return owner->message(std::move(question));
-  // While a cancelled call may still be running, its late requests have no owner.
-  const bool has_answer = method == Method::roots_list && !(plan_.exclusive && calls.asking() > 0);
-  instance.answer_server(has_answer ? facade_.roots(question)
-                                    : LegacyFacade::nobody_to_ask(question, "process"));
+  switch (to.kind) {
+    case Addressee::Kind::call: return to.call->message(std::move(message));
+    case Addressee::Kind::session: return scope_->on_scope_message(std::move(message), to.tag());
+    case Addressee::Kind::roots: return instance.answer_server(facade_.roots(message));
+    case Addressee::Kind::refused:
+      return instance.answer_server(LegacyFacade::nobody_to_ask(message, "process"));
+    case Addressee::Kind::unwanted: return;
+    case Addressee::Kind::none: break;
+  }
+  const bool is_progress = !plan_.bridged && mcp::method_of(message.method()) == Method::progress;
+  log::write(is_progress || plan_.bridged ? log::Level::info : log::Level::debug, "upstream.dropped",
+             {{"upstream", server_.name}, {"kind", is_progress ? "unknown_token" : "unscoped"}});
+  if (!plan_.bridged) instance.note_useless();
 }
 
-bool InstanceGroup::keeps_apart(const InstanceCalls& calls) {
-  const milliseconds left = calls.asked_until() - loop_.now();
+bool InstanceGroup::keeps_apart(const Attribution& after) {
+  const milliseconds left = after.asked_until() - loop_.now();
   if (!asks_late_ || left.count() <= 0) return false;
   if (!apart_timer_.running()) apart_timer_.start(left, [this] { owner_.schedule_pump(*this); });
   return true;
-}
-
-// List changes and URI updates go to listens; the rest goes to the session.
-void InstanceGroup::to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only) {
-  const Method method = mcp::method_of(message.method());
-  const bool asks = message.kind() == mcp::MessageKind::request;
-  if (!asks && listens_.notify(instance, message, loop_.now())) return;
-  if (method == Method::message && only != nullptr) {
-    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
-  } else if (scope_ != nullptr && method != Method::progress) {
-    const bool is_clients = only != nullptr && only->request.tag != 0;
-    scope_->on_scope_message(std::move(message),
-                             is_clients ? std::optional(only->request.tag) : std::nullopt);
-  } else if (asks) {
-    instance.answer_server(LegacyFacade::nobody_to_ask(message, "process"));
-  } else {
-    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-  }
 }
 
 // ---- the end ----

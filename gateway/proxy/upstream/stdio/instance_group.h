@@ -116,7 +116,7 @@ class InstanceGroup final : public InstanceCallbacks {
   // InstanceCallbacks
   void on_instance_ready(StdioInstance& instance) override;
   void on_instance_free(StdioInstance& instance) override;
-  void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
+  void on_instance_message(StdioInstance& instance, mcp::Message message) override;
   void on_instance_initialized(const mcp::Message& answer) override;
   void on_instance_expired(StdioInstance& instance, std::string_view why) override;
   void on_instance_answered(HealthSignal what) override { owner_.health().answered(what); }
@@ -127,13 +127,9 @@ class InstanceGroup final : public InstanceCallbacks {
  private:
   bool room_in_flight() const { return in_flight_ < server_.limits.max_in_flight; }
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
-  // A legacy server's request to callers that share a process: its owner's, or answered here.
-  void take_question(StdioInstance& instance, mcp::Message question);
   // The server is known to send requests after its answers. So for a while after a call no other caller may
   // use the process: it could get the first caller's request.
-  bool keeps_apart(const InstanceCalls& calls);
-  // Messages of a bridged session's server that name no single call.
-  void to_bridged(StdioInstance& instance, mcp::Message message, StdioCall* only);
+  bool keeps_apart(const Attribution& after);
   // The group of a single session, whichever side sends `initialize`: it has one process at a time.
   bool of_one_session() const { return session_ || plan_.bridged; }
   bool own_handshake() const { return !session_ && plan_.era == mcp::Era::legacy; }

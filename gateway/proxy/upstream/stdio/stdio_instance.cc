@@ -187,7 +187,7 @@ bool StdioInstance::takes(const StdioCall& call) const {
 }
 
 bool StdioInstance::acquire_turn() {
-  if (!plan_.takes_turns || !answers_pings_ || !calls_.is_unsettled()) return true;
+  if (!plan_.takes_turns || !answers_pings_ || !calls_.attribution.is_unsettled()) return true;
   if (pinging_ || !is_ready()) return false;
   pinging_ = true;
   ping_timer_.start(kPingPatience, [this] {
@@ -196,7 +196,7 @@ bool StdioInstance::acquire_turn() {
   });
   send_own("ping", "{}", [this](const mcp::Message&) {
     if (!std::exchange(pinging_, false)) return;
-    calls_.settled();
+    calls_.attribution.settled();
     ping_timer_.stop();
   });
   return false;
@@ -450,7 +450,7 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
     if (PendingCall* entry = calls_.named(raw_id)) meant.push_back(entry->id);
   }
   if (found.raw_ids.empty() && found.looks_like_message) {
-    if (StdioCall* only = calls_.only_call()) meant.push_back(only->id);
+    if (const TransportCall* only = calls_.possible().only()) meant.push_back(only->id);
   }
   if (meant.empty()) return drop("not_json");
   for (int64_t id : meant) {
@@ -529,8 +529,7 @@ void StdioInstance::request(mcp::Message message) {
     return answer_server(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
                                             "servers of this revision do not send requests"));
   }
-  StdioCall* only = calls_.owner_of_unnamed();
-  owner_->on_instance_message(*this, std::move(message), only);
+  owner_->on_instance_message(*this, std::move(message));
 }
 
 void StdioInstance::notification(mcp::Message message) {
@@ -541,7 +540,7 @@ void StdioInstance::notification(mcp::Message message) {
     // In a session it may belong to a task: the task's call was answered long ago.
     if (is_modern() || message.raw(Field::params_progress_token).empty())
       return drop("unknown_token", message.raw(Field::params_progress_token));
-    return owner_->on_instance_message(*this, std::move(message), nullptr);
+    return owner_->on_instance_message(*this, std::move(message));
   }
   if (is_modern() && !message.has(Field::meta_subscription_id) && is_of_listens(message))
     return of_listens(message);
@@ -553,15 +552,10 @@ void StdioInstance::notification(mcp::Message message) {
     return;
   }
   if (is_modern()) {
-    // Unscoped: it can only belong to the single pending call, if that call requested log messages. A modern
-    // server sends all messages about a request before its answer (2026-07-28).
-    StdioCall* only = calls_.only_call();
-    if (only != nullptr && method == Method::message && only->request.message.has(Field::meta_log_level))
-      return only->message(std::move(message));
-    return drop("unscoped");
+    TransportCall* call = Attribution::of_modern(message, calls_.possible());
+    return call != nullptr ? call->message(std::move(message)) : drop("unscoped");
   }
-  StdioCall* only = method == Method::message ? calls_.owner_of_line() : calls_.owner_of_unnamed();
-  owner_->on_instance_message(*this, std::move(message), only);
+  owner_->on_instance_message(*this, std::move(message));
 }
 
 // The notification names no listen: it goes to all that were granted it. An acknowledgement can only be that

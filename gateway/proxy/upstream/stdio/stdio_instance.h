@@ -1,6 +1,6 @@
 // A process of a stdio server, from its start to its exit. It has one era for life. It sends calls and
-// Lineward's own requests, finds the call of each message, and handles messages that belong to no call
-// (behaviour.md 3, 5 and 13). InstanceCalls assigns its ids; StdioProcess has its pipes.
+// Lineward's own requests, and finds the call of each message that names one (behaviour.md 3, 5 and 13).
+// InstanceCalls assigns its ids; StdioProcess has its pipes.
 //
 // Owned by its InstanceGroup until it is down, then by InstanceGroups, which retires it when its process has
 // exited.
@@ -30,10 +30,8 @@ class InstanceCallbacks {
   virtual void on_instance_ready(StdioInstance& /*instance*/) {}
   // A place became free, or the pipe has been drained.
   virtual void on_instance_free(StdioInstance& /*instance*/) {}
-  // A legacy server's request, or a notification that names no call. `only`: the only call it can belong to,
-  // if there is exactly one.
-  virtual void on_instance_message(StdioInstance& /*instance*/, mcp::Message /*message*/,
-                                   StdioCall* /*only*/) {}
+  // A legacy server's request, or a notification that names no call.
+  virtual void on_instance_message(StdioInstance& /*instance*/, mcp::Message /*message*/) {}
   // The answer to the client's own `initialize`, about to be forwarded.
   virtual void on_instance_initialized(const mcp::Message& /*answer*/) {}
   // It answered for the first time.

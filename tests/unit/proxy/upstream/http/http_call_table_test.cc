@@ -247,7 +247,7 @@ TEST_CASE("a legacy server is told of a cancel in the session of the call, and t
 }
 
 TEST_CASE(
-    "a log line goes to the call in flight where a cancelled one was of the same caller (behaviour.md 5)") {
+    "a log line goes to the call in flight where a cancelled one was of the same caller (behaviour.md 14)") {
   HttpWorld world(Era::legacy);
   Asker left, stays, later;
   auto with_level = [&](const std::string& tool) {

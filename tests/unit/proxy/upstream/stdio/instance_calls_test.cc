@@ -165,173 +165,47 @@ TEST_CASE("Lineward's own listens keep no process; those of clients, and calls t
   }
 }
 
-TEST_CASE("a message without a name belongs to the one call that can be meant, and to none in doubt") {
+TEST_CASE("a message that names no call may be for each call that is not over, but for no listen") {
   World world;
-  CHECK(world.calls.only_call() == nullptr);
   world.listening();
   PendingCall own;
   own.own = true;
   world.calls.add(std::move(own));
+  CHECK(world.calls.possible().only() == nullptr);
   StdioCall& call = world.sent();
-  CHECK(world.calls.only_call() == &call);
-  CHECK(world.calls.owner_of_unnamed() == &call);
-  SECTION("there is another") {
-    StdioCall& other = world.sent();
-    CHECK(world.calls.only_call() == nullptr);
-    CHECK(world.calls.owner_of_unnamed() == nullptr);
-    SECTION("which was cancelled and may be at work, until its id is forgotten") {
-      world.cancel(other);
-      CHECK(world.calls.only_call() == nullptr);
-      CHECK(world.calls.owner_of_unnamed() == nullptr);
-      world.calls.forget(*world.calls.find(other.id));
-      CHECK(world.calls.owner_of_unnamed() == &call);
-    }
-    SECTION("which was answered: there may be more to be said of it") {
-      world.answered(other);
-      CHECK(world.calls.only_call() == &call);
-      CHECK(world.calls.owner_of_unnamed() == nullptr);
-    }
-    SECTION("which was answered, and there is no grace") {
-      world.stdio.server.timeouts.cancel_grace = milliseconds(0);
-      world.answered(other);
-      CHECK(world.calls.owner_of_unnamed() == &call);
-    }
-  }
-  SECTION("a listen, and what Lineward asked itself, leave no doubt when they are over") {
-    world.answered(world.listening());
-    // The two take() below are of entries that note_over passes over.
-    PendingCall entry;
-    entry.own = true;
-    world.calls.note_over(world.calls.take(*world.calls.find(world.calls.add(std::move(entry)))));
-    entry = {};
-    entry.of_gateway = true;
-    world.calls.note_over(world.calls.take(*world.calls.find(world.calls.add(std::move(entry)))));
-    CHECK(world.calls.owner_of_unnamed() == &call);
-  }
-}
-
-TEST_CASE("a question belongs to the one call that may ask; a cancelled one counts until it is over") {
-  World world;
-  StdioCall& beside = world.sent();
-  CHECK(world.calls.asking() == 0);
-  CHECK(world.calls.asking_call() == nullptr);
-  StdioCall& asks = world.sent(true);
-  // Any of the two may be meant, also while the one is cancelled and at work for a while.
-  CHECK(world.calls.asking_call() == nullptr);
-  world.cancel(beside);
-  CHECK(world.calls.asking_call() == nullptr);
-  world.calls.forget(*world.calls.find(beside.id));
-  CHECK(world.calls.asking() == 1);
-  CHECK(world.calls.asking_call() == &asks);
-  StdioCall& other = world.sent(true);
-  CHECK(world.calls.asking() == 2);
-  CHECK(world.calls.asking_call() == nullptr);
+  CHECK(world.calls.possible().only() == &call);
+  StdioCall& other = world.sent();
+  CHECK(world.calls.possible().only() == nullptr);
   world.cancel(other);
-  CHECK(world.calls.asking() == 2);
-  CHECK(world.calls.asking_call() == nullptr);
+  CHECK(world.calls.possible().only() == nullptr);
   world.calls.forget(*world.calls.find(other.id));
-  CHECK(world.calls.asking_call() == &asks);
-  world.cancel(asks);
-  CHECK(world.calls.asking() == 1);
-  CHECK(world.calls.asking_call() == nullptr);
-  StdioCall& later = world.sent(true);
-  CHECK(world.calls.asking_call() == nullptr);
-  world.calls.forget(*world.calls.find(asks.id));
-  CHECK(world.calls.asking_call() == &later);
+  CHECK(world.calls.possible().only() == &call);
 }
 
-TEST_CASE("a question is the one call's that may ask") {
+TEST_CASE("calls that allow requests of the server count until they are over, also cancelled ones") {
   World world;
-  StdioCall& only = world.sent(true);
-  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, false) == &only);
-  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, true) == &only);
-  CHECK(world.calls.owner_of_question(mcp::Method::roots_list, true) == &only);
-  // Nor can the client of a shared process answer it.
-  CHECK(world.calls.owner_of_question(mcp::Method::roots_list, false) == nullptr);
-  CHECK(world.calls.owner_of_question(mcp::Method::tools_list, true) == nullptr);
-}
-
-TEST_CASE("a question within the grace of another caller's call has no owner") {
-  World world;
-  world.answered(world.sent(true));
-  world.sent(true);
-  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, false) == nullptr);
-}
-
-TEST_CASE("without a grace the next call's questions are its own") {
-  World world;
-  world.stdio.server.timeouts.cancel_grace = milliseconds(0);
-  world.answered(world.sent(true));
-  StdioCall& second = world.sent(true);
-  CHECK(world.calls.owner_of_question(mcp::Method::elicitation_create, false) == &second);
-}
-
-TEST_CASE("the withdrawal of a question belongs to the call of the asked client, whatever else is there") {
-  World world;
+  world.sent();
+  CHECK(world.calls.asking() == 0);
   StdioCall& one = world.sent(true);
   StdioCall& two = world.sent(true);
-  auto cancelled = [](const std::string& id) {
-    return mcp::parse(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
-                      "}}");
-  };
-  CHECK(world.calls.asked_by(cancelled("1")) == nullptr);
-  one.message(mcp::parse(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})"));
-  two.message(mcp::parse(R"({"jsonrpc":"2.0","id":"1","method":"roots/list"})"));
-  CHECK(world.calls.asked_by(cancelled("1.0")) == &one);
-  CHECK(world.calls.asked_by(cancelled(R"("1")")) == &two);
-  one.message(cancelled("1"));
-  CHECK(world.calls.asked_by(cancelled("1")) == nullptr);
+  CHECK(world.calls.asking() == 2);
   world.cancel(two);
-  CHECK(world.calls.asked_by(cancelled(R"("1")")) == nullptr);
+  CHECK(world.calls.asking() == 2);
+  world.calls.forget(*world.calls.find(two.id));
+  CHECK(world.calls.asking() == 1);
+  world.answered(one);
+  CHECK(world.calls.asking() == 0);
+  CHECK(world.calls.attribution.asked_lately());
 }
 
-TEST_CASE(
-    "the completion of an elicitation belongs to the call of the asked legacy client, and to no modern "
-    "client's") {
+TEST_CASE("listens and Lineward's own requests leave no messages behind") {
   World world;
-  StdioCall& legacy = world.sent(true);
-  StdioCall& modern = world.sent(true);
-  auto from = std::make_shared<core::ClientRequest>();
-  from->era = mcp::Era::legacy;
-  legacy.request.from = from;
-  auto question = [](const std::string& name) {
-    return mcp::parse(R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"elicitationId":")" +
-                      name + "\"}}");
+  auto over = [&world](PendingCall entry) {
+    entry.asks = true;
+    world.calls.note_over(world.calls.take(*world.calls.find(world.calls.add(std::move(entry)))));
   };
-  auto completed = [](const std::string& name) {
-    return mcp::parse(
-        R"({"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":")" +
-        name + "\"}}");
-  };
-  CHECK(world.calls.asked_by(completed("a")) == nullptr);
-  legacy.message(question("a"));
-  modern.message(question("b"));
-  CHECK(world.calls.asked_by(completed("a")) == &legacy);
-  CHECK(world.calls.asked_by(completed("b")) == nullptr);
-  CHECK(world.calls.asked_by(completed("")) == nullptr);
-  // Bounded: the first 64 of a call, with ids that are not too long.
-  legacy.message(question(std::string(257, 'x')));
-  CHECK(world.calls.asked_by(completed(std::string(257, 'x'))) == nullptr);
-  for (int i = 1; i < 64; ++i)
-    legacy.message(question(std::to_string(i)));
-  legacy.message(question("too many"));
-  CHECK(world.calls.asked_by(completed("63")) == &legacy);
-  CHECK(world.calls.asked_by(completed("too many")) == nullptr);
-}
-
-TEST_CASE("after a call that may ask was answered its server is unsettled, until it is heard to be done") {
-  World world;
-  world.answered(world.sent());
-  CHECK_FALSE(world.calls.is_unsettled());
-  CHECK(world.calls.asked_until() == milliseconds(0));
-  world.answered(world.sent(true));
-  CHECK(world.calls.is_unsettled());
-  CHECK(world.calls.asked_until() == world.stdio.loop.now() + milliseconds(60000));
-  world.calls.settled();
-  CHECK_FALSE(world.calls.is_unsettled());
-  // Its messages about the answered call may still come.
-  CHECK(world.calls.asked_until() > world.stdio.loop.now());
-  world.stdio.server.timeouts.cancel_grace = milliseconds(0);
-  world.answered(world.sent(true));
-  CHECK_FALSE(world.calls.is_unsettled());
+  world.answered(world.listening());
+  over({.own = true});
+  over({.of_gateway = true});
+  CHECK_FALSE(world.calls.attribution.asked_lately());
 }
