@@ -118,14 +118,14 @@ Wanted wanted_by(const std::string& script) {
   return {};
 }
 
-std::string version_of(const std::string& node, const std::vector<std::string>& environment) {
-  TrialProcess process;
-  process::SpawnRequest request;
-  request.argv = {node, "--version"};
-  request.environment = environment;
+std::string version_of(const std::string& node, config::Server server) {
+  server.command = node;
+  server.args = {"--version"};
+  server.cwd.clear();
+  TrialProcess process(server);
   const auto until = Clock::now() + kAskVersion;
   std::string line;
-  if (process.start(request, until) || process.next(line, until) != TrialProcess::Next::line) return {};
+  if (!process.start(until) || process.next(line, until) != TrialProcess::Next::line) return {};
   return line;
 }
 
@@ -166,7 +166,7 @@ void check_node(const config::Server& server, const std::string& file,
   const Wanted wanted = wanted_by(script);
   if (wanted.range.empty()) return;
   const std::string node = is_node(file) ? file : found_in("node", variable_of(environment, "PATH"));
-  const std::string version = node.empty() ? std::string() : version_of(node, environment);
+  const std::string version = node.empty() ? std::string() : version_of(node, server);
   if (version.empty()) return;
   const std::string text = fmt::format("Node {} at {}, the server wants {}", Redactor(server)(version, 30),
                                        sanitize(node), sanitize(wanted.range, 60));

@@ -1,12 +1,10 @@
 #include "operate/doctor/stdio_check.h"
 
 #include <fmt/format.h>
-#include <string.h>
 
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 
 #include "config/duration.h"
 #include "config/options/names.h"
@@ -67,29 +65,17 @@ std::string label_of(const json& info, const Redactor& redactor) {
 // A process and its results. Reports the findings that do not depend on the request.
 class Session {
  public:
-  enum class End : uint8_t { answered, refused, exited, late, not_started };
+  enum class End : uint8_t { answered, refused, exited, late };
 
-  Session(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment,
-          const Redactor& redactor)
-      : server_(server), trial_(trial), environment_(environment), redactor_(redactor) {}
+  Session(const config::Server& server, const Trial& trial, const Redactor& redactor)
+      : server_(server), trial_(trial), redactor_(redactor), process_(server) {}
 
-  End start() {
-    process::SpawnRequest request;
-    request.argv = {server_.command};
-    request.argv.insert(request.argv.end(), server_.args.begin(), server_.args.end());
-    request.environment = environment_;
-    request.cwd = server_.cwd;
-    begun_ = Clock::now();
-    auto failure = process_.start(request, begun_ + trial_.patience);
-    if (!failure) return End::answered;
-    failure_ = upstream::describe_failure(*failure, server_).text;
-    return End::not_started;
-  }
+  bool start() { return process_.start(begun_ + trial_.patience); }
 
   // Sends a request with this id and waits up to `patience` for its answer.
   End ask(const std::string& request, int64_t id, milliseconds patience) {
     const auto until = Clock::now() + patience;
-    process_.write_line(request, until);  // if it does not read, no answer comes
+    process_.write_line(request);
     return wait_for({id}, until);
   }
   // Waits for the first answer to any of `ids`: answered_id().
@@ -119,7 +105,6 @@ class Session {
     }
     return End::late;
   }
-  void tell(std::string_view line) { process_.write_line(line, Clock::now() + trial_.patience); }
 
   int64_t answered_id() const { return answered_id_; }
   const json& result() const {
@@ -130,19 +115,15 @@ class Session {
   // The message of an error answer.
   std::string_view refusal() const { return text_of(member_of(answer_, "error"), "message"); }
   TrialProcess& process() { return process_; }
-  const std::string& failure() const { return failure_; }
   const std::string& banner() const { return banner_; }
   Clock::duration first_answer() const { return first_answer_; }
 
   // "it exited with code 1 after 0.3s; its last words: …", without the values of its environment.
   std::string exit_text() {
-    const auto after = spelled(Clock::now() - begun_);
-    upstream::ProcessEnd end;
-    end.last_stderr = redactor_(process_.last_stderr(), 500);
-    const auto& exit = process_.exit();
-    end.text = !exit              ? "it closed its stdout"
-               : exit->signal > 0 ? fmt::format("it was ended by signal {} after {}", exit->signal, after)
-                                  : fmt::format("it exited with code {} after {}", exit->code, after);
+    upstream::ProcessEnd end = *process_.end();
+    end.last_stderr = redactor_(end.last_stderr, 500);
+    end.text = "it " + (end.text == "closed its output" ? "closed its stdout" : end.text);
+    if (process_.has_exited()) end.text += " after " + spelled(Clock::now() - begun_);
     config::Server telling = server_;
     telling.tell_stderr = true;
     return sanitize(upstream::start_failure_text(end, telling), 500);
@@ -151,7 +132,6 @@ class Session {
  private:
   const config::Server& server_;
   const Trial& trial_;
-  const std::vector<std::string>& environment_;
   const Redactor& redactor_;
   TrialProcess process_;
   Clock::time_point begun_ = Clock::now();
@@ -159,14 +139,12 @@ class Session {
   json answer_;
   int64_t answered_id_ = 0;
   std::string banner_;
-  std::string failure_;
 };
 
 class StdioCheck {
  public:
-  StdioCheck(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment,
-             Findings& findings)
-      : server_(server), trial_(trial), environment_(environment), redactor_(server), findings_(findings) {}
+  StdioCheck(const config::Server& server, const Trial& trial, Findings& findings)
+      : server_(server), trial_(trial), redactor_(server), findings_(findings) {}
 
   void run() {
     auto session = open();
@@ -179,9 +157,9 @@ class StdioCheck {
 
  private:
   std::unique_ptr<Session> fresh() {
-    auto session = std::make_unique<Session>(server_, trial_, environment_, redactor_);
-    if (session->start() == Session::End::answered) return session;
-    findings_.error("start", sanitize(session->failure(), 500), "see what it needs to run");
+    auto session = std::make_unique<Session>(server_, trial_, redactor_);
+    if (session->start()) return session;
+    findings_.error("start", sanitize(session->process().end()->text, 500), "see what it needs to run");
     return nullptr;
   }
 
@@ -196,7 +174,7 @@ class StdioCheck {
     if (answer == Session::End::late) {
       // It starts slowly, or ignores unknown requests: the next answer decides.
       const auto until = Clock::now() + trial_.patience;
-      session->tell(initialize);
+      session->process().write_line(initialize);
       answer = session->wait_for({1, 2}, until);
       // Two requests, answered in either order: one refusal does not decide the other.
       if (answer == Session::End::refused)
@@ -217,7 +195,7 @@ class StdioCheck {
     if (answer == Session::End::answered && session->answered_id() == 1)
       answer = session->ask(initialize, 2, trial_.patience);
     if (answer == Session::End::answered) {
-      session->tell(mcp::kInitialized);
+      session->process().write_line(mcp::kInitialized);
       if (!ended.empty())
         findings_.warning("era", "it ends when it is asked server/discover before initialize: " + ended,
                           "protocolEra: legacy");
@@ -274,10 +252,9 @@ class StdioCheck {
 
   // A server may support both eras; the configured era must be one of them.
   bool speaks_legacy_too() {
-    Session other(server_, trial_, environment_, redactor_);
-    if (other.start() != Session::End::answered) return false;
-    return other.ask(mcp::initialize_request(2, mcp::bare_initialize_params()), 2, trial_.patience) ==
-           Session::End::answered;
+    Session other(server_, trial_, redactor_);
+    return other.start() && other.ask(mcp::initialize_request(2, mcp::bare_initialize_params()), 2,
+                                      trial_.patience) == Session::End::answered;
   }
 
   void tell_banner(Session& session) {
@@ -332,7 +309,6 @@ class StdioCheck {
         findings_.error("tools", "at tools/list " + session.exit_text(), "see to what it says");
         break;
       case Session::End::late:
-      case Session::End::not_started:
         findings_.error(
             "tools",
             fmt::format("it did not answer tools/list within {}", config::format_duration(trial_.patience)),
@@ -360,7 +336,7 @@ class StdioCheck {
   }
 
   void look_at_cancel(Session& session) {
-    if (trial_.tool.empty() || session.process().exit()) return;
+    if (trial_.tool.empty() || session.process().end()) return;
     if (!more_tools_ && std::find(tools_.begin(), tools_.end(), trial_.tool) == tools_.end())
       return tell_no_tool();
     json params{{"name", trial_.tool}, {"arguments", trial_.arguments}};
@@ -381,8 +357,8 @@ class StdioCheck {
           "cancel",
           fmt::format("{} was over before it could be cancelled: name one that takes longer", tool));
     }
-    session.tell(mcp::cancel_notification(4, "lineward doctor tries it",
-                                          modern_ ? mcp::Era::modern : mcp::Era::legacy));
+    session.process().write_line(mcp::cancel_notification(4, "lineward doctor tries it",
+                                                          modern_ ? mcp::Era::modern : mcp::Era::legacy));
     const auto begun = Clock::now();
     const auto after = session.wait_for({4}, begun + server_.timeouts.cancel_grace);
     if (after == Session::End::answered) {
@@ -402,15 +378,12 @@ class StdioCheck {
   }
 
   void look_at_end(Session& session) {
-    TrialProcess& process = session.process();
-    if (process.exit()) return;
-    process.close_stdin();
-    const auto begun = Clock::now();
-    if (process.wait_exit(begun + server_.stop.stdin_grace))
-      return findings_.ok("end", fmt::format("it ended {} after its stdin", spelled(Clock::now() - begun)));
+    if (session.process().end()) return;
+    const milliseconds took = session.process().stop();
+    if (took < server_.stop.stdin_grace)
+      return findings_.ok("end", fmt::format("it ended {} after its stdin", spelled(took)));
     const std::string grace = config::format_duration(server_.stop.stdin_grace);
-    process.signal(process::TreeSignal::term);
-    if (process.wait_exit(Clock::now() + server_.stop.term_grace)) {
+    if (took < server_.stop.stdin_grace + server_.stop.term_grace) {
       return findings_.warning(
           "end", fmt::format("it ignores the end of its stdin for {}, and ends by SIGTERM", grace),
           "let it end when stdin ends; stop: { stdinGrace: 0ms } saves the wait");
@@ -423,7 +396,6 @@ class StdioCheck {
 
   const config::Server& server_;
   const Trial& trial_;
-  const std::vector<std::string>& environment_;
   const Redactor redactor_;
   Findings& findings_;
   std::vector<std::string> tools_;  // tool names; incomplete if the server has more pages
@@ -439,7 +411,7 @@ void check_stdio_server(const config::Server& server, const Trial& trial, const 
   const std::string file = check_program(server, environment, findings);
   if (file.empty()) return;
   check_node(server, file, environment, findings);
-  StdioCheck(server, trial, environment, findings).run();
+  StdioCheck(server, trial, findings).run();
 }
 
 }  // namespace lineward::doctor

@@ -1,64 +1,67 @@
-// A process of a server, started for checks. Blocking, with a limit for every wait. It has its own spawner,
-// so that no child process outlives this object or this process.
+// A process of a server, started for checks. The gateway's own class starts, reads and stops it, on a loop of
+// this object. Blocking, with a limit for every wait but the last one of stop(). It has its own spawner, so
+// that no child process outlives this object or this process.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "foundation/base/result.h"
+#include "config/config.h"
+#include "foundation/net/loop.h"
 #include "foundation/process/child_process.h"
-#include "foundation/process/spawn_wire.h"
-#include "foundation/process/stderr_tail.h"
+#include "proxy/upstream/stdio/stdio_process.h"
 
 namespace lineward::doctor {
 
 using Clock = std::chrono::steady_clock;
 
-class TrialProcess {
+class TrialProcess final : public upstream::ProcessCallbacks {
  public:
   enum class Next : uint8_t { line, exited, late };
-  static constexpr size_t kMaxLine = 16 << 20;
 
-  TrialProcess() = default;
-  ~TrialProcess() { end_now(); }
+  // `server` outlives it.
+  explicit TrialProcess(const config::Server& server) : server_(server) {}
+  // Kills the process with all its descendants, and waits until none is left.
+  ~TrialProcess();
   TrialProcess(const TrialProcess&) = delete;
   TrialProcess& operator=(const TrialProcess&) = delete;
 
-  // Call once. nullopt: it runs; else the reason why it does not.
-  std::optional<Error> start(const process::SpawnRequest& request, Clock::time_point until);
-  // False if the process does not read it in time.
-  bool write_line(std::string_view line, Clock::time_point until);
-  // The next line of its stdout. `exited` is returned when it has exited or closed its stdout (then exit() is
-  // empty), and all lines were returned.
+  // Call once. False if it does not run; end() has the reason.
+  bool start(Clock::time_point until);
+  // Queues the line; next() and stop() write it.
+  void write_line(std::string_view line) { process_->write_line(std::string(line)); }
+  // The next line of its stdout. `exited`: all lines were returned, and end() has the reason.
   Next next(std::string& line, Clock::time_point until);
-  void close_stdin() { stdin_.reset(); }
-  void signal(process::TreeSignal which);
-  // True if it has exited by then. Discards its stdout.
-  bool wait_exit(Clock::time_point until);
-  const std::optional<process::ExitStatus>& exit() const { return exit_; }
-  // The stderr line that explains its exit, chosen as by the gateway.
-  const std::string& last_stderr() const { return stderr_tail_.text(); }
-  // Kills it with all its descendants, and waits until none is left.
-  void end_now();
+  // Set when no line can follow: it has exited, or it is being stopped for the reason given.
+  const std::optional<upstream::ProcessEnd>& end() const { return end_; }
+  bool has_exited() const { return exited_; }
+  // Stops it as the gateway does, and waits until it has exited. Returns how long that took.
+  std::chrono::milliseconds stop();
 
  private:
-  bool pump(Clock::time_point until);
-  void hear_spawner();
-  void hear_stderr();
+  void on_process_started() override;
+  void on_process_line(lineward::json::Text line) override;
+  void on_process_down(const upstream::ProcessEnd& end) override;
+  void on_process_gone() override;
+  bool wait(Clock::time_point until);
 
-  process::spawning::OwnedFd spawner_, stdin_, stdout_, stderr_;
+  const config::Server& server_;
+  net::Loop loop_;
+  net::Timer timer_{loop_};
   pid_t spawner_pid_ = 0;
+  std::unique_ptr<process::Spawner> spawner_;
+  std::unique_ptr<upstream::StdioProcess> process_;
+  std::deque<std::string> lines_;
+  std::optional<upstream::ProcessEnd> end_;
+  std::chrono::milliseconds down_at_{0};  // by the loop's clock
   bool started_ = false;
-  std::optional<Error> failure_;
-  std::optional<process::ExitStatus> exit_;
-  std::string out_;
-  Clock::time_point stdout_closed_;
-  std::string stderr_line_;
-  process::StderrTail stderr_tail_;
+  bool exited_ = false;
 };
 
 }  // namespace lineward::doctor

@@ -124,6 +124,10 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
       text: /exited with code 3 after .*its last words: cannot open the database \*\*\*/,
       fix: /run its command in a shell/,
     });
+    await planted(t, { command: process.execPath, args: ['-e', "process.kill(process.pid, 'SIGKILL')"] }, 'start', {
+      text: /^it was ended by signal 9 \(Killed\) after \d/,
+      fix: /run its command in a shell/,
+    });
     // Not the last line, which is Node's version.
     await planted(t, { command: process.execPath, args: ['-e', "throw new Error('there is no token')"] }, 'start', {
       text: /exited with code 1 after .*its last words: Error: there is no token$/,
@@ -403,12 +407,24 @@ describe('lineward doctor', { skip: DIRECT }, () => {
   });
 
   test('a server that writes without an end, on stderr or stdout, does not hold up doctor', async (t) => {
-    for (const to of ['3>&1 >&2', '>&1']) {
+    const silent = { text: /answered nothing within 2s/, fix: /--patience/, patience: '2s' };
+    for (const [to, found] of [
+      ['>&2', { text: /^it flooded its stderr \(more than 8 MiB a second\); its last words: a line/, fix: /in a shell/ }],
+      ['>&1', silent],
+    ]) {
       const noisy = script(t, 'noisy', `#!/bin/sh\nexec yes 'a line that is no JSON' ${to}\n`);
       const begun = Date.now();
-      await planted(t, { command: noisy }, 'start', { text: /answered nothing within 2s/, fix: /--patience/, patience: '2s' });
+      await planted(t, { command: noisy }, 'start', found);
       assert.ok(Date.now() - begun < 40_000, `${Date.now() - begun} ms`);
     }
+  });
+
+  test('a message over limits.maxMessageBytes ends the server, as in a gateway', async (t) => {
+    const args = ['-e', "process.stdin.once('data', () => console.log('x'.repeat(1e6)))"];
+    await planted(t, { command: process.execPath, args, limits: { maxMessageBytes: '64KiB' } }, 'start', {
+      text: /^it sent a message over limits\.maxMessageBytes \(65536 bytes\)/,
+      fix: /run its command in a shell/,
+    });
   });
 
   test('what does not fit together', async () => {
