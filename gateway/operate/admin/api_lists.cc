@@ -97,97 +97,21 @@ Cut cut_ends(const std::vector<EndedCall>& newest_first, const PageQuery& query)
   return out;
 }
 
-json breaker_json(const config::Server& server, const core::UpstreamStatus& status) {
-  const bool open = status.state == core::UpstreamStatus::State::open;
-  json out{{"state", server.circuit_breaker.consecutive_failures == 0 ? "off"
-                     : open                                           ? "open"
-                                                                      : "closed"},
-           {"opens_after", server.circuit_breaker.consecutive_failures},
-           {"open_for_ms", server.circuit_breaker.open_for.count()}};
-  if (open) out["left_ms"] = status.limit.count();
-  return out;
-}
-
-// Sums of a server's ends; the metrics have reasons and causes.
-json counts_json(const metrics::UpstreamStats& stats) {
-  uint64_t calls = 0, ok = 0, timeouts = 0, cancels = 0;
-  auto add = [&](const metrics::UpstreamStats& of) {
-    for (const auto& by_method : of.ends) {
-      for (size_t k = 0; k < by_method.size(); ++k) {
-        const auto reason = static_cast<mcp::EndReason>(k);
-        calls += by_method[k];
-        if (reason == mcp::EndReason::ok) ok += by_method[k];
-        if (mcp::is(reason, mcp::EndKind::timeout)) timeouts += by_method[k];
-        if (mcp::is(reason, mcp::EndKind::cancel)) cancels += by_method[k];
-      }
-    }
-  };
-  add(stats);
-  if (stats.routed) add(*stats.routed);
-  uint64_t exits = 0;
-  for (uint64_t one : stats.exits)
-    exits += one;
-  return {{"calls", calls},
-          {"ok", ok},
-          {"timeouts", timeouts},
-          {"cancelled", cancels},
-          {"starts", stats.starts_ok},
-          {"starts_failed", stats.starts_failed},
-          {"exits", exits},
-          {"stderr_lines", stats.stderr_lines},
-          {"late_responses", stats.late_responses}};
-}
-
-struct ServerLook {
-  json shown;
-  std::vector<core::UpstreamStatus::Process> processes;
-};
-
-// Within paused().
-ServerLook look_at(const Sources& sources, const config::Server& server, size_t sessions) {
-  ServerLook out;
-  const core::UpstreamStatus status = sources.status(server);
-  const WorkerView& host = sources.host(server.name);
-  out.shown = server_json(sources, server, sessions);
-  out.shown.erase("pids");
-  out.shown["worker"] = sources.workers.host(server.name);
-  out.shown["held"] = sources.reload.is_held(server.name);
-  out.shown["max_queue"] = server.limits.max_queue;
-  out.shown["breaker"] = breaker_json(server, status);
-  out.shown["versions"] = json::array();
-  if (const core::Upstream* upstream = sources.upstream(server.name)) {
-    for (const std::string& one : upstream->status().versions.value_or(std::vector<std::string>{}))
-      out.shown["versions"].push_back(sanitize(one, 20));
-  }
-  for (const auto& stats : host.stats.upstreams) {
-    if (stats->name == server.name) out.shown["counts"] = counts_json(*stats);
-  }
-  out.processes = status.processes;
-  return out;
-}
-
-// The parts from /proc and the feed, read after the pause.
-json finished(ServerLook look, const EventRing& feed) {
-  json processes = json::array();
-  for (const auto& one : look.processes) {
-    json process{{"pid", one.pid}, {"instance", one.instance}};
+// Adds the parts from /proc and the feed, read after the pause.
+json finished(json server, const EventRing& feed) {
+  for (json& process : server["processes"]) {
     ProcessInfo info;
-    if (read_tree(one.pid, info)) {
-      process["cpu_seconds"] = info.cpu_seconds;
-      process["resident_bytes"] = static_cast<uint64_t>(info.resident_bytes);
-      process["open_fds"] = static_cast<uint64_t>(info.open_fds);
-    }
-    processes.push_back(std::move(process));
+    if (!read_tree(process["pid"], info)) continue;
+    process["cpu_seconds"] = info.cpu_seconds;
+    process["resident_bytes"] = static_cast<uint64_t>(info.resident_bytes);
+    process["open_fds"] = static_cast<uint64_t>(info.open_fds);
   }
-  look.shown["processes"] = std::move(processes);
-  json said = json::array();
-  for (const auto& one : feed.stderr_of(look.shown["name"])) {
+  for (const auto& one : feed.stderr_of(server["name"])) {
     json line{{"time", one.time}, {"line", one.text}};
     if (one.pid > 0) line["pid"] = one.pid;
-    said.push_back(std::move(line));
+    server["stderr"].push_back(std::move(line));
   }
-  look.shown["stderr"] = std::move(said);
-  return std::move(look.shown);
+  return server;
 }
 
 // ---- sessions ----
@@ -195,18 +119,6 @@ json finished(ServerLook look, const EventRing& feed) {
 // The id is a secret: any holder could act as the session's client. This is a public name for it.
 std::string public_id(const std::string& id) {
   return fmt::format("s{:016x}", std::hash<std::string>()(id));
-}
-
-json session_json(const client::Session& session, std::chrono::milliseconds now) {
-  return {{"session", session.id.substr(0, 8)},
-          {"upstream", session.upstream},
-          {"client", client_label(session.client_info)},
-          {"principal", sanitize(session.principal, 80)},
-          {"revision", sanitize(session.revision, 20)},
-          {"age_ms", (now - session.opened).count()},
-          {"idle_ms", (now - session.last_used).count()},
-          {"calls", session.exchanges},
-          {"stream", session.has_stream()}};
 }
 
 // ---- how long calls take ----
@@ -272,11 +184,8 @@ std::optional<json> listens_page(const Sources& sources, CallQuery query) {
   auto page = page_of(sources, query);
   if (!page) return std::nullopt;
   json out{{"listens", json::array()}, {"total", page->total}};
-  for (const CallView& one : page->calls) {
-    json listen = call_json(one);
-    listen["filter"] = filter_json(one.listens);
-    out["listens"].push_back(std::move(listen));
-  }
+  for (const CallView& one : page->calls)
+    out["listens"].push_back(call_json(one, CallShape::listen));
   if (page->more && !page->calls.empty()) out["next"] = page->calls.back().id;
   return out;
 }
@@ -286,9 +195,7 @@ std::optional<json> ended_call(const Sources& sources, const std::string& id) {
   const size_t worker = worker_of_call(sources, id);
   sources.workers.run(worker, [&] {
     const EndedCall* found = sources.workers.view(worker).exchanges.log().find(id);
-    if (found == nullptr) return;
-    out = ended_json(*found, sources.loop.now());
-    (*out)["timeline"] = timeline_json(found->call);
+    if (found != nullptr) out = ended_json(*found, sources.loop.now(), CallShape::ended_story);
   });
   return out;
 }
@@ -297,10 +204,8 @@ std::optional<json> call_story(const Sources& sources, const std::string& id) {
   json out = nullptr;
   const size_t worker = worker_of_call(sources, id);
   bool read = sources.workers.run(worker, [&] {
-    auto view = CallViews(sources.workers.view(worker).exchanges).find(id);
-    if (!view) return;
-    out = call_json(*view);
-    out["timeline"] = timeline_json(*view);
+    if (auto view = CallViews(sources.workers.view(worker).exchanges).find(id))
+      out = call_json(*view, CallShape::story);
   });
   if (!read) return std::nullopt;
   if (out.is_null()) out = ended_call(sources, id).value_or(nullptr);
@@ -355,7 +260,7 @@ std::optional<json> end_counts(const Sources& sources) {
 }
 
 std::optional<json> servers_page(const Sources& sources, const EventRing& feed, const PageQuery& query) {
-  std::vector<ServerLook> looks;
+  std::vector<json> looks;
   size_t total = 0;
   bool found = true;
   std::string next;
@@ -367,24 +272,24 @@ std::optional<json> servers_page(const Sources& sources, const EventRing& feed, 
     const Cut page = cut(places, query, [](const std::string& one) { return one; });
     found = page.found;
     for (size_t i = page.from; i < page.to; ++i)
-      looks.push_back(look_at(sources, *servers[i], sessions[servers[i]->name]));
+      looks.push_back(server_json(sources, *servers[i], sessions[servers[i]->name]));
     if (page.to < servers.size()) next = places[page.to - 1];
   });
   if (!read) return std::nullopt;
   if (!found) return json(nullptr);
   json out{{"servers", json::array()}, {"total", total}};
-  for (ServerLook& one : looks)
+  for (json& one : looks)
     out["servers"].push_back(finished(std::move(one), feed));
   if (!next.empty()) out["next"] = next;
   return out;
 }
 
 std::optional<json> one_server(const Sources& sources, const EventRing& feed, const std::string& name) {
-  std::optional<ServerLook> look;
+  std::optional<json> look;
   bool read = sources.workers.paused([&] {
     auto sessions = sources.sessions();
     for (const config::Server* one : sources.servers()) {
-      if (one->name == name && !look) look = look_at(sources, *one, sessions[name]);
+      if (one->name == name && !look) look = server_json(sources, *one, sessions[name]);
     }
   });
   if (!read) return std::nullopt;
@@ -417,10 +322,7 @@ std::optional<json> sessions_page(const Sources& sources, const PageQuery& query
   for (; from != all.end() && out["sessions"].size() < query.limit; ++from) {
     sources.workers.run(from->worker, [&] {
       const client::Session* one = sources.workers.view(from->worker).front.sessions().find(from->id);
-      if (one == nullptr) return;
-      json shown = session_json(*one, sources.loop.now());
-      shown["id"] = from->name;
-      out["sessions"].push_back(std::move(shown));
+      if (one != nullptr) out["sessions"].push_back(session_json(*one, from->name, sources.loop.now()));
     });
   }
   if (from != all.end() && from != all.begin()) out["next"] = std::prev(from)->name;

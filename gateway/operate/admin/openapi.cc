@@ -7,6 +7,7 @@
 
 #include "operate/admin/api_routes.h"
 #include "operate/admin/api_schemas.h"
+#include "operate/admin/control_json.h"
 #include "protocol/http/writer.h"
 
 namespace lineward::admin {
@@ -16,76 +17,6 @@ using nlohmann::json;
 
 json reference(std::string_view schema) {
   return {{"$ref", fmt::format("#/components/schemas/{}", schema)}};
-}
-
-// Fields of a call, shared by several schemas but listed in each: additionalProperties in JSON Schema only
-// covers properties listed next to it.
-json call_fields() {
-  const json text{{"type", "string"}}, number{{"type", "integer"}};
-  json out = json::object();
-  for (const char* name :
-       {"id", "upstream", "method", "target", "client", "principal", "peer", "revision", "limit", "listens"})
-    out[name] = text;
-  for (const char* name :
-       {"age_ms", "queued_ms", "events", "bytes_in", "left_ms", "sent_after_ms", "ahead", "questions"})
-    out[name] = number;
-  out["rpc_id"] = {{"type", "string"}, {"description", "As its client wrote it, JSON text."}};
-  out["route"] = {{"type", "string"},
-                  {"description", "The path of several servers by which it came; else empty."}};
-  out["era"] = {{"enum", {"legacy", "modern"}}};
-  out["state"] = {{"enum", {"queued", "starting", "running", "listening", "input", "ended"}}};
-  out["progress"] = reference("Progress");
-  out["left_ms"]["description"] = "Until `limit` ends it.";
-  out["limit"]["description"] = "The option that does.";
-  return out;
-}
-
-json ended_fields() {
-  json out = call_fields();
-  out["reason"] = {{"type", "string"}, {"description", "docs/errors.md"}};
-  out["code"] = {{"type", "integer"}};
-  out["text"] = {{"type", "string"}};
-  out["ended_ago_ms"] = {{"type", "integer"}};
-  out["bytes_out"] = {{"type", "integer"}};
-  out["cancel"] = {{"type", {"object", "null"}},
-                   {"description", "The outcome of its cancel; null: not known yet."},
-                   {"additionalProperties", false},
-                   {"required", {"outcome", "told", "after_ms"}},
-                   {"properties",
-                    {{"outcome", {{"enum", {"stopped", "raced", "ignored", "none"}}}},
-                     {"told", {{"type", "string"}}},
-                     {"after_ms", {{"type", "integer"}}}}}};
-  return out;
-}
-
-json closed(json properties, const json& required) {
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"required", required},
-          {"properties", std::move(properties)}};
-}
-
-json schemas() {
-  json out = json::parse(api_schemas());
-  json required = out["CallFields"]["required"];
-  json call = call_fields(), ended = ended_fields();
-  json ended_required = required;
-  for (const char* name : {"reason", "ended_ago_ms", "bytes_out"})
-    ended_required.push_back(name);
-  out.erase("CallFields");
-  out["Call"] = closed(call, required);
-  out["EndedCall"] = closed(ended, ended_required);
-  json listen = call;
-  listen["filter"] = reference("Filter");
-  json with = required;
-  with.push_back("filter");
-  out["Listen"] = closed(std::move(listen), with);
-  call["timeline"] = ended["timeline"] = reference("Timeline");
-  required.push_back("timeline");
-  ended_required.push_back("timeline");
-  out["LiveStory"] = closed(std::move(call), required);
-  out["EndedStory"] = closed(std::move(ended), ended_required);
-  return out;
 }
 
 json answer_of(std::string_view about, std::string_view schema) {
@@ -147,7 +78,8 @@ json operation_of(const ApiRoute& route) {
 }  // namespace
 
 json openapi_document(const std::string& version) {
-  json paths = json::object();
+  json paths = json::object(), schemas = json::parse(api_schemas());
+  add_record_schemas(schemas);
   for (const ApiRoute& route : api_routes())
     paths[std::string(route.path)][route.method == "GET" ? "get" : "post"] = operation_of(route);
   return {{"openapi", "3.1.0"},
@@ -161,7 +93,7 @@ json openapi_document(const std::string& version) {
           {"security", {{{"token", json::array()}}, json::object()}},
           {"paths", std::move(paths)},
           {"components",
-           {{"schemas", schemas()},
+           {{"schemas", std::move(schemas)},
             {"securitySchemes",
              {{"token",
                {{"type", "http"},
