@@ -13,10 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string line_of(std::string_view key, const std::string& value) {
-  return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
-}
-
 std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string& upstream) {
   if (!cancel.is_object()) return upstream + " has not settled it yet";
   std::string told = text_of(cancel, "told");
@@ -125,6 +121,15 @@ std::string counted(int64_t count, std::string_view one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
+const char* state_colour(const std::string& state) {
+  if (state == "ready") return "32";
+  return state == "failed" || state == "backoff" || state == "open" ? "31" : "33";
+}
+
+std::string detail_line(std::string_view key, const std::string& value) {
+  return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
+}
+
 std::string calls_table(const json& calls, const Style& style) {
   enum Column : size_t { id, age, left, target, upstream, method, client, state };
   // A target is the last to be cut: without it a call is nothing that a reader knows.
@@ -159,33 +164,35 @@ std::string call_text(const json& call, const Style& style) {
   if (!text_of(call, "revision").empty()) who += " " + text_of(call, "revision");
   bool ended = text_of(call, "state") == "ended";
   int64_t ago = number_of(call, "age_ms") + number_of(call, "ended_ago_ms");
-  out += line_of("client", who);
-  out += line_of("received", fmt::format("{} ago, {} bytes", short_time(ago), number_of(call, "bytes_in")));
-  out += line_of("queued",
-                 number_of(call, "queued_ms") > 0 ? "for " + short_time(number_of(call, "queued_ms")) : "");
-  out += line_of("sent", has(call, "sent_after_ms")
-                             ? fmt::format("{} after it came", short_time(number_of(call, "sent_after_ms")))
-                             : std::string(ended ? "never" : "not yet"));
+  out += detail_line("client", who);
+  out +=
+      detail_line("received", fmt::format("{} ago, {} bytes", short_time(ago), number_of(call, "bytes_in")));
+  out += detail_line(
+      "queued", number_of(call, "queued_ms") > 0 ? "for " + short_time(number_of(call, "queued_ms")) : "");
+  out +=
+      detail_line("sent", has(call, "sent_after_ms")
+                              ? fmt::format("{} after it came", short_time(number_of(call, "sent_after_ms")))
+                              : std::string(ended ? "never" : "not yet"));
   std::string progress = progress_text(call);
   if (!progress.empty() && has(call["progress"], "ago_ms"))
     progress += fmt::format(", {} ago", short_time(number_of(call["progress"], "ago_ms")));
-  out += line_of("progress", progress);
-  if (number_of(call, "events") > 0) out += line_of("events", std::to_string(number_of(call, "events")));
+  out += detail_line("progress", progress);
+  if (number_of(call, "events") > 0) out += detail_line("events", std::to_string(number_of(call, "events")));
   if (has(call, "questions"))
-    out +=
-        line_of("asks", fmt::format("{} of the server's questions are open", number_of(call, "questions")));
+    out += detail_line("asks",
+                       fmt::format("{} of the server's questions are open", number_of(call, "questions")));
   if (has(call, "left_ms"))
-    out += line_of(
+    out += detail_line(
         "limit", fmt::format("{} left ({})", short_time(number_of(call, "left_ms")), text_of(call, "limit")));
-  if (!ended) return out + line_of("state", state_text(call));
+  if (!ended) return out + detail_line("state", state_text(call));
   std::string code = has(call, "code") ? fmt::format(", error {}", number_of(call, "code")) : "";
-  out += line_of("ended",
-                 fmt::format("{} ago: {} after {}{}, {} bytes", short_time(number_of(call, "ended_ago_ms")),
-                             text_of(call, "reason"), short_time(number_of(call, "age_ms")), code,
-                             number_of(call, "bytes_out")));
-  out += line_of("why", text_of(call, "text"));
+  out += detail_line(
+      "ended", fmt::format("{} ago: {} after {}{}, {} bytes", short_time(number_of(call, "ended_ago_ms")),
+                           text_of(call, "reason"), short_time(number_of(call, "age_ms")), code,
+                           number_of(call, "bytes_out")));
+  out += detail_line("why", text_of(call, "text"));
   if (call.contains("cancel"))
-    out += line_of("cancel", cancel_text(call["cancel"], 0, text_of(call, "upstream")));
+    out += detail_line("cancel", cancel_text(call["cancel"], 0, text_of(call, "upstream")));
   return out;
 }
 
@@ -195,9 +202,9 @@ std::string timeline_text(const json& call) {
     const int64_t times = number_of(mark, "times", 1);
     std::string when = "+" + exact_time(number_of(mark, "at_ms"));
     if (has(mark, "last_ms")) when += " to +" + exact_time(number_of(mark, "last_ms"));
-    out += line_of(out.empty() ? "timeline" : "",
-                   fmt::format("{:<14} {}{}", text_of(mark, "step"), when,
-                               times > 1 ? fmt::format(", {} times", times) : ""));
+    out += detail_line(out.empty() ? "timeline" : "",
+                       fmt::format("{:<14} {}{}", text_of(mark, "step"), when,
+                                   times > 1 ? fmt::format(", {} times", times) : ""));
   }
   return out;
 }
@@ -237,10 +244,9 @@ std::string status_screen(const json& status, const Style& style) {
     longest = std::max(longest, width_of(text_of(one, "name")));
   for (const json& one : upstreams) {
     std::string state = text_of(one, "state");
-    const char* colour = state == "ready" ? "32" : state == "failed" || state == "backoff" ? "31" : "33";
     std::string name = text_of(one, "name");
     out += "  " + name + std::string(longest - width_of(name) + 2, ' ') +
-           paint(fmt::format("{:<9}", state), colour, style.colour);
+           paint(fmt::format("{:<9}", state), state_colour(state), style.colour);
     out += fmt::format(" {:<6} {:<7} {}/{} calls", text_of(one, "kind"), text_of(one, "era"),
                        number_of(one, "in_flight"), number_of(one, "max_in_flight"));
     if (number_of(one, "waiting") > 0) out += fmt::format(", {} waiting", number_of(one, "waiting"));

@@ -24,6 +24,11 @@ std::string exact_time(int64_t ms);
 // "1 call", "3 calls"
 std::string counted(int64_t count, std::string_view one);
 
+// The colour of a server's state, for paint().
+const char* state_colour(const std::string& state);
+// A line of the details of a call or server; empty without a value.
+std::string detail_line(std::string_view key, const std::string& value);
+
 std::string calls_table(const nlohmann::json& calls, const Style& style);
 // All known details of one call.
 std::string call_text(const nlohmann::json& call, const Style& style);

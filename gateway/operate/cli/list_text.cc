@@ -33,10 +33,6 @@ std::string memory_text(const json& server) {
   return bytes > 0 ? short_bytes(bytes) : "-";
 }
 
-std::string detail_line(std::string_view key, const std::string& value) {
-  return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
-}
-
 // A child of the tree; `above` has the lines of its ancestors.
 std::string branch(const std::string& above, bool last, const std::string& text) {
   return above + (last ? "└─ " : "├─ ") + text + "\n";
@@ -105,9 +101,8 @@ std::string servers_table(const json& servers, const Style& style) {
 
 std::string server_text(const json& server, const Style& style) {
   const std::string state = text_of(server, "state");
-  const char* colour = state == "ready" ? "32" : state == "failed" || state == "backoff" ? "31" : "33";
-  std::string out =
-      paint(text_of(server, "name"), "1", style.colour) + "  " + paint(or_dash(state), colour, style.colour);
+  std::string out = paint(text_of(server, "name"), "1", style.colour) + "  " +
+                    paint(or_dash(state), state_colour(state), style.colour);
   if (!text_of(server, "why").empty()) out += "  " + text_of(server, "why");
   out += "\n";
   std::string versions;

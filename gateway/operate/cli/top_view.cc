@@ -63,11 +63,6 @@ std::string count_line(const TopModel& model, size_t columns) {
       columns);
 }
 
-const char* colour_of_state(const std::string& state) {
-  if (state == "ready") return "32";
-  return state == "failed" || state == "backoff" || state == "open" ? "31" : "33";
-}
-
 std::string server_line(const TopModel& model, const json& server, size_t room, size_t columns, bool colour) {
   const std::string name = text_of(server, "name"), state = text_of(server, "state");
   std::string before = "  " + fitted(name, room) + " ";
@@ -85,7 +80,7 @@ std::string server_line(const TopModel& model, const json& server, size_t room, 
   const std::string word = fitted(state, 9);
   const size_t used = width_of(before) + 9;
   if (used >= columns) return cut(before + word, columns);
-  return before + paint(word, colour_of_state(state), colour) + cut(after, columns - used);
+  return before + paint(word, state_colour(state), colour) + cut(after, columns - used);
 }
 
 std::string what_of(const json& call) {
@@ -111,11 +106,9 @@ std::vector<size_t> call_widths(const TopModel& model, size_t columns) {
   constexpr size_t kMark = 2, kGap = 1;
   std::vector<size_t> widths{4, 5, 5, 8, 8, 8, 8};
   for (const json* call : model.calls()) {
-    widths[id] = std::max(widths[id], width_of(text_of(*call, "id")));
-    widths[what] = std::max(widths[what], width_of(what_of(*call)));
-    widths[server] = std::max(widths[server], width_of(upstream_text(*call)));
-    widths[client] = std::max(widths[client], width_of(client_text(*call)));
-    widths[state] = std::max(widths[state], width_of(state_text(*call)));
+    const std::vector<std::string> cells = call_cells(*call);
+    for (const size_t column : {id, what, server, client, state})
+      widths[column] = std::max(widths[column], width_of(cells[column]));
   }
   const size_t room = columns > kMark ? columns - kMark : 0;
   widths = widths_within(std::move(widths),
