@@ -59,7 +59,7 @@ void list_tools(int count) {
 constexpr size_t kPayload = 1 << 20;
 constexpr int kEvents = 1000;
 
-// One string, with what base64 has in it.
+// A single string of base64 characters.
 const std::string& one_string() {
   static const std::string text = [] {
     static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

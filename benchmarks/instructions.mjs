@@ -1,10 +1,10 @@
-// Instructions per call, counted by valgrind's callgrind: what a change costs where times are too noisy to tell. Two runs of
-// each road with different numbers of calls, so that what starts and ends a gateway drops out.
+// Counts instructions per call with valgrind's callgrind, since times are too noisy to show small changes. Each road runs
+// twice with different numbers of calls, so that the start and the end of a gateway drop out.
 //
 //   instructions.mjs BUILD                    beside benchmarks/instructions.json: `make bench-check`
 //   instructions.mjs BUILD --against BEFORE   beside another build
-//   --only WORDS     only roads whose name has these words
-//   --write          writes what was counted into instructions.json, better or worse
+//   --only WORDS     only roads with these words in their name
+//   --write          writes the figures into instructions.json, better or worse
 //
 // BUILD is a plain one, with bench-programs. A single client with one call at a time: the number of calls in a turn of the
 // loop depends on the machine. Better figures are written down by themselves, except in CI.
@@ -46,8 +46,11 @@ if (spawnSync('valgrind', ['--version']).error) {
 const program = (name) => join(process.env.BENCH_PROGRAMS ?? join(build, 'benchmarks'), name); // of the newer build, at both gateways
 
 /**
- * calls: of the shorter and of the longer run. load: more options of the client. origins: the tools that each HTTP server
- * has, one server for each; none: a stdio server. listeners: a call then is one event to so many.
+ * calls: of the shorter and of the longer run. load: more options of the client.
+ *
+ * origins: the number of tools of each HTTP server; without it there is a stdio server.
+ *
+ * listeners: a call is one event to this number of clients.
  */
 const ROADS = [
   { name: 'stdio call, modern', calls: [1000, 5000] },

@@ -49,7 +49,7 @@ function cases(folder, collector) {
   ];
 }
 
-/** What an edge has: `jwt`, `rateLimit`, `toolFilter` and `accessLog`, and what its clients send. */
+/** The policies of an edge: `jwt`, `rateLimit`, `toolFilter` and `accessLog`, and the headers that its clients send. */
 export function policies(folder) {
   const chosen = cases(folder, '').filter(({ name }) => ['jwt', 'rateLimit', 'toolFilter', 'accessLog'].includes(name));
   return { config: Object.assign({}, ...chosen.map(({ config }) => config)), load: ['--header', chosen.find(({ header }) => header).header] };
