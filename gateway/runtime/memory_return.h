@@ -1,6 +1,6 @@
-// Returns memory to the system after a load peak. The C library keeps freed memory of connections and large
-// messages, and most of it is never needed again. Checks once a second, and trims only after a large fall,
-// since trimming walks the whole heap.
+// Returns memory to the system after the start and after a load peak. The C library keeps freed memory of
+// connections and large messages, and most of it is never needed again. Checks once a second, and trims only
+// after a large fall, since trimming walks the whole heap.
 //
 // Each worker has one, counting its own connections; trimming affects the whole process. Destroyed before its
 // loop.
@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "foundation/base/memory_charge.h"
 #include "foundation/net/loop.h"
+#include "foundation/process/code_pages.h"
 
 namespace lineward::runtime {
 
@@ -52,6 +54,7 @@ class MemoryReturn {
 #ifdef __GLIBC__
       if (fell || later) malloc_trim(0);
 #endif
+      if (std::exchange(started_, false) || later) process::unmap_code_pages();
     });
   }
 
@@ -60,6 +63,7 @@ class MemoryReturn {
   size_t most_connections_ = 0;
   uint64_t most_bytes_ = 0;
   uint32_t again_ = 0;
+  bool started_ = true;  // since the last check
 };
 
 }  // namespace lineward::runtime
