@@ -27,7 +27,7 @@ void Outline::clear() {
 
 void Outline::note(uint32_t begin, uint32_t end, uint32_t noted) {
   const uint32_t size = end - begin;
-  if (size - noted >= worth_) {
+  if (size - noted >= worth_ || (size >= worth_ && open_.size() < kOuterLevels)) {
     noted_.push_back({begin, end});
     noted = size;
   }

@@ -84,6 +84,21 @@ std::string of(const std::string& inside) {
 
 }  // namespace
 
+TEST_CASE("what is around a large value on the outer levels is known too, and nothing is read again") {
+  const std::string long_text = '"' + std::string(3 * Outline::kWorth, 'x') + '"';
+  const std::string content = R"([{"type":"text","text":)" + long_text + "}]";
+  const std::string text = of(R"({"content":)" + content + "}");
+  const Outline outline = outline_of(text, 100);
+  const auto at = static_cast<uint32_t>(text.find(content));
+  CHECK(outline.end_of(at) == at + content.size());
+  CHECK(check_noted(text, outline) == 5);  // the text, its block, the content, the result and the message
+
+  std::string deep = long_text;
+  for (int i = 0; i < 20; ++i)
+    deep = '[' + deep + ']';
+  CHECK(check_noted(of(deep), outline_of(of(deep), 100)) == 1 + Outline::kOuterLevels);
+}
+
 TEST_CASE("an outline knows where large values end, however the text came") {
   std::mt19937 dice(7);
   size_t noted = 0;
@@ -93,20 +108,21 @@ TEST_CASE("an outline knows where large values end, however the text came") {
     const Outline outline = outline_of(text, chunk);
     const size_t there = check_noted(text, outline);
     CHECK(there == check_noted(text, outline_of(text, text.size())));
-    CHECK(there <= text.size() / Outline::kWorth);
+    CHECK(there <= (1 + Outline::kOuterLevels) * text.size() / Outline::kWorth);
     noted += there;
   }
   CHECK(noted > 100);
 }
 
-TEST_CASE("what is large is noted once: not each level around it, and each of several") {
+TEST_CASE("what is large is noted once: not each inner level around it, and each of several") {
   const std::string large = "\"" + std::string(9000, 'x') + "\"";
   std::string deep = large;
   for (int i = 0; i < 100; ++i)
     deep = "[" + deep + "]";
   const Outline one = outline_of(deep, 1000);
   CHECK(one.end_of(100) == 100 + large.size());
-  CHECK(one.end_of(0) == 0);
+  CHECK(one.end_of(Outline::kOuterLevels - 1) != 0);
+  CHECK(one.end_of(Outline::kOuterLevels) == 0);
   const std::string two = "{\"a\":" + large + ",\"b\":[" + large + "]}";
   const Outline both = outline_of(two, 64);
   CHECK(both.end_of(5) == 5 + large.size());
