@@ -11,6 +11,11 @@ inline char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+// Quick, for an ASCII key: false for nearly all keys for which differs_in_case_alone() is.
+inline bool may_differ_in_case_alone(std::string_view key, std::string_view name) {
+  return key.size() == name.size() && !key.empty() && ((key.front() ^ name.front()) & ~0x20) == 0;
+}
+
 // Whether two different keys are equal after case folding. Both are unescaped; `name` is ASCII.
 inline bool differs_in_case_alone(std::string_view key, std::string_view name) {
   // The long s, the Kelvin sign, and the i with and without its dot.

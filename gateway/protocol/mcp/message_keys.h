@@ -201,7 +201,8 @@ inline const Row* find_likeness(Level level, std::string_view key, bool escaped)
   if (ascii && (key.size() >= 64 || (kLengthsOf[static_cast<size_t>(level)] >> key.size() & 1) == 0))
     return nullptr;
   for (const Row& row : kRows) {
-    if (row.where == level && json::differs_in_case_alone(key, row.key())) return &row;
+    if (row.where != level || (ascii && !json::may_differ_in_case_alone(key, row.key()))) continue;
+    if (json::differs_in_case_alone(key, row.key())) return &row;
   }
   return nullptr;
 }

@@ -93,11 +93,30 @@ inline constexpr std::array<MethodRow, static_cast<size_t>(Method::other)> kMeth
     {Method::elicitation_create, "elicitation/create", false, Field::count_, false},
 }};
 
-constexpr Method method_of(std::string_view name) {
+// Where the search for a method begins; names of one slot stand in the next free ones.
+constexpr size_t kMethodSlots = 128;
+constexpr size_t method_slot(std::string_view name) {
+  const auto byte = [name](size_t at) { return static_cast<unsigned char>(name[at]); };
+  return (name.size() + 3u * byte(name.size() - 3) + 7u * byte(name.size() * 2 / 3)) % kMethodSlots;
+}
+constexpr auto kMethodTable = [] {
+  std::array<Method, kMethodSlots> table{};
+  table.fill(Method::other);
   for (const auto& r : kMethods) {
-    if (r.name == name) return r.method;
+    size_t slot = method_slot(r.name);
+    while (table[slot] != Method::other)
+      slot = (slot + 1) % kMethodSlots;
+    table[slot] = r.method;
   }
-  return Method::other;
+  return table;
+}();
+
+constexpr Method method_of(std::string_view name) {
+  if (name.size() < 3) return Method::other;
+  for (size_t slot = method_slot(name);; slot = (slot + 1) % kMethodSlots) {
+    const Method method = kMethodTable[slot];
+    if (method == Method::other || kMethods[static_cast<size_t>(method)].name == name) return method;
+  }
 }
 // Null for Method::other.
 constexpr const MethodRow* row(Method method) {

@@ -1,4 +1,5 @@
 #include "protocol/mcp/message.h"
+#include "protocol/mcp/methods.h"
 #include "protocol/mcp/rewrite.h"
 
 #include <algorithm>
@@ -598,4 +599,15 @@ TEST_CASE("Message: a long text that came in one piece is walked as one that arr
   CHECK(message.bytes_to_walk(Field::result_content) < 100);
   CHECK(verdict(R"({"jsonrpc":"2.0","id":1,"result":[)" + large + "}}") == "not_json");
   CHECK(verdict(R"({"jsonrpc":"2.0","id":1,"result":[)" + large + ",\"\xff\"]}") == "not_json");
+}
+
+TEST_CASE("each method is found by its name, and others are none of them") {
+  for (const mcp::MethodRow& row : mcp::kMethods) {
+    INFO(row.name);
+    CHECK(mcp::method_of(row.name) == row.method);
+    CHECK(mcp::method_of(std::string(row.name) + "x") == mcp::Method::other);
+    CHECK(mcp::method_of(row.name.substr(1)) == mcp::Method::other);
+  }
+  for (const char* other : {"", "a", "ab", "abc", "tools/lisT", "notifications/unknown"})
+    CHECK(mcp::method_of(other) == mcp::Method::other);
 }
