@@ -131,7 +131,7 @@ void check_answer(const Message& answer, const std::string& id) {
     LW_CHECK(parsed(same_era, kind).raw(Field::result_subscription_id) ==
              id);  // put in where it was left out
   }
-  LW_CHECK(mcp::response_for_client(answer, id) == with_fields(answer, {{Field::id, id}}));
+  LW_CHECK(mcp::response_for_client(Message(answer), id) == with_fields(answer, {{Field::id, id}}));
   parsed(same_era, kind);
   for (Field list : {Field::result_supported_versions, Field::error_data_supported}) {
     const auto spoken = mcp::spoken_versions(answer.raw(list));
@@ -170,6 +170,7 @@ void check_answer(const Message& answer, const std::string& id) {
 void check_notification(const Message& notification, const std::string& id) {
   if (notification.has(Field::params_progress_token)) {
     const std::string progress = mcp::progress_for_client(notification, id);
+    LW_CHECK(progress == mcp::progress_for_client(Message(notification), id));
     LW_CHECK(progress == with_fields(notification, {{Field::params_progress_token, id}}));
     parsed(progress, MessageKind::notification);
   }

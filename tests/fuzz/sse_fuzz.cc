@@ -120,7 +120,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Raw NULs are in no JSON text; the writer does not let them pass.
   std::string text(bytes);
   std::replace(text.begin(), text.end(), '\0', ' ');
-  const Seen written = parse(lineward::http::sse_event(text, "7-1"), {}, cut, false);
+  const lineward::http::EventPieces event = lineward::http::sse_event(text, "7-1", 0);
+  const Seen written = parse(event.before + event.data + std::string(event.after), {}, cut, false);
   lineward::json::flatten_lines(text);
   LW_CHECK(written.fault.empty() && written.last_id == "7-1" && written.events.size() == 1);
   LW_CHECK(written.events[0].data == text && written.events[0].type == "message");

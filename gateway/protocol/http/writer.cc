@@ -68,15 +68,12 @@ int checked_status(int status) {
 }
 
 // A line of an event stream: line ends and NUL become spaces.
-void append_line(std::string& out, std::string_view text) {
-  size_t start = out.size();
-  out += text;
-  const std::string_view breaks("\r\n\0", 3);
-  for (size_t at = out.find_first_of(breaks, start); at != std::string::npos;
-       at = out.find_first_of(breaks, at)) {
-    out[at] = ' ';
+// A memchr for each byte: find_first_of() looks at every single one.
+void flatten(std::string& text, size_t from) {
+  for (const char bad : {'\n', '\r', '\0'}) {
+    for (size_t at = text.find(bad, from); at != std::string::npos; at = text.find(bad, at + 1))
+      text[at] = ' ';
   }
-  out += '\n';
 }
 
 // An id with a line break would become another id: such bytes are dropped.
@@ -148,6 +145,14 @@ void append_length(std::string& head, size_t body_size) {
   head.append(line, end);
 }
 
+std::string full_head(const ResponseHead& head, size_t body_size) {
+  const int status = checked_status(head.status);
+  std::string out = StringPool::take(256);
+  append_head(out, head, status, has_no_body(status) ? Framing::none : Framing::length, body_size,
+              head.keep_alive);
+  return out;
+}
+
 std::string full_response(const ResponseHead& head, std::string_view body) {
   int status = checked_status(head.status);
   if (has_no_body(status)) body = {};
@@ -183,13 +188,31 @@ std::string body_end(int minor_version) {
   return minor_version == 0 ? std::string() : std::string("0\r\n\r\n");
 }
 
-std::string sse_event(std::string_view data, std::string_view id) {
-  std::string out;
-  out.reserve(data.size() + id.size() + 16);
-  append_id(out, id);
-  out += "data: ";
-  append_line(out, data);
-  out += '\n';
+EventPieces sse_event(std::string data, std::string_view id, int minor_version) {
+  constexpr std::string_view kName = "data: ";
+  constexpr std::string_view kEnd = "\n\n";
+  const bool chunked = minor_version != 0;
+  flatten(data, 0);
+  std::string id_line;
+  append_id(id_line, id);
+  const std::string_view after = chunked ? "\n\n\r\n" : kEnd;
+  const bool apart = data.size() >= kOwnPiece;
+  EventPieces out;
+  out.before.reserve(id_line.size() + kName.size() + 24 + (apart ? 0 : data.size() + after.size()));
+  if (chunked) {
+    append_number(out.before, id_line.size() + kName.size() + data.size() + kEnd.size(), 16);
+    out.before += "\r\n";
+  }
+  out.before += id_line;
+  out.before += kName;
+  if (apart) {
+    out.data = std::move(data);
+    out.after = after;
+  } else {
+    out.before += data;
+    out.before += after;
+    StringPool::give(std::move(data));
+  }
   return out;
 }
 

@@ -28,6 +28,11 @@ void append_field(std::string& head, std::string_view name, std::string_view val
 // The line that frames a body.
 void append_length(std::string& head, size_t body_size);
 
+// Bodies and data from this size on are written as pieces of their own: copying them costs more.
+inline constexpr size_t kOwnPiece = 16 * 1024;
+
+// The head of a response with a whole body of this size, which follows it (no body for 204 and 304).
+std::string full_head(const ResponseHead& head, size_t body_size);
 // A response with its whole body: head with Content-Length (none for 204 and 304), then the body.
 std::string full_response(const ResponseHead& head, std::string_view body);
 
@@ -40,7 +45,14 @@ std::string body_end(int minor_version);
 
 // A server-sent event with a one-line JSON message as data. Raw line breaks (only white space in valid JSON)
 // become spaces. `id` is written when not empty. WHATWG HTML "server-sent events".
-std::string sse_event(std::string_view data, std::string_view id = {});
+// Framed as body_piece() frames. The parts are written one after the other: long data is not copied. A short
+// event is `before` alone.
+struct EventPieces {
+  std::string before;
+  std::string data;
+  std::string_view after;
+};
+EventPieces sse_event(std::string data, std::string_view id, int minor_version);
 // A comment: prevents intermediaries from closing a quiet stream.
 std::string sse_comment();
 // An event with an id and no data (priming; 2025-11-25 streamable HTTP, resumability), with `retry:` when >=

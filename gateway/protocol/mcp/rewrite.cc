@@ -19,6 +19,14 @@ std::string subscription_meta(std::string_view raw_id) {
   return fmt::format(R"({{"{}":{}}})", kSubscriptionId, raw_id);
 }
 
+// In place: the rest of a long message moves by a few bytes, or not at all.
+std::string with_field(Message&& message, Field field, std::string_view value) {
+  const json::Span at = message.at(field);
+  std::string bytes = std::move(message).take_bytes();
+  bytes.replace(at.begin, at.size(), value);
+  return bytes;
+}
+
 }  // namespace
 
 std::string request_for_upstream(const Message& request, int64_t id) {
@@ -31,15 +39,15 @@ std::string request_for_upstream(const Message& request, int64_t id) {
   return splice.apply();
 }
 
-std::string response_for_client(const Message& response, std::string_view client_raw_id) {
+std::string response_for_client(Message&& response, std::string_view client_raw_id) {
   if (!response.has(Field::id)) return response.splice().apply();
-  return json::replaced(response.bytes(), response.at(Field::id), client_raw_id);
+  return with_field(std::move(response), Field::id, client_raw_id);
 }
 
 std::string listen_response_for_client(const Message& response, std::string_view client_raw_id) {
-  if (!response.is_object(Field::result)) return response_for_client(response, client_raw_id);
   json::Splice splice = response.splice();
   if (response.has(Field::id)) splice.replace(response.at(Field::id), std::string(client_raw_id));
+  if (!response.is_object(Field::result)) return splice.apply();
   if (response.has(Field::result_subscription_id)) {
     splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
   } else if (response.is_object(Field::result_meta)) {
@@ -53,6 +61,11 @@ std::string listen_response_for_client(const Message& response, std::string_view
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token) {
   if (!progress.has(Field::params_progress_token)) return progress.bytes();
   return json::replaced(progress.bytes(), progress.at(Field::params_progress_token), client_raw_token);
+}
+
+std::string progress_for_client(Message&& progress, std::string_view client_raw_token) {
+  if (!progress.has(Field::params_progress_token)) return std::move(progress).take_bytes();
+  return with_field(std::move(progress), Field::params_progress_token, client_raw_token);
 }
 
 std::string subscription_for_client(const Message& message, std::string_view client_raw_id) {

@@ -19,11 +19,12 @@ std::string request_for_upstream(const Message& request, int64_t id);
 
 // A server's answer with the client's own id. For a `listen` the result gets the client's subscription id as
 // well, even if the server omitted it.
-std::string response_for_client(const Message& response, std::string_view client_raw_id);
+std::string response_for_client(Message&& response, std::string_view client_raw_id);
 std::string listen_response_for_client(const Message& response, std::string_view client_raw_id);
 
 // A server's progress with the client's own token.
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token);
+std::string progress_for_client(Message&& progress, std::string_view client_raw_token);
 
 // A message on a listen with the client's listen id, which is added if the server omitted it.
 std::string subscription_for_client(const Message& message, std::string_view client_raw_id);

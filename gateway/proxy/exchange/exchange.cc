@@ -164,10 +164,10 @@ void Exchange::forward_message(mcp::Message&& message) {
     clock_.progressed();
     owner_.moved(*this, CallMoment::progress);
     if (!from_->raw_token.empty() && message.has(Field::params_progress_token))
-      reply_->send(mcp::progress_for_client(message, from_->raw_token));
+      reply_->send(mcp::progress_for_client(std::move(message), from_->raw_token));
   } else {
     clock_.mark(CallStep::told);
-    reply_->send(message.bytes());
+    reply_->send(std::move(message).take_bytes());
   }
   pause_upstream();
 }
@@ -253,7 +253,7 @@ void Exchange::final_message(mcp::Message&& message) {
     if (cut) message = std::move(*cut);
   }
   Answer answer{is_listen() ? mcp::listen_response_for_client(message, from_->raw_id)
-                            : mcp::response_for_client(message, from_->raw_id),
+                            : mcp::response_for_client(std::move(message), from_->raw_id),
                 status};
   StringPool::give(std::move(message).take_bytes());
   end(reason, code, {}, std::move(answer));

@@ -72,6 +72,14 @@ void HttpReply::piece(const std::string& event) {
   write_part(http::body_piece(event, options_.minor_version));
 }
 
+void HttpReply::event(std::string message, std::string_view id) {
+  http::EventPieces event = http::sse_event(std::move(message), id, options_.minor_version);
+  if (event.data.empty()) return write_part(std::move(event.before));
+  write(std::move(event.before));
+  write(std::move(event.data));
+  write_part(std::string(event.after));
+}
+
 // The bytes behind the message being written are capped; that message is not, so one of any legal size gets
 // through. Over the cap, a client is too slow when it has read nothing for kStall, or when kBurst times the
 // cap is pending.
@@ -116,7 +124,7 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
   }
   if (!head_sent_) start_events();
   may_prime_ = false;
-  piece(http::sse_event(message, event_id));
+  event(std::move(message), event_id);
 }
 
 // Deferred: the sender is on the stack, and must not be notified of its own end before it returns.
@@ -136,12 +144,17 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
       head.headers.push_back({name, std::move(value)});
     connection_->add_headers(head.headers);
     if (status == 200) add_session(head.headers);
-    write(http::full_response(head, message));
-    StringPool::give(std::move(message));
+    if (status == 200 && message.size() >= http::kOwnPiece) {
+      write(http::full_head(head, message.size()));
+      write(std::move(message));
+    } else {
+      write(http::full_response(head, message));
+      StringPool::give(std::move(message));
+    }
     return done();
   }
   if (!head_sent_) start_events();
-  piece(http::sse_event(message, event_id));
+  event(std::move(message), event_id);
   write(http::body_end(options_.minor_version));
   done();
 }

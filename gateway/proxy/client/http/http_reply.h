@@ -63,6 +63,7 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void start_events();
   void add_session(std::vector<http::OutHeader>& headers);
   void piece(const std::string& event);
+  void event(std::string message, std::string_view id);
   // Writes a part of a stream, and records its end in `boundaries_`.
   void write_part(std::string bytes);
   void open_with_beat();

@@ -43,6 +43,9 @@ uint64_t announced_length(const http::ResponseInfo& info) {
   return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
 
+// Room for an id that is longer in the client's message than in the server's.
+constexpr size_t kSpare = 64;
+
 // Events of one stream before others get their turn.
 constexpr size_t kEventsPerTurn = 256;
 
@@ -174,7 +177,8 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
     return fail(EndReason::upstream_protocol,
                 fmt::format("answered with {}, not with MCP", shown_type(type)));
   }
-  if (!sse_ && announced_length(info) > max_message_bytes_) {
+  announced_ = sse_ ? 0 : announced_length(info);
+  if (announced_ > max_message_bytes_) {
     pool_.count(metrics::MessageError::oversize);
     return fail(
         EndReason::upstream_protocol,
@@ -198,6 +202,10 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
   if (body_.empty()) {
     body_ = std::move(bytes);
   } else {
+    // Four times as much as came: an announcement alone costs a peer nothing.
+    const size_t needed = body_.size() + bytes.size();
+    if (body_.capacity() < needed && needed < announced_)
+      body_.reserve(std::min<uint64_t>(announced_ + kSpare, 4 * needed));
     body_ += bytes;
   }
   held_.set(body_.size());

@@ -119,6 +119,7 @@ class HttpMessages final : public HttpTransferCallbacks, public Pooled<HttpMessa
   MessagesCallbacks* owner_;
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
+  uint64_t announced_ = 0;         // bytes of the body, if its head says so
   std::string body_;               // for a refusal that is not JSON: its beginning
   json::ArrivingOutline outline_;  // for a JSON body
   MemoryCharge held_{Held::bodies};

@@ -10,6 +10,7 @@
 
 #include "foundation/json/json_scan.h"
 #include "protocol/http/writer.h"
+#include "unit/protocol/http/event_text.h"
 #include "unit/protocol/http/in_parts.h"
 
 using namespace lineward;
@@ -122,8 +123,8 @@ TEST_CASE("sse: the set of streams, cut everywhere") {
 
 TEST_CASE("sse: what the writer writes comes back") {
   std::string message_text = R"({"jsonrpc":"2.0","id":1,"result":{"text":"ä\u0000"}})";
-  Seen seen = feed(http::sse_prime("1-0", 500) + http::sse_comment() + http::sse_event(message_text, "1-1") +
-                   http::sse_event("{}"));
+  Seen seen = feed(http::sse_prime("1-0", 500) + http::sse_comment() + event_text(message_text, "1-1") +
+                   event_text("{}"));
   Events expected{message("", "1-0"), message(message_text, "1-1"), message("{}", "1-1")};
   CHECK((seen.events == expected));
   CHECK(seen.last_id == "1-1");

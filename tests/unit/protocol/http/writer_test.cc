@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "unit/protocol/http/event_text.h"
+
 using namespace lineward::http;
 
 namespace {
@@ -91,12 +93,32 @@ TEST_CASE("reasons") {
   CHECK(reason_phrase(418) == "Unknown");
 }
 
+TEST_CASE("long data of an event is not copied, and framed all the same") {
+  for (const size_t size : {size_t{1}, kOwnPiece - 1, kOwnPiece, 3 * kOwnPiece}) {
+    const std::string data(size, 'x');
+    for (const char* id : {"", "7"}) {
+      const EventPieces event = sse_event(data, id, 1);
+      CHECK(event.data.size() == (size < kOwnPiece ? 0 : size));
+      CHECK(event.before + event.data + std::string(event.after) == body_piece(event_text(data, id), 1));
+    }
+  }
+  std::string broken(kOwnPiece, 'x');
+  broken[kOwnPiece / 2] = '\n';
+  CHECK(event_text(broken).find('\n') == kOwnPiece + std::string("data: ").size());
+}
+
+TEST_CASE("a head announces the body that follows it") {
+  ResponseHead head;
+  head.content_type = "application/json";
+  CHECK(full_head(head, 2) + "{}" == full_response(head, "{}"));
+}
+
 TEST_CASE("server-sent events") {
-  CHECK(sse_event("{\"a\":1}") == "data: {\"a\":1}\n\n");
-  CHECK(sse_event("{}", "7") == "id: 7\ndata: {}\n\n");
-  CHECK(sse_event("{\r\n \"a\":\n1\r}") == "data: {   \"a\": 1 }\n\n");
-  CHECK(sse_event(std::string("a\0b", 3), "1\n\rdata: x") == "id: 1data: x\ndata: a b\n\n");
-  CHECK(sse_event("") == "data: \n\n");
+  CHECK(event_text("{\"a\":1}") == "data: {\"a\":1}\n\n");
+  CHECK(event_text("{}", "7") == "id: 7\ndata: {}\n\n");
+  CHECK(event_text("{\r\n \"a\":\n1\r}") == "data: {   \"a\": 1 }\n\n");
+  CHECK(event_text(std::string("a\0b", 3), "1\n\rdata: x") == "id: 1data: x\ndata: a b\n\n");
+  CHECK(event_text("") == "data: \n\n");
   CHECK(sse_comment() == ":\n\n");
   CHECK(sse_prime("x") == "id: x\ndata: \n\n");
   CHECK(sse_prime("x", 0) == "id: x\nretry: 0\ndata: \n\n");
