@@ -23,9 +23,9 @@ struct Edit {
 
 class Outline {
  public:
-  // A value is recorded if at least this many bytes of it are in no other recorded value; on the outermost
-  // levels, where walks begin, if it has this many bytes. So there are at most (1 + kOuterLevels) * size /
-  // kWorth.
+  // A value is recorded if at least this many bytes of it are in no other recorded value. On the outermost
+  // levels, where walks begin, it needs this many bytes in all. So there are at most
+  // (1 + kOuterLevels) * size / kWorth.
   static constexpr uint32_t kWorth = 4096;
   static constexpr size_t kOuterLevels = 5;  // a block of `content` of a result is on the fourth
 

@@ -93,7 +93,7 @@ inline constexpr std::array<MethodRow, static_cast<size_t>(Method::other)> kMeth
     {Method::elicitation_create, "elicitation/create", false, Field::count_, false},
 }};
 
-// Where the search for a method begins; names of one slot stand in the next free ones.
+// The slot at which the search for a method begins. Methods of the same slot use the next free ones.
 constexpr size_t kMethodSlots = 128;
 constexpr size_t method_slot(std::string_view name) {
   const auto byte = [name](size_t at) { return static_cast<unsigned char>(name[at]); };

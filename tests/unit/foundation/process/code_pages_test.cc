@@ -27,7 +27,7 @@ TEST_CASE("pages that are their file's are unmapped, a changed one stays", "[cod
 
   const size_t unmapped = process::unmap_unchanged_pages(map, static_cast<char*>(map) + text.size());
 
-  // Where the kernel tells nothing, nothing happens.
+  // Without the kernel's map nothing is unmapped.
   CHECK((unmapped == 2 * page || (unmapped == 0 && access("/proc/self/pagemap", R_OK) != 0)));
   CHECK(bytes[0] == touched);
   CHECK(bytes[page] == 'X');
