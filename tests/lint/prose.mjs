@@ -227,5 +227,5 @@ else if (what === '--totals') totals();
 else if (what === '--begin') write(measure(files()));
 else if (what === '--shrink') shrink();
 else if (what === '--commits') process.exitCode = commits(more[0]) ? 1 : 0;
-else if (what === '--show') for (const [row, { shown }] of measure(more)) console.log(`${row}\n${shown.map((one) => `    ${one}`).join('\n')}`);
+else if (what === '--show') for (const [row, { shown }] of measure(more)) console.log(`${row}\n    ${shown.join('\n    ') || 'no sentence to change'}`);
 else process.exitCode = check() ? 1 : 0;
