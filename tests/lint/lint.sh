@@ -15,6 +15,7 @@ tests/lint/monitoring.sh || bad=1
 tests/lint/kept.sh || bad=1
 tests/lint/lifetimes.sh || bad=1
 tests/lint/pages.sh || bad=1
+! command -v node >/dev/null || node tests/lint/prose.mjs || bad=1
 tests/lint/one_source.sh || bad=1
 tests/lint/std_names.sh || bad=1
 tests/lint/mutants.sh

@@ -109,7 +109,7 @@ struct World {
     loop.close_deferred();
     return std::move(*call);
   }
-  // Until the server was asked so many times.
+  // Until the server was asked at least so many times.
   void until(int listens) {
     server.asked = [this, listens] {
       if (server.listens >= listens) loop.stop();
