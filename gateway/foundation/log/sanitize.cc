@@ -59,6 +59,10 @@ bool is_hidden(uint32_t code) {
          });
 }
 
+bool is_printable_ascii(char c) {
+  return c >= 0x20 && c < 0x7f;
+}
+
 // Characters allowed in a line without quotes.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> table{};
@@ -81,10 +85,23 @@ void escape(std::string& out, uint32_t code) {
 
 // As a JSON string. Invalid bytes become U+FFFD, as in a reader.
 std::string in_quotes(std::string_view text, Letters letters) {
+  if (is_plain_word(text)) {  // most values
+    std::string out;
+    out.reserve(text.size() + 2);
+    out += '"';
+    out += text;
+    out += '"';
+    return out;
+  }
   const std::string json = json::quote(text);
   std::string out;
   out.reserve(json.size());
   for (size_t at = 0; at < json.size();) {
+    const size_t start = at;
+    while (at < json.size() && is_printable_ascii(json[at]))
+      ++at;
+    out.append(json, start, at - start);
+    if (at == json.size()) break;
     const Character next = read(std::string_view(json).substr(at));
     const size_t bytes = std::max<size_t>(next.bytes, 1);
     const bool shown =

@@ -1,8 +1,14 @@
 #include "foundation/log/sanitize.h"
 
 #include <catch2/catch.hpp>
+#include <string>
 
+#include "foundation/json/json_scan.h"
+
+using lineward::Letters;
+using lineward::logged;
 using lineward::sanitize;
+namespace json = lineward::json;
 
 TEST_CASE("what cannot be seen, and what is no UTF-8, is shown as such") {
   CHECK(sanitize("plain ä ☃ 漢字 🙂") == "plain ä ☃ 漢字 🙂");
@@ -28,8 +34,6 @@ TEST_CASE("a cut falls between characters, and shows") {
 }
 
 TEST_CASE("a value in a log is one word or a JSON string, and hides nothing") {
-  using lineward::Letters;
-  using lineward::logged;
   CHECK(logged("word-1", false) == "word-1");
   CHECK(logged("word-1", true) == "\"word-1\"");
   CHECK(logged("two words", false) == "\"two words\"");
@@ -40,6 +44,18 @@ TEST_CASE("a value in a log is one word or a JSON string, and hides nothing") {
   CHECK(logged("\xe2\x80\xae\xe2\x80\x8b\xe2\x80\xa8\xf3\xa0\x81\x81", false) ==
         R"("\u202e\u200b\u2028\udb40\udc41")");
   CHECK(logged("a\xff", false, Letters::ascii) == R"("a\ufffd")");
+}
+
+TEST_CASE("a text of visible ASCII is the same string of JSON, with and without other letters around it") {
+  std::string all;
+  for (char c = 0x21; c < 0x7f; ++c) {
+    all += c;
+    CHECK(logged(std::string(20, c), true) == json::quote(std::string(20, c)));
+  }
+  CHECK(logged(all, true) == json::quote(all));
+  CHECK(logged(all + "\u00e4" + all, true) == json::quote(all + "\u00e4" + all));
+  CHECK(logged("a b", true, Letters::ascii) == "\"a b\"");
+  CHECK(logged("", true) == "\"\"");
 }
 
 TEST_CASE("lines stay lines") {
