@@ -68,7 +68,7 @@ int checked_status(int status) {
 }
 
 // A line of an event stream: line ends and NUL become spaces.
-// A memchr for each byte: find_first_of() looks at every single one.
+// Each byte is searched for separately: find_first_of() would call memchr for every letter of the text.
 void flatten(std::string& text, size_t from) {
   for (const char bad : {'\n', '\r', '\0'}) {
     for (size_t at = text.find(bad, from); at != std::string::npos; at = text.find(bad, at + 1))
