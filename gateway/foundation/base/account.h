@@ -1,9 +1,12 @@
 // Bytes held for one caller or one of its sessions. They count here and in the process total
 // (foundation/base/memory_charge.h), so that one caller cannot use all of listen.maxBufferedBytes.
 //
+// Counts a caller's calls at servers that several workers serve, too.
+//
 // Any thread; shared by the holders of the caller's bytes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -39,7 +42,12 @@ class Account {
     return account && account->above_ ? caller_of(account->above_) : account;
   }
 
+  // How many calls this caller has at the server with that number, on all workers.
+  class ServerNumber;
+  std::atomic<uint32_t>& calls_at(const ServerNumber& server);
+
   Account(std::string name, AccountPtr above) : name_(std::move(name)), above_(std::move(above)) {}
+  ~Account();
   Account(const Account&) = delete;
   Account& operator=(const Account&) = delete;
 
@@ -77,6 +85,24 @@ class Account {
   const std::string name_;
   const AccountPtr above_;
   std::atomic<int64_t> held_ = 0;
+  struct Calls;
+  std::atomic<Calls*> calls_ = nullptr;  // null: none at such a server yet
+};
+
+// The number of a server in the accounts of its callers, for as long as it has callers.
+class Account::ServerNumber {
+ public:
+  static constexpr size_t kMost = 512;
+  ServerNumber();
+  ~ServerNumber();
+  ServerNumber(const ServerNumber&) = delete;
+  ServerNumber& operator=(const ServerNumber&) = delete;
+  // False: all numbers are in use.
+  explicit operator bool() const { return number_ < kMost; }
+
+ private:
+  friend class Account;
+  size_t number_;
 };
 
 }  // namespace lineward

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "foundation/base/counted_set.h"
 #include "foundation/base/counted_string.h"
@@ -140,4 +142,49 @@ TEST_CASE("a text that several have is counted once, their nodes each") {
     CHECK(map.empty());
   }
   CHECK(MemoryCharge::total() == before);
+}
+
+TEST_CASE("an account counts its caller's calls at each numbered server, for any number of threads") {
+  const AccountPtr a = Account::of("numbered a"), b = Account::of("numbered b");
+  auto first = std::make_unique<Account::ServerNumber>();
+  const Account::ServerNumber second;
+  REQUIRE(*first);
+  a->calls_at(*first) += 3;
+  a->calls_at(second) += 1;
+  b->calls_at(*first) += 2;
+  CHECK(a->calls_at(*first) == 3);
+  CHECK(a->calls_at(second) == 1);
+  CHECK(b->calls_at(*first) == 2);
+  CHECK(b->calls_at(second) == 0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const AccountPtr same = Account::of("numbered c");
+      for (int i = 0; i < 1000; ++i) {
+        ++same->calls_at(second);
+        --same->calls_at(second);
+      }
+    });
+  }
+  for (auto& thread : threads)
+    thread.join();
+  CHECK(Account::of("numbered c")->calls_at(second) == 0);
+  // A number is used again when its server is gone.
+  a->calls_at(*first) = 0;
+  first.reset();
+  const Account::ServerNumber third;
+  CHECK(a->calls_at(third) == 0);
+}
+
+TEST_CASE("there are only so many numbers of servers") {
+  std::vector<std::unique_ptr<Account::ServerNumber>> all;
+  for (size_t i = 0; i < Account::ServerNumber::kMost; ++i) {
+    all.push_back(std::make_unique<Account::ServerNumber>());
+    CHECK(*all.back());
+  }
+  const Account::ServerNumber none;
+  CHECK_FALSE(none);
+  all.pop_back();
+  const Account::ServerNumber last;
+  CHECK(last);
 }
