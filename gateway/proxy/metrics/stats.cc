@@ -101,7 +101,7 @@ Operation OperationSeries::unpack(uint32_t key) {
   return operation;
 }
 
-void OperationSeries::observe(Operation operation, double seconds, const TraceName& trace) {
+OperationSeries::Series& OperationSeries::series_of(Operation operation) {
   uint32_t key = pack(operation);
   if (key != last_key_) {
     auto found = series_.find(key);
@@ -116,8 +116,25 @@ void OperationSeries::observe(Operation operation, double seconds, const TraceNa
     last_key_ = key;
     last_ = found->second.get();
   }
-  last_->histogram.observe(seconds);
-  if (!trace.trace_id.empty()) remember(*last_, seconds, trace);
+  return *last_;
+}
+
+void OperationSeries::observe(Operation operation, double seconds, const TraceName& trace) {
+  Series& series = series_of(operation);
+  series.histogram.observe(seconds);
+  if (!trace.trace_id.empty()) remember(series, seconds, trace);
+}
+
+void OperationSeries::add(Series& series, const Exemplars& more) {
+  if (!series.exemplars) {
+    if (with_exemplars_ >= kMaxWithExemplars) return;
+    ++with_exemplars_;
+    series.exemplars = std::make_unique<Exemplars>();
+  }
+  for (size_t i = 0; i < more.size(); ++i) {
+    Exemplar& mine = (*series.exemplars)[i];
+    if (more[i].there() && more[i].at >= mine.at) mine = more[i];
+  }
 }
 
 void OperationSeries::remember(Series& series, double seconds, const TraceName& trace) {
@@ -127,6 +144,64 @@ void OperationSeries::remember(Series& series, double seconds, const TraceName& 
     series.exemplars = std::make_unique<Exemplars>();
   }
   (*series.exemplars)[series.histogram.bucket_of(seconds)].set(trace, seconds);
+}
+
+namespace {
+
+template <size_t N>
+void add_all(std::array<uint64_t, N>& sum, const std::array<uint64_t, N>& more) {
+  for (size_t i = 0; i < N; ++i)
+    sum[i] += more[i];
+}
+
+template <class Row, size_t N>
+void add_all(std::array<Row, N>& sum, const std::array<Row, N>& more) {
+  for (size_t i = 0; i < N; ++i)
+    add_all(sum[i], more[i]);
+}
+
+}  // namespace
+
+void UpstreamStats::add(const UpstreamStats& other) {
+  if (!other.server_address.empty() || server_address.empty()) {
+    transport = other.transport;
+    server_address = other.server_address;
+    server_port = other.server_port;
+  }
+  add_all(ends, other.ends);
+  tools.add(other.tools);
+  prompts.add(other.prompts);
+  const auto name_of = [&](const Operation& operation) {
+    const bool is_prompt = operation.method == mcp::Method::prompts_get;
+    if (operation.name == NameTable::kNone) return operation.name;
+    return is_prompt ? prompts.find(other.prompts.name(operation.name))
+                     : tools.find(other.tools.name(operation.name));
+  };
+  server_operations.add(other.server_operations, name_of);
+  client_operations.add(other.client_operations, name_of);
+  queue_wait.add(other.queue_wait);
+  cancel_latency.add(other.cancel_latency);
+  start_duration.add(other.start_duration);
+  for (size_t i = 0; i < client_sessions.size(); ++i)
+    client_sessions[i].add(other.client_sessions[i]);
+  add_all(cancellations, other.cancellations);
+  late_responses += other.late_responses;
+  cache_hits += other.cache_hits;
+  cache_misses += other.cache_misses;
+  cache_shared += other.cache_shared;
+  park_timeouts += other.park_timeouts;
+  add_all(subscription_events, other.subscription_events);
+  starts_ok += other.starts_ok;
+  starts_failed += other.starts_failed;
+  add_all(exits, other.exits);
+  stderr_lines += other.stderr_lines;
+  add_all(message_errors, other.message_errors);
+  add_all(retries, other.retries);
+  missing_parts += other.missing_parts;
+  left_out_items += other.left_out_items;
+  if (!other.routed) return;
+  if (!routed) routed = std::make_unique<UpstreamStats>(name);
+  routed->add(*other.routed);
 }
 
 void UpstreamStats::cancel_settled(uint64_t tag, const CancelReport& report) {

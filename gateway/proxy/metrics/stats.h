@@ -74,6 +74,11 @@ class NameTable {
   // The label: empty, "_other" or the name.
   std::string_view name(uint8_t slot) const;
   size_t size() const { return names_.size(); }
+  // Learns the other table's names.
+  void add(const NameTable& other) {
+    for (const std::string& name : other.names_)
+      learn(name);
+  }
 
  private:
   struct Hash {
@@ -124,6 +129,17 @@ class OperationSeries {
       visit(unpack(key), one->histogram, static_cast<const Exemplars*>(one->exemplars.get()));
   }
   size_t size() const { return series_.size(); }
+  // Adds another worker's. `name_of`: the slot here of that worker's name of the operation.
+  template <class F>
+  void add(const OperationSeries& other, F&& name_of) {
+    for (const auto& [key, one] : other.series_) {
+      Operation operation = unpack(key);
+      operation.name = name_of(operation);
+      Series& mine = series_of(operation);
+      mine.histogram.add(one->histogram);
+      if (one->exemplars) add(mine, *one->exemplars);
+    }
+  }
 
  private:
   struct Series {
@@ -132,6 +148,8 @@ class OperationSeries {
   };
   static uint32_t pack(const Operation& operation);
   static Operation unpack(uint32_t key);
+  Series& series_of(Operation operation);
+  void add(Series& series, const Exemplars& more);
   void remember(Series& series, double seconds, const TraceName& trace);
   std::unordered_map<uint32_t, std::unique_ptr<Series>> series_;
   uint32_t last_key_ = UINT32_MAX;
@@ -193,6 +211,9 @@ struct UpstreamStats {
   // Exchange counters of calls routed to it by the aggregate; null: none yet.
   std::unique_ptr<UpstreamStats> routed;
 
+  // Adds another worker's counters of the same server.
+  void add(const UpstreamStats& other);
+
   CancelWatcher* cancel_watcher = nullptr;
   void cancel_settled(uint64_t tag, const CancelReport& report);
   void message_error(const mcp::MessageFault& fault);
@@ -240,7 +261,7 @@ struct GatewayStats {
 
   void count(Passed what) { ++passed[static_cast<size_t>(what)]; }
   void count_refused(mcp::EndReason why) { ++refused[static_cast<size_t>(why)]; }
-  // Adds another worker's counters, except the upstreams: each is counted on its own worker.
+  // Adds another worker's counters, except the upstreams, which are added one by one.
   void add(const GatewayStats& other);
   void bytes(Side side, uint64_t in, uint64_t out) {
     bytes_in[static_cast<size_t>(side)] += in;

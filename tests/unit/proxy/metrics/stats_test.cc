@@ -193,3 +193,42 @@ TEST_CASE("a limit is counted by its name, and summed over workers") {
   CHECK(all.limits[static_cast<size_t>(Limit::queue)] == 4);
   CHECK(label(Limit::queue) == "limits.maxQueue");
 }
+
+TEST_CASE("the counters of a server on several workers add up, by name and not by the worker's number of a name") {
+  UpstreamStats one("s"), other("s"), sum("s");
+  one.tools.learn("a");
+  one.tools.learn("b");
+  other.tools.learn("b");
+  other.server_address = "127.0.0.1";
+  other.transport = "tcp";
+  Operation operation;
+  operation.method = Method::tools_call;
+  operation.name = one.tools.find("b");
+  one.server_operations.observe(operation, 1);
+  operation.name = other.tools.find("b");
+  other.server_operations.observe(operation, 2);
+  operation.name = NameTable::kOther;
+  other.server_operations.observe(operation, 3);
+  one.ends[0][0] = 1;
+  other.ends[0][0] = 2;
+  other.cancellations[1][2] = 4;
+  other.late_responses = 5;
+  one.routed = std::make_unique<UpstreamStats>("s");
+  one.routed->ends[0][0] = 7;
+  sum.add(one);
+  sum.add(other);
+  size_t series = 0;
+  sum.server_operations.for_each([&](const Operation& each, const Histogram& histogram) {
+    ++series;
+    const bool named = each.name == sum.tools.find("b");
+    CHECK(histogram.count() == (named ? 2 : 1));
+    CHECK(histogram.sum() == Approx(3));
+  });
+  CHECK(series == 2);
+  CHECK(sum.ends[0][0] == 3);
+  CHECK(sum.cancellations[1][2] == 4);
+  CHECK(sum.late_responses == 5);
+  CHECK(sum.server_address == "127.0.0.1");
+  REQUIRE(sum.routed);
+  CHECK(sum.routed->ends[0][0] == 7);
+}
