@@ -146,6 +146,8 @@ constexpr bool is_of_all_callers(Isolation isolation) {
 }
 // Handling of legacy requests without a session id, at a server that keeps sessions.
 enum class MissingSession : uint8_t { adopt, refuse };
+// The workers that serve a server over HTTP.
+enum class ServerWorkers : uint8_t { all, one };
 enum class CancelMode : uint8_t { send, never, kill };
 enum class StdoutMode : uint8_t { tolerant, strict };
 
@@ -162,6 +164,7 @@ struct Server {
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
   MissingSession missing_session = MissingSession::adopt;
+  ServerWorkers workers = ServerWorkers::all;
   milliseconds reclaim_after = 1min;  // an idle session older than this may lose its process to another
   uint32_t instances = 64;            // maximum number of processes
   milliseconds instance_idle = 10min;
@@ -318,7 +321,7 @@ struct Log {
 };
 
 struct Config {
-  uint32_t workers = 1;  // threads; each server lives on one
+  uint32_t workers = 1;  // threads; 0: as many as there are processors
   Listen listen;
   Shutdown shutdown;
   Watchdog watchdog;

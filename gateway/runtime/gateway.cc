@@ -19,6 +19,7 @@
 #include "foundation/log/redaction.h"
 #include "foundation/log/sanitize.h"
 #include "foundation/net/activation_sockets.h"
+#include "foundation/process/processors.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/local_address.h"
 #include "proxy/audit/audit_log.h"
@@ -70,7 +71,9 @@ admin::ReloadControls reload_controls(Reloader& reloader) {
 }  // namespace
 
 size_t Gateway::workers_of(const config::Config& config) {
-  return config.listen.address == "stdio" ? 1 : config.workers;
+  if (config.listen.address == "stdio") return 1;
+  constexpr size_t kMost = 64;
+  return config.workers > 0 ? config.workers : std::min(process::available_processors(), kMost);
 }
 
 Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets)
@@ -200,8 +203,13 @@ int Gateway::all_sockets_taken() const {
 // ---- the workers ----
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index, &pool_, placement_, caps_, in_flight_, states_, nullptr, nullptr};
+  Worker::Place place{index, &pool_, placement_, caps_, in_flight_, states_, nullptr, nullptr, nullptr};
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
+    pool_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
+      target->http()->adopt(std::move(moving));
+    });
+  };
+  place.hand_on_new = [this](size_t to, client::NewConnection connection) {
     pool_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
       target->http()->adopt(std::move(moving));
     });

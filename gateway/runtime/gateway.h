@@ -57,6 +57,9 @@ class Gateway final : public WorkerDirectory {
     return index == 0 ? *first_view_ : threads_.view(index);
   }
   size_t host(const std::string& server) const override { return cluster::worker_of(placement_, server); }
+  bool is_on_all(const std::string& server) const override {
+    return cluster::shared_server(placement_, server) != nullptr;
+  }
   bool run(size_t index, const std::function<void()>& work) override { return pool_.run(index, work); }
   bool paused(const std::function<void()>& work) override;
   void tell_first(std::function<void()> work) override { pool_.post(0, std::move(work)); }
@@ -104,8 +107,7 @@ class Gateway final : public WorkerDirectory {
   cluster::WorkerPool pool_;
   cluster::ServerPlacement placement_;
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
-  std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight_ =
-      std::make_shared<exchange::ExchangeTable::InFlight>(0);
+  std::shared_ptr<exchange::InFlight> in_flight_ = std::make_shared<exchange::InFlight>();
   const exchange::RequestStates states_;
   std::unique_ptr<Worker> first_;  // on this thread; members below use its loop
   std::optional<admin::WorkerView> first_view_;

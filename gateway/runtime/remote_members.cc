@@ -80,9 +80,9 @@ void join_remote_members(WorkerDirectory& workers) {
 }
 
 void refresh_remote_members(WorkerDirectory& workers) {
-  for (const auto& [name, worker] : workers.placement()) {
-    if (worker == 0) continue;
-    const core::Upstream* server = workers.worker(worker).upstreams().find(name);
+  for (const auto& [name, place] : workers.placement()) {
+    if (place.home == 0 || place.shared) continue;
+    const core::Upstream* server = workers.worker(place.home).upstreams().find(name);
     if (server != nullptr) workers.worker(0).upstreams().refresh_remote(name, cluster::state_of(*server));
   }
 }

@@ -12,7 +12,11 @@ namespace lineward::runtime {
 
 client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement) {
   client::PathTable table;
-  table.placement = placement;
+  for (const auto& [name, place] : placement) {
+    const config::Server* server = config::find_server(config, name);
+    const bool shares = server == nullptr || config::is_of_one_session(server->isolation);
+    table.placement[name] = {place.home, place.shared, place.shared && shares};
+  }
   std::vector<const config::Server*> served;
   for (const auto& server : config.servers) {
     if (!server.disabled) served.push_back(&server);

@@ -34,19 +34,22 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
 
 UpstreamSet::~UpstreamSet() = default;
 
-void UpstreamSet::add(const config::Server& server) {
+void UpstreamSet::add(const config::Server& server, size_t home,
+                      std::shared_ptr<upstream::SharedServer> shared) {
   auto made = std::make_unique<Running>();
   Running& one = *made;
   one.server = server;
+  const bool is_home = home == place_.worker;
+  if (shared) one.shared = {std::move(shared), place_.mailbox, place_.worker, home, place_.workers};
   std::unique_ptr<core::Upstream> transport;
   auto ready = [this, &one](const upstream::EraVerdict& verdict) {
     if (one.call_server) one.call_server->tell_state();
     events_.ready(one.server, verdict);
   };
   if (!server.url.empty()) {
-    auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server);
+    auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server, one.shared);
     one.http = http.get();
-    one.warm_up = [http = http.get(), ready] { http->warm_up(ready); };
+    if (is_home) one.warm_up = [http = http.get(), ready] { http->warm_up(ready); };
     transport = std::move(http);
   } else {
     auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, one.server);
@@ -71,6 +74,7 @@ void UpstreamSet::add(const config::Server& server) {
   running_.push_back(std::move(made));
   auto leases = exchanges_.servers().leases(*one.upstream);
   if (!place_.first) {
+    if (one.shared) return;  // the first worker has its own
     one.call_server = std::make_shared<cluster::RemoteCallServer>(loop_, *one.upstream, leases());
     return;
   }
@@ -129,6 +133,7 @@ void UpstreamSet::retire(const std::string& name, exchange::Retirement how, cons
   Running& one = **found;
   leaving_.push_back(std::move(*found));
   running_.erase(found);
+  if (one.shared) one.shared.server->retire(one.shared.version);
   one.upstream->notice(core::UpstreamNotice::retired);
   exchanges_.retire_upstream(*one.upstream, how, why, lifetime_.guard([this, &one] { stop_one(one); }));
 }

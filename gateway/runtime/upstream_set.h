@@ -20,6 +20,7 @@
 #include "proxy/exchange/exchange_table.h"
 #include "proxy/upstream/layers/guarded_upstream.h"
 #include "proxy/upstream/shared/era_verdict.h"
+#include "proxy/upstream/shared/shared_server.h"
 #include "runtime/remote_members.h"
 
 namespace lineward::upstream {
@@ -42,6 +43,7 @@ class UpstreamSet final {
   struct Place {
     bool first = true;
     std::shared_ptr<net::Mailbox> mailbox;
+    size_t worker = 0, workers = 1;
   };
   // `config`: the effective configuration, also after a reload.
   UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges, Place place,
@@ -53,7 +55,10 @@ class UpstreamSet final {
   // Before the first add().
   void use(process::Spawner& spawner) { spawner_ = &spawner; }
 
-  void add(const config::Server& server);
+  // `home`: the worker that probes it at the start. `shared`: what its workers share, if all serve it.
+  void add(const config::Server& server, size_t home, std::shared_ptr<upstream::SharedServer> shared);
+  // A version of the server takes calls here.
+  bool runs(const std::string& name) const { return find_running(name) != nullptr; }
   // Changes limits of a server in place.
   void adjust(const config::Server& server);
   // Calls of the server continue; new calls go to the version added next, or fail. `why`: the reason given to
@@ -86,6 +91,7 @@ class UpstreamSet final {
  private:
   struct Running {
     config::Server server;
+    upstream::SharedPart shared;
     upstream::HttpUpstream* http = nullptr;
     std::unique_ptr<core::Upstream> upstream;          // destroyed before `server`
     std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here uses it

@@ -102,7 +102,7 @@ Status<> Worker::prepare() {
   exchanges_.share_in_flight(place_.in_flight);
   exchanges_.live().number_calls(place_.index, place_.pool->size());
   if (place_.cancel_settled) exchanges_.log().use_reporter(place_.cancel_settled);
-  UpstreamSet::Place at{place_.index == 0, mailbox_};
+  UpstreamSet::Place at{place_.index == 0, mailbox_, place_.index, place_.pool->size()};
   upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));
   upstreams_->use(*spawner_);
   make_front();
@@ -126,7 +126,8 @@ void Worker::make_front() {
     auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.placement),
                                                     exchanges_, place_.caps);
     http_ = http.get();
-    if (place_.pool->size() > 1) http_->use_neighbours({place_.index, place_.pool->size(), place_.hand_on});
+    if (place_.pool->size() > 1)
+      http_->use_neighbours({place_.index, place_.pool->size(), place_.hand_on, place_.hand_on_new});
     front_ = std::move(http);
     return;
   }
@@ -145,8 +146,9 @@ Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Co
 
 // Plugins are needed only where calls are answered.
 bool Worker::wants_plugins(const cluster::ServerPlacement& placement) const {
-  return place_.index == 0 || std::any_of(placement.begin(), placement.end(),
-                                          [&](const auto& one) { return one.second == place_.index; });
+  return place_.index == 0 || std::any_of(placement.begin(), placement.end(), [&](const auto& one) {
+           return one.second.home == place_.index || one.second.shared;
+         });
 }
 
 Status<> Worker::prepare_replication(const config::Config& next) {
@@ -166,7 +168,7 @@ Status<> Worker::listen_with(int socket, std::string address, bool loopback) {
 
 void Worker::serve() {
   for (const auto& server : config_.servers) {
-    if (!server.disabled && hosts(server.name)) upstreams_->add(server);
+    if (!server.disabled && hosts(server.name)) add_server(server);
   }
   loop_watch_ = watch_loop();
   memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] {
@@ -174,6 +176,11 @@ void Worker::serve() {
   });
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
+}
+
+void Worker::add_server(const config::Server& server) {
+  upstreams_->add(server, cluster::worker_of(place_.placement, server.name),
+                  cluster::shared_server(place_.placement, server.name));
 }
 
 void Worker::apply(const config::Changes& changes, config::Config next, cluster::ServerPlacement placement,
@@ -189,7 +196,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
   for (const config::ServerChange& change : changes.servers) {
     // The aggregate and its members' proxies are on the first worker.
     const bool lives_here = hosts(change.name);
-    if (!lives_here && place_.index != 0) continue;
+    if (!lives_here && place_.index != 0 && !upstreams_->runs(change.name)) continue;
     if (change.kind == Change::removed || change.kind == Change::replaced) {
       const bool replaced = change.kind == Change::replaced;
       upstreams_->retire(change.name,
@@ -198,8 +205,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
     }
     const config::Server* server = config::find_server(config_, change.name);
     if (change.kind == Change::adjusted) upstreams_->adjust(*server);
-    if (lives_here && (change.kind == Change::added || change.kind == Change::replaced))
-      upstreams_->add(*server);
+    if (lives_here && (change.kind == Change::added || change.kind == Change::replaced)) add_server(*server);
   }
   upstreams_->sort_members();
   const config::Server* plain = config::plain_sidecar(config_);
@@ -214,7 +220,7 @@ void Worker::act(const std::string& server, const ServerStep& step) {
     upstreams_->retire(server, step.in ? exchange::Retirement::replaced : exchange::Retirement::removed,
                        step.why);
   if (!step.in || !lives_here) return;
-  upstreams_->add(*config);
+  add_server(*config);
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }

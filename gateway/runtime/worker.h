@@ -59,11 +59,13 @@ class Worker {
     cluster::WorkerPool* pool = nullptr;
     cluster::ServerPlacement placement;
     std::shared_ptr<client::ConnectionCaps> caps;
-    std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight;
+    std::shared_ptr<exchange::InFlight> in_flight;
     exchange::RequestStates states;  // the same on all workers
     // Called on this worker's thread: for a connection with requests for another worker, and for the outcome
     // of a cancel sent by the first one.
     std::function<void(size_t worker, client::MovedConnection)> hand_on;
+    // For a connection that this worker has accepted, while another has fewer.
+    std::function<void(size_t worker, client::NewConnection)> hand_on_new;
     std::function<void(uint64_t tag, const metrics::CancelReport&)> cancel_settled;
   };
   Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events);
@@ -110,7 +112,7 @@ class Worker {
   const config::Config& config() const { return config_; }
   size_t index() const { return place_.index; }
   bool hosts(const std::string& server) const {
-    return cluster::worker_of(place_.placement, server) == place_.index;
+    return cluster::is_on(place_.placement, server, place_.index);
   }
   net::Loop& loop() { return loop_; }
   PluginHost& plugin_host() { return *plugin_host_; }
@@ -129,6 +131,7 @@ class Worker {
     std::unique_ptr<metrics::GatewayStats> mine;  // null: the process's own
   };
   void make_front();
+  void add_server(const config::Server& server);
   void calls_over();
   void beat();
   std::unique_ptr<net::LoopWatch> watch_loop();

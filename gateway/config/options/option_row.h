@@ -73,7 +73,8 @@ inline std::string spell(milliseconds field, Kind, std::string_view) {
 inline std::string spell(bool field, Kind, std::string_view) {
   return field ? "true" : "false";
 }
-inline std::string spell(uint64_t field, Kind kind, std::string_view) {
+inline std::string spell(uint64_t field, Kind kind, std::string_view word) {
+  if (kind == Kind::count && field == 0 && !word.empty()) return std::string(word);
   return kind == Kind::size ? format_size(field) : std::to_string(field);
 }
 inline std::string spell(uint32_t field, Kind kind, std::string_view none) {
@@ -138,6 +139,15 @@ Option row(std::string_view path, Kind kind, std::string_view fallback, Range ra
            Check check = nullptr) {
   using F = Field<Path...>;
   return {path, kind, fallback, range.least, range.most, {}, help, check, F::set, F::show, F::same};
+}
+
+// A number, or the word, which is stored as 0.
+template <auto... Path>
+Option count_or_word(std::string_view path, std::string_view word, std::string_view fallback, Range range,
+                     std::string_view help) {
+  using F = Field<Path...>;
+  return {path, Kind::count, fallback, range.least, range.most, word,
+          help, nullptr,     F::set,   F::show,     F::same};
 }
 
 template <auto... Path>

@@ -188,9 +188,10 @@ void gateway_rows(std::vector<Option>& rows) {
       "After the signal: still accept for this long, already not ready, so that load balancers notice."));
   rows.push_back(row<&Config::shutdown, &Shutdown::drain>("shutdown.drain", Kind::duration, "25s", {0, kDay},
                                                           "How long calls in flight may finish after that."));
-  rows.push_back(row<&Config::workers>(
-      "workers", Kind::count, "1", {1, 64},
-      "Threads that serve. Each server lives on one of them, with all its clients (docs/workers.md)."));
+  rows.push_back(count_or_word<&Config::workers>(
+      "workers", "auto", "1", {1, 64},
+      "Threads that serve. A stdio server lives on one of them; all serve a server over HTTP. auto: as many "
+      "as there are processors for it (docs/workers.md)."));
   rows.push_back(row<&Config::reload, &Reload::watch>(
       "reload.watch", Kind::flag, "false", {},
       "Read the configuration file again when it changes (also run --watch); SIGHUP always does."));
@@ -280,6 +281,9 @@ void server_rows(std::vector<Option>& rows) {
                                "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
                                        "Which callers share one process."));
+  rows.push_back(choice<&S::workers>("mcpServers.*.workers", "all|one", "all",
+                                     "HTTP: one: a single worker serves it, as it must be if sessions of one "
+                                     "caller depend on one another."));
   rows.push_back(choice<&S::missing_session>(
       "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
       "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));

@@ -68,7 +68,9 @@ std::string type_of(const Option& option) {
                            fmt::format(R"({{"type":"integer"{}}})", range), kVariable});
     case Kind::count:
       return alternatives({fmt::format(R"({{"type":["integer","null"]{}}})", range),
-                           R"({"type":"string","pattern":"^(0|[1-9][0-9]*)$"})", kVariable});
+                           fmt::format(R"({{"type":"string","pattern":"^(0|[1-9][0-9]*{})$"}})",
+                                       option.choices.empty() ? "" : fmt::format("|{}", option.choices)),
+                           kVariable});
     case Kind::flag: return alternatives({R"({"enum":[null,true,false,"true","false"]})", kVariable});
     case Kind::choice: return alternatives({choices_of(option), kVariable});
     case Kind::text: return R"("type":["string","number","boolean","null"])";

@@ -24,6 +24,7 @@ std::string accepted(const Option& option) {
   if (option.least != 0 || option.most != 0) {
     text += fmt::format(", {} to {}", spell_bound(option.kind, option.least),
                         spell_bound(option.kind, option.most));
+    if (option.kind == Kind::count && !option.choices.empty()) text += fmt::format(", or {}", option.choices);
   }
   return text;
 }

@@ -52,11 +52,14 @@ Result<Value, Misfit> read_size(std::string_view text) {
   return value;
 }
 
-Result<Value, Misfit> read_count(std::string_view text) {
+Result<Value, Misfit> read_count(const Option& option, std::string_view text) {
+  if (!option.choices.empty() && text == option.choices) return Value();
   bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
   // A leading zero means octal to some readers and decimal to others.
   if (!digits || text.size() > 15 || (text.size() > 1 && text[0] == '0')) {
-    return misfit("wrong-type", fmt::format("'{}' is not a whole number", clip(text)));
+    const std::string_view word = option.choices;
+    return misfit("wrong-type", fmt::format("'{}' is not a whole number{}", clip(text),
+                                            word.empty() ? "" : fmt::format(" or {}", word)));
   }
   Value value;
   for (char c : text)
@@ -108,7 +111,7 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text) {
   switch (option.kind) {
     case Kind::duration: return read_duration(text);
     case Kind::size: return read_size(text);
-    case Kind::count: return read_count(text);
+    case Kind::count: return read_count(option, text);
     case Kind::flag: return read_flag(text);
     case Kind::names: {
       Result<Value, Misfit> word = read_flag(text);
@@ -144,7 +147,8 @@ std::string_view headers_fault(const Value& headers) {
 }
 
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text) {
-  bool ranged = option.least != 0 || option.most != 0;
+  const bool is_word = option.kind == Kind::count && !option.choices.empty() && text == option.choices;
+  bool ranged = !is_word && (option.least != 0 || option.most != 0);
   uint64_t size =
       option.kind == Kind::duration ? static_cast<uint64_t>(value.duration.count()) : value.number;
   if (ranged && (size < option.least || size > option.most)) {

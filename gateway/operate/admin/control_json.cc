@@ -318,6 +318,8 @@ void list_server(Members& to, bool is_short, const ServerRecord* of) {
          [&] { return of->sources.reload.is_held(of->server.name); });
   to.has("worker", "The thread on which it lives.",
          [&] { return of->sources.workers.host(of->server.name); });
+  to.has("on_all_workers", "All threads serve it; `worker` is the one that probes it.",
+         [&] { return of->sources.workers.is_on_all(of->server.name); });
   to.object("breaker", true, "", [&](Members& in) { list_breaker(in, of); });
   to.has("versions", R"({"type": "array", "items": {"type": "string"},
     "description": "Towards clients; empty while unknown."})",
@@ -396,14 +398,12 @@ json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now, 
 
 json server_json(const Sources& sources, const config::Server& server, size_t sessions, bool is_short) {
   using CameTo = exchange::ExchangeTable::CameTo;
-  const WorkerView& host = sources.host(server.name);
   ServerRecord of{sources, server, sessions, sources.status(server)};
-  of.load = host.exchanges.load(server.name, CameTo::itself);
+  of.load = sources.load(server.name);
   of.load.add(sources.workers.view(0).exchanges.load(server.name, CameTo::aggregate));
   if (const core::Upstream* upstream = sources.upstream(server.name)) of.era = upstream->era();
-  for (const auto& stats : host.stats.upstreams) {
-    if (stats->name == server.name) of.stats = stats.get();
-  }
+  const auto stats = sources.stats(server.name);
+  of.stats = stats.get();
   return Members::made(kJson, [&](Members& to) { list_server(to, is_short, &of); });
 }
 

@@ -199,7 +199,7 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
   std::string_view name = server.name;
-  auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
+  const auto load = sources.load(server.name);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
   if (const config::Server* all = sources.aggregate(); all != nullptr && all != &server) {
@@ -434,7 +434,8 @@ void MetricsReading::State::begin(const Sources& sources) {
 }
 
 void MetricsReading::State::read_server(const Sources& sources, const config::Server& server) {
-  const UpstreamStats& stats = metrics::upstream_stats(sources.host(server.name).stats, server.name);
+  const auto sum = sources.stats(server.name);
+  const UpstreamStats& stats = *sum;
   const UpstreamStats& first = metrics::upstream_stats(sources.workers.view(0).stats, server.name);
   operations(out, stats, stats, {}, client_transport);
   ends(out, stats, {});

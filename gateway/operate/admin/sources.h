@@ -42,6 +42,8 @@ class WorkerDirectory {
   virtual const WorkerView& view(size_t worker) const = 0;
   // The worker on which a server lives.
   virtual size_t host(const std::string& server) const = 0;
+  // All workers serve it, with connections of their own; its host probes it.
+  virtual bool is_on_all(const std::string& server) const = 0;
   // Runs `work` on that worker's thread and waits; false if that worker is stuck.
   virtual bool run(size_t worker, const std::function<void()>& work) = 0;
   // Runs `work` here while all other workers are paused; false if one of them is stuck.
@@ -71,7 +73,30 @@ struct Sources {
     for (size_t worker = 0; worker < workers.workers(); ++worker)
       look(workers.view(worker));
   }
+  // The workers that serve it.
+  template <class F>
+  void each_of(const std::string& server, F&& look) const {
+    if (workers.is_on_all(server)) return each(look);
+    look(host(server));
+  }
   const client::Front& front() const { return workers.view(0).front; }
+  // Only within paused(): calls that clients sent to the server's own path.
+  exchange::ExchangeTable::Load load(const std::string& server) const {
+    exchange::ExchangeTable::Load sum;
+    each_of(server, [&](const WorkerView& worker) {
+      sum.add(worker.exchanges.load(server, exchange::ExchangeTable::CameTo::itself));
+    });
+    return sum;
+  }
+  // Only within paused(): the server's counters on the workers that serve it.
+  std::shared_ptr<const metrics::UpstreamStats> stats(const std::string& server) const {
+    if (!workers.is_on_all(server))
+      return {std::shared_ptr<void>(), &metrics::upstream_stats(host(server).stats, server)};
+    auto sum = std::make_shared<metrics::UpstreamStats>(server);
+    each_of(server,
+            [&](const WorkerView& worker) { sum->add(metrics::upstream_stats(worker.stats, server)); });
+    return sum;
+  }
 
   // Only within paused().
   core::Upstream* upstream(const std::string& name) const { return host(name).find_upstream(name); }

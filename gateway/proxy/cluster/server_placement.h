@@ -1,37 +1,73 @@
-// The worker of each server. A server stays on its worker for as long as the gateway runs; a new one is
-// placed on the worker with the fewest.
+// The workers of each server. A server has one home for as long as the gateway runs; a new one gets the
+// worker with the fewest. A server that keeps nothing for callers without a session is on all other workers
+// too.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "config/aggregate.h"
 #include "config/config.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::cluster {
 
+struct ServerPlace {
+  size_t home = 0;
+  std::shared_ptr<upstream::SharedServer> shared;  // null: it is at home only
+};
+
 using ServerPlacement =
-    std::unordered_map<std::string, size_t>;  // by server name; a server without an entry is on 0
+    std::unordered_map<std::string, ServerPlace>;  // by server name; a server without an entry is on 0
+
+// Each worker has a part of the connections, and gives up idle sessions of its own only. Few of them are better
+// used in one place.
+inline bool is_on_all(const config::Server& server, size_t workers) {
+  constexpr size_t kLeast = 16;  // of each worker
+  return workers > 1 && !server.url.empty() && server.workers == config::ServerWorkers::all &&
+         server.limits.max_connections >= kLeast * workers && server.limits.idle_connections >= workers &&
+         server.limits.max_sessions >= kLeast * workers;
+}
 
 inline void place_servers(ServerPlacement& placement, const config::Config& config, size_t workers) {
   if (workers <= 1) return;
   std::vector<size_t> load(workers, 0);
   if (config::is_aggregated(config)) ++load[0];  // the aggregate counts too
-  for (const auto& [name, worker] : placement)
-    ++load[worker];
+  for (const auto& [name, place] : placement)
+    ++load[place.home];
   for (const auto& server : config.servers) {
-    if (server.disabled || placement.count(server.name) > 0) continue;
-    const auto worker = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
-    placement[server.name] = worker;
-    ++load[worker];
+    if (server.disabled) continue;
+    auto [entry, is_new] = placement.try_emplace(server.name);
+    ServerPlace& place = entry->second;
+    if (is_new) {
+      place.home = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+      ++load[place.home];
+    }
+    if (!is_on_all(server, workers)) {
+      place.shared.reset();
+    } else if (!place.shared) {
+      place.shared = std::make_shared<upstream::SharedServer>();
+    }
   }
 }
 
 inline size_t worker_of(const ServerPlacement& placement, const std::string& server) {
   auto found = placement.find(server);
-  return found == placement.end() ? 0 : found->second;
+  return found == placement.end() ? 0 : found->second.home;
+}
+
+// Null: it is at home only.
+inline std::shared_ptr<upstream::SharedServer> shared_server(const ServerPlacement& placement,
+                                                             const std::string& server) {
+  auto found = placement.find(server);
+  return found == placement.end() ? nullptr : found->second.shared;
+}
+
+inline bool is_on(const ServerPlacement& placement, const std::string& server, size_t worker) {
+  return worker_of(placement, server) == worker || shared_server(placement, server) != nullptr;
 }
 
 }  // namespace lineward::cluster

@@ -45,7 +45,7 @@ core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
   if (!started.from().session.empty()) sessions_.exchange_began(started);
   if (!started.is_listen()) {
     started.counts_for_principal = load_limits_.came(started.from().principal);
-    in_flight_->fetch_add(1, std::memory_order_relaxed);
+    load_limits_.all().requests.fetch_add(1, std::memory_order_relaxed);
   }
   moved(started, CallMoment::begin);
   started.begin({served(started.from()), plugins_, overloaded(started)});
@@ -60,7 +60,7 @@ void ExchangeTable::retire(Exchange& exchange) {
   LW_DEBUG_CHECK(over != nullptr);
   if (!over) return;
   if (exchange.counts_for_principal) load_limits_.went(exchange.from().principal);
-  if (!exchange.is_listen()) in_flight_->fetch_sub(1, std::memory_order_relaxed);
+  if (!exchange.is_listen()) load_limits_.all().requests.fetch_sub(1, std::memory_order_relaxed);
   sessions_.exchange_ended(exchange);
   loop_.retire(std::move(over));
   if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
@@ -71,8 +71,7 @@ std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange)
   // With a mandatory audit log no request runs while it cannot be recorded.
   if (const std::string_view why = audit::refusal(); !why.empty())
     return core::Failure{EndReason::queue_full, std::string(why)};
-  return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.from().principal,
-                              exchange.is_listen(),
+  return load_limits_.refusal(exchange.from().principal, exchange.is_listen(),
                               exchange.is_listen() || exchange.from().method == Method::initialize,
                               exchange.from().bytes_in, exchange.from().account.get());
 }

@@ -2,7 +2,6 @@
 // calls; owns the exchanges.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,9 +39,8 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   Work work_of(const core::Upstream& upstream);
   // Legacy sessions with their servers.
   SessionLinks& sessions() { return sessions_; }
-  // The number of requests of all workers, for listen.maxInFlight.
-  using InFlight = std::atomic<size_t>;
-  void share_in_flight(std::shared_ptr<InFlight> all) { in_flight_ = std::move(all); }
+  // The requests of all workers, for listen.maxInFlight and listen.maxInFlightPerPrincipal.
+  void share_in_flight(std::shared_ptr<InFlight> all) { load_limits_.share(std::move(all)); }
   // For exchanges that begin from here on; null: no plugins.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
   const std::shared_ptr<plugin::PluginSet>& plugins() const { return plugins_; }
@@ -133,8 +131,6 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeCallbacks {
   ServerDirectory servers_;  // outlives every lease held by the members below
   std::shared_ptr<plugin::PluginSet> plugins_;
   LoadLimits load_limits_;
-  // Without listens: each has a connection of its own, which bounds them.
-  std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>(0);
   ParkTable park_;
   LiveExchanges live_;
   SessionLinks sessions_;

@@ -28,19 +28,42 @@ core::Failure refused(Overload what, Limit limit, std::string text) {
 
 }  // namespace
 
+std::shared_ptr<InFlight::Count> InFlight::of(const std::string& principal) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (by_principal_.size() >= look_for_gone_at_) {
+    std::erase_if(by_principal_, [](const auto& entry) { return entry.second.expired(); });
+    look_for_gone_at_ = 2 * by_principal_.size() + 64;
+  }
+  std::weak_ptr<Count>& known = by_principal_[principal];
+  if (auto count = known.lock()) return count;
+  auto made = std::make_shared<Count>(0);
+  known = made;
+  return made;
+}
+
+size_t InFlight::known() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return by_principal_.size();
+}
+
 bool LoadLimits::came(const std::string& principal) {
   if (limits_.max_in_flight_per_principal == 0) return false;
-  ++by_principal_[principal];
+  Principal& its = by_principal_[principal];
+  if (!its.on_all) its.on_all = all_->of(principal);
+  ++its.here;
+  ++*its.on_all;
   return true;
 }
 
 void LoadLimits::went(const std::string& principal) {
   auto found = by_principal_.find(principal);
-  if (found != by_principal_.end() && --found->second == 0) by_principal_.erase(found);
+  if (found == by_principal_.end()) return;
+  --*found->second.on_all;
+  if (--found->second.here == 0 && by_principal_.size() > kMostKept) by_principal_.erase(found);
 }
 
-std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::string& principal, bool stream,
-                                                 bool keeps, uint64_t held, const Account* account) const {
+std::optional<core::Failure> LoadLimits::refusal(const std::string& principal, bool stream, bool keeps,
+                                                 uint64_t held, const Account* account) const {
   const uint64_t others = MemoryCharge::total() - std::min(held, MemoryCharge::total());
   const config::Load load = config::load_of(others, limits_);
   const bool room = stream ? load < config::Load::no_streams : config::has_room(load, held, limits_);
@@ -61,14 +84,15 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
                       its_others, most, stream ? "streams" : "requests"));
     }
   }
-  if (!stream && limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
+  if (!stream && limits_.max_in_flight > 0 &&
+      all_->requests.load(std::memory_order_relaxed) > limits_.max_in_flight) {
     return refused(
         Overload::in_flight, Limit::in_flight,
         fmt::format("{} requests are under way already (listen.maxInFlight)", limits_.max_in_flight));
   }
   if (!stream && limits_.max_in_flight_per_principal > 0) {
     auto found = by_principal_.find(principal);
-    if (found != by_principal_.end() && found->second > limits_.max_in_flight_per_principal) {
+    if (found != by_principal_.end() && *found->second.on_all > limits_.max_in_flight_per_principal) {
       return refused(Overload::principal, Limit::in_flight_per_principal,
                      fmt::format("{} requests of this principal are under way already "
                                  "(listen.maxInFlightPerPrincipal)",

@@ -50,7 +50,7 @@ class TwoWorkers final : public WorkerDirectory {
       place.index = k;
       place.pool = &pool_;
       place.caps = caps_;
-      place.in_flight = std::make_shared<exchange::ExchangeTable::InFlight>(0);
+      place.in_flight = std::make_shared<exchange::InFlight>();
       workers_[k] = std::make_unique<Worker>(load(text).config, std::move(place),
                                              process::fork_spawner(&spawners_[k]).value(), WorkerEvents{});
       REQUIRE(workers_[k]->prepare());
@@ -74,6 +74,9 @@ class TwoWorkers final : public WorkerDirectory {
   void let_go() { stands_ = false; }
 
   Worker& worker(size_t index) override { return *workers_[index]; }
+  bool is_on_all(const std::string& server) const override {
+    return cluster::shared_server(placement_, server) != nullptr;
+  }
   const cluster::ServerPlacement& placement() const override { return placement_; }
   void use_placement(cluster::ServerPlacement placement) override {
     placement_ = std::move(placement);
@@ -208,7 +211,7 @@ TEST_CASE("an operator's action on a server with a stalled worker has not happen
   Reloader reloader(
       workers, draining, [&](const std::set<std::string>&) { return load(file); }, "test.yaml");
   workers.stop_second();
-  workers.use_placement({{"s", 1}});
+  workers.use_placement({{"s", {1, nullptr}}});
   auto acted = reloader.act("s", admin::ServerAct::stop, false);
   CHECK(acted.outcome == admin::ServerActed::Outcome::unanswered);
   CHECK_FALSE(reloader.is_held("s"));

@@ -1,7 +1,9 @@
 #include "proxy/client/endpoint/http_front.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "protocol/mcp/revision.h"
 #include "proxy/client/endpoint/resource_metadata_endpoint.h"
 
 namespace lineward::client {
@@ -59,21 +61,50 @@ Status<> HttpFront::listen_with(int socket, std::string address, bool loopback) 
 
 void HttpFront::use_paths(PathTable paths) {
   router_.use(std::move(paths));
+  balance_connections();
   sse_.paths_changed();
 }
 
 void HttpFront::use_neighbours(Neighbours neighbours) {
   neighbours_ = std::move(neighbours);
   sessions_.table().belong_to(neighbours_->self, neighbours_->workers);
-  router_.look_for_workers();
+  balance_connections();
+}
+
+// Spreads new connections over the workers if any worker may answer their requests. The others move to the
+// worker of their server anyway.
+void HttpFront::balance_connections() {
+  if (!neighbours_) return;
+  const auto& places = router_.table().placement;
+  const bool spread = std::any_of(places.begin(), places.end(),
+                                  [](const auto& entry) { return entry.second.shared != nullptr; });
+  connections_.spread(neighbours_->self, neighbours_->workers, spread ? neighbours_->send_new : nullptr);
 }
 
 // ---- requests ----
 
+// All workers serve the callers of a modern server, which has no sessions. A session is on the worker that its
+// id names. Everything else is at the server's home.
+size_t HttpFront::worker_for(ClientConnection& connection) {
+  HeadFacts& facts = router_.facts(connection);
+  if (!facts.worker) {
+    const http::RequestHead& head = connection.head();
+    const PathTable::Place& place = router_.table().place_at(head.path);
+    const bool modern = mcp::looks_modern(head.headers.get("MCP-Protocol-Version"));
+    const bool by_session = place.shared && place.shares_sessions && !modern && !links_.replicas;
+    const auto of_session =
+        by_session ? sessions_.worker_of_session(connection).value_or(neighbours_->self) : place.home;
+    const auto former = sessions_.home_of(connection);
+    facts.worker = former.value_or(of_session);
+    facts.by_era = modern && !former ? place.shared.get() : nullptr;
+  }
+  return facts.by_era != nullptr && facts.by_era->is_modern() ? neighbours_->self : *facts.worker;
+}
+
 // This worker has read the bytes; the other worker answers them and owns the connection from here on.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (!neighbours_) return false;
-  const size_t worker = sessions_.home_of(connection).value_or(router_.facts(connection).worker);
+  const size_t worker = worker_for(connection);
   if (worker == neighbours_->self) return false;
   auto moved = connections_.move_out(connection);
   if (!moved) return true;

@@ -36,6 +36,8 @@ struct Neighbours {
   size_t self = 0;
   size_t workers = 1;  // with this one
   std::function<void(size_t worker, MovedConnection connection)> send;
+  // A connection that has just been accepted.
+  std::function<void(size_t worker, NewConnection connection)> send_new;
 };
 
 class HttpFront final : public Front, private RequestHandler {
@@ -55,6 +57,7 @@ class HttpFront final : public Front, private RequestHandler {
   // Servers live on several workers: a connection moves to the worker of its request's server.
   void use_neighbours(Neighbours neighbours);
   void adopt(MovedConnection moved) { connections_.adopt(std::move(moved)); }
+  void adopt(NewConnection accepted) { connections_.adopt(std::move(accepted)); }
   // A reload. Connections, sessions and exchanges in flight stay.
   const PathTable& paths() const { return router_.table(); }
   void use_paths(PathTable paths);
@@ -90,6 +93,8 @@ class HttpFront final : public Front, private RequestHandler {
 
   enum class Step : uint8_t { origin, document, caller, replica, endpoint };
   void advance(ClientConnection& connection, Step step, std::string body);
+  void balance_connections();
+  size_t worker_for(ClientConnection& connection);
   bool belongs_elsewhere(ClientConnection& connection);
   void serve(ClientConnection& connection, std::string body);
   bool serve_leaving(ClientConnection& connection, std::string& body);

@@ -22,17 +22,23 @@ const std::vector<std::string>& PathTable::before(std::string_view path) const {
   return found == former.end() ? kNone : found->second;
 }
 
-size_t PathTable::worker_of(std::string_view path) const {
+const PathTable::Place& PathTable::place_of(const std::string& server) const {
+  static const Place kFirst;
+  auto place = placement.find(server);
+  return place == placement.end() ? kFirst : place->second;
+}
+
+const PathTable::Place& PathTable::place_at(std::string_view path) const {
   const std::string key(path);
-  if (auto route = servers.find(key); route != servers.end()) return home(route->second);
+  if (auto route = servers.find(key); route != servers.end()) return place_of(route->second);
   for (const auto* table : {&sse_streams, &sse_posts}) {
     auto route = table->find(key);
-    if (route != table->end()) return home(route->second);
+    if (route != table->end()) return place_of(route->second);
   }
-  if (auto route = leaving.find(key); route != leaving.end()) return home(route->second);
-  // The metadata of the plain sidecar's server is served on the server's worker.
+  if (auto route = leaving.find(key); route != leaving.end()) return place_of(route->second);
+  // The metadata of the plain sidecar's server is served where that server is.
   const bool metadata = resource && well_known(path).has_value();
-  return metadata && documents.count(key) == 0 ? home(plain) : 0;
+  return place_of(metadata && documents.count(key) == 0 ? plain : std::string());
 }
 
 void PathRouter::use(PathTable table) {
@@ -54,7 +60,8 @@ void PathRouter::look_up(std::string_view path, HeadFacts& facts) const {
   const bool plain =
       route != table_.servers.end() && table_.sse_streams.count(key) == 0 && table_.sse_posts.count(key) == 0;
   facts.server = plain ? &route->second : nullptr;
-  facts.worker = is_placed_ ? table_.worker_of(path) : 0;
+  facts.worker.reset();
+  facts.by_era = nullptr;
 }
 
 std::string_view PathRouter::server_of(const http::RequestHead& head) const {

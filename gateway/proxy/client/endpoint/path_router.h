@@ -20,6 +20,7 @@
 #include "proxy/client/http/refusal.h"
 #include "proxy/client/http/resource_names.h"
 #include "proxy/core/headers.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::client {
 
@@ -66,20 +67,23 @@ struct PathTable {
   std::unordered_set<std::string> refuse_missing;                 // servers with `sessions.missing: refuse`
   std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
   std::string plain;                                              // the plain sidecar's server
-  std::unordered_map<std::string, size_t> placement;  // by server name: its worker; 0 on other workers
+  struct Place {
+    size_t home = 0;
+    // Null: it is at home only. Else all workers serve it.
+    std::shared_ptr<const upstream::SharedServer> shared;
+    bool shares_sessions = false;  // sessions of its clients are opened and served on all workers, too
+  };
+  std::unordered_map<std::string, Place> placement;  // by server name; a server without an entry is on 0
 
   // The server that serves the sessions of a path; null: none.
   const std::string* led_by(const std::string& path) const;
   // The former servers of a path.
   const std::vector<std::string>& before(std::string_view path) const;
 
-  // The worker that a server lives on.
-  size_t home(const std::string& server) const {
-    auto worker = placement.find(server);
-    return worker == placement.end() ? 0 : worker->second;
-  }
-  // The worker that answers requests for this path; the first worker where no server does.
-  size_t worker_of(std::string_view path) const;
+  // The workers that a server is on.
+  const Place& place_of(const std::string& server) const;
+  // The place of the server that answers requests for this path; the first worker where no server does.
+  const Place& place_at(std::string_view path) const;
 };
 
 class PathRouter {
@@ -90,8 +94,6 @@ class PathRouter {
 
   const PathTable& table() const { return table_; }
   void use(PathTable table);
-  // Servers live on several workers: facts() include the worker.
-  void look_for_workers() { is_placed_ = true; }
 
   // Facts that follow from the head of the current request and the current paths.
   HeadFacts& facts(ClientConnection& connection) const;
@@ -121,7 +123,6 @@ class PathRouter {
 
   PathTable table_;
   uint64_t number_ = 1;  // incremented by each reload
-  bool is_placed_ = false;
 };
 
 }  // namespace lineward::client

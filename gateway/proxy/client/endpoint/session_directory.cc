@@ -71,6 +71,11 @@ std::string_view SessionDirectory::named_by(const ClientConnection& connection) 
   return head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id") : std::string_view();
 }
 
+std::optional<size_t> SessionDirectory::worker_of_session(const ClientConnection& connection) const {
+  const std::string_view shown = named_by(connection);
+  return shown.empty() ? std::nullopt : std::optional(sessions_.home_of(shown));
+}
+
 // Names shared by replicas are not decoded before the client is authenticated: there the path alone decides.
 std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
@@ -82,8 +87,10 @@ std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connecti
   if (shown.empty()) return std::nullopt;
   // A name may be forged: a worker that never had such a server has no policies for it either.
   const size_t home = sessions_.home_of(shown);
-  const bool had = std::any_of(former.begin(), former.end(),
-                               [&](const std::string& server) { return table.home(server) == home; });
+  const bool had = std::any_of(former.begin(), former.end(), [&](const std::string& server) {
+    const PathTable::Place& place = table.place_of(server);
+    return place.shared || place.home == home;
+  });
   return had ? std::optional(home) : std::nullopt;
 }
 

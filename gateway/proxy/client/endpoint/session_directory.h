@@ -45,6 +45,9 @@ class SessionDirectory {
   Session* find_unnamed(ClientConnection& connection, const std::string& server);
   // The session of an answer, a GET or a DELETE, named or not; null: none, or an unknown one.
   Session* find_meant(ClientConnection& connection);
+  // The worker of the session that the request names, at a server that all workers serve; nullopt: it names
+  // none.
+  std::optional<size_t> worker_of_session(const ClientConnection& connection) const;
   // The worker with the session that the request names, where a reload has changed the path's server.
   std::optional<size_t> home_of(const ClientConnection& connection) const;
   // Does a legacy message go to the server unchanged, because that server keeps no sessions?

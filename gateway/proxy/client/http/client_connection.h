@@ -30,6 +30,10 @@
 #include "proxy/core/gate.h"
 #include "proxy/core/headers.h"
 
+namespace lineward::upstream {
+class SharedServer;
+}
+
 namespace lineward::client {
 
 // The account that a client's held bytes are charged to (listen.maxBufferedBytesPerPrincipal): its
@@ -65,7 +69,9 @@ struct HeadFacts {
   // Set by PathRouter.
   uint64_t paths = 0;                   // the number of the paths they are of; 0: none yet
   const std::string* server = nullptr;  // at this path; null: not an MCP endpoint
-  size_t worker = 0;                    // PathTable::owner_of
+  // For several workers: the one that answers. Any of them if `by_era` is set, and that server is modern.
+  std::optional<size_t> worker;
+  const upstream::SharedServer* by_era = nullptr;
   struct Forwarded {
     Mirrored mirrored = Mirrored::no;
     core::SharedFields fields;

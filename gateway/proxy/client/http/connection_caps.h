@@ -3,8 +3,11 @@
 // is taken when connections open and close, never for messages.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +18,7 @@ namespace lineward::client {
 
 class ConnectionCaps {
  public:
+  static constexpr size_t kMostWorkers = 64;
   enum class AdmitResult : uint8_t { welcome, too_many, too_many_of_address };
 
   // `peer` as in foundation/base/peer_address.h; "unix" has no limit per address. Counts the connection only
@@ -41,6 +45,24 @@ class ConnectionCaps {
     if (found != open_.end() && --found->second == 0) open_.erase(found);
   }
 
+  // How the open connections are spread over the workers.
+  void lives_on(size_t worker, bool now) { of(worker).living += now ? 1 : -1; }
+  void sent_to(size_t worker) { ++of(worker).arriving; }
+  void arrived_at(size_t worker) { --of(worker).arriving; }
+  // The worker with the fewest, if this one has more, for one more connection; nullopt: none.
+  std::optional<size_t> less_busy_than(size_t worker, size_t workers) {
+    constexpr int kMostArriving = 16;  // at a worker that may be stuck
+    std::optional<size_t> least;
+    int fewest = of(worker).living;
+    for (size_t k = 0; k < workers; ++k) {
+      const int arriving = workers_[k].arriving, has = workers_[k].living + arriving;
+      if (has >= fewest || arriving >= kMostArriving) continue;
+      least = k;
+      fewest = has;
+    }
+    return least;
+  }
+
   // Open connections on all workers.
   size_t total() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -52,6 +74,12 @@ class ConnectionCaps {
     return peer == "unix" ? std::string() : address_of_peer(peer);
   }
 
+  struct OfWorker {
+    std::atomic<int> living{0}, arriving{0};
+  };
+  OfWorker& of(size_t worker) { return workers_[worker]; }
+
+  std::array<OfWorker, kMostWorkers> workers_;
   std::mutex mutex_;
   size_t total_ = 0;
   std::unordered_map<std::string, uint32_t> open_;

@@ -38,7 +38,24 @@ ConnectionTable::ConnectionTable(net::Loop& loop, const config::Listen& config, 
           },
           this) {}
 
+void ConnectionTable::spread(size_t self, size_t workers, HandOn hand_on) {
+  self_ = self;
+  workers_ = workers;
+  hand_on_ = std::move(hand_on);
+}
+
+// A worker that is awake accepts all that wait, so the others would stay idle.
+bool ConnectionTable::hand_on(net::ByteStream& stream, const std::string& peer) {
+  const auto worker = hand_on_ ? caps_->less_busy_than(self_, workers_) : std::nullopt;
+  const int socket = worker ? stream.detach() : -1;
+  if (socket < 0) return false;
+  caps_->sent_to(*worker);
+  hand_on_(*worker, NewConnection(socket, peer));
+  return true;
+}
+
 void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
+  caps_->lives_on(self_, true);
   const ClientConnection* key = connection.get();
   connections_.emplace(key, std::move(connection));
   most_ = std::max(most_, connections_.size());
@@ -56,7 +73,16 @@ void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::strin
     case AdmitResult::too_many: return turned_away(metrics::Overload::connections);
     case AdmitResult::too_many_of_address: return turned_away(metrics::Overload::address);
   }
+  if (hand_on(*stream, peer)) return loop_.retire(std::move(stream));
   keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
+}
+
+void ConnectionTable::adopt(NewConnection accepted) {
+  caps_->arrived_at(self_);
+  auto stream = net::ByteStream::from_socket(loop_, accepted.take_socket());
+  if (!stream) return caps_->leave(accepted.peer);
+  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(*stream),
+                                          std::move(accepted.peer)));
 }
 
 // Proxies keep connections that they do not need.
@@ -103,6 +129,7 @@ std::optional<MovedConnection> ConnectionTable::move_out(ClientConnection& conne
   }
   auto found = connections_.find(&connection);
   if (found != connections_.end()) {
+    caps_->lives_on(self_, false);
     loop_.retire(std::move(found->second));
     connections_.erase(found);
   }
@@ -113,6 +140,7 @@ void ConnectionTable::remove(ClientConnection& connection) {
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   caps_->leave(connection.peer());
+  caps_->lives_on(self_, false);
   loop_.retire(std::move(found->second));
   connections_.erase(found);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,13 @@ class ConnectionTable {
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   // A connection was closed before it reached this table, for that reason.
   void turned_away(metrics::Overload why);
+  // This table is that of worker `self`, of `workers`. With `hand_on`, a new connection goes to the worker
+  // with the fewest if this one has more.
+  using HandOn = std::function<void(size_t worker, NewConnection connection)>;
+  void spread(size_t self, size_t workers, HandOn hand_on);
   // Takes a connection that another worker had accepted and counted.
   void adopt(MovedConnection moved);
+  void adopt(NewConnection accepted);
   // Called from RequestHandler::belongs_elsewhere(): the state for the other worker; the connection leaves
   // this table. Empty: it stays, and asks again when its answers are written, or was cut.
   std::optional<MovedConnection> move_out(ClientConnection& connection);
@@ -61,6 +67,7 @@ class ConnectionTable {
 
  private:
   void keep(std::unique_ptr<ClientConnection> connection);
+  bool hand_on(net::ByteStream& stream, const std::string& peer);
   bool close_longest_idle();
   void make_room();
 
@@ -68,6 +75,8 @@ class ConnectionTable {
   const config::Listen& config_;
   RequestHandler& handler_;
   const std::shared_ptr<ConnectionCaps> caps_;
+  size_t self_ = 0, workers_ = 1;
+  HandOn hand_on_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   size_t most_ = 0;
   std::chrono::milliseconds looked_for_idle_{0};

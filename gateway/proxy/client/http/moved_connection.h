@@ -33,4 +33,19 @@ struct MovedConnection {
   Sharing sharing;  // covers all its requests, on any worker
 };
 
+// The same for a connection that was just accepted, and goes to the worker with the fewest.
+struct NewConnection {
+  NewConnection(int its_socket, std::string its_peer) : socket(its_socket), peer(std::move(its_peer)) {}
+  NewConnection(NewConnection&& other) noexcept
+      : socket(std::exchange(other.socket, -1)), peer(std::move(other.peer)) {}
+  NewConnection& operator=(NewConnection&&) = delete;
+  ~NewConnection() {
+    if (socket >= 0) ::close(socket);
+  }
+  int take_socket() { return std::exchange(socket, -1); }
+
+  int socket;
+  std::string peer;
+};
+
 }  // namespace lineward::client

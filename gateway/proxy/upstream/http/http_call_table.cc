@@ -17,6 +17,7 @@
 #include "proxy/upstream/shared/legacy_facade.h"
 #include "proxy/upstream/shared/own_id.h"
 #include "proxy/upstream/shared/server_era.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::upstream {
 namespace {
@@ -197,7 +198,10 @@ HttpCallTable::HttpCallTable(const HttpParts& parts)
       groups_(parts.groups),
       stats_(metrics::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      cancels_(parts) {}
+      cancels_(parts) {
+  if (!parts.shared) return;
+  places_.emplace(parts.shared.version->in_flight, parts.shared.mailbox, [this] { parts_.pump.schedule(); });
+}
 
 HttpCallTable::~HttpCallTable() {
   end_answered();
@@ -220,8 +224,22 @@ void HttpCallTable::drop(std::string_view kind, std::string_view id) {
 
 // ---- sending ----
 
-bool HttpCallTable::has_room(const HttpCall& call) const {
-  return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
+bool HttpCallTable::take_room(const HttpCall& call) {
+  if (parts_.pool.full()) return false;
+  if (!call.counts()) return true;
+  const uint32_t most = server_.limits.max_in_flight;
+  const bool took = places_ ? places_->take(most) : in_flight_ < most;
+  if (!took) {
+    wants_room_ = true;
+    return false;
+  }
+  ++in_flight_;
+  return true;
+}
+
+void HttpCallTable::give_place() {
+  --in_flight_;
+  if (places_) places_->give();
 }
 
 // In a legacy session a listen needs no connection. A listen that its client knows to be open gets its place
@@ -246,7 +264,6 @@ void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
   call.id = parts_.ids.next();
   calls_.emplace_hint(calls_.end(), call.id, &call);
   group.sent(call);
-  if (call.counts()) ++in_flight_;
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
   const Headers forwarded = forwarded_headers(server_, call.request.headers);
@@ -442,7 +459,7 @@ void HttpCallTable::left(HttpCall& call) {
   if (entry == calls_.end() || entry->second != &call) return;
   calls_.erase(entry);
   IntrusiveList<HttpCall>::leave(call);
-  if (call.counts()) --in_flight_;
+  if (call.counts()) give_place();
   if (SessionGroup* group = group_of(call)) {
     group->used();
     groups_.note_served(*group);
@@ -612,7 +629,7 @@ void HttpCallTable::session_facts(const HttpCall& call, core::CallFacts& facts) 
 void HttpCallTable::park(HttpCall& call) {
   if (call.is_listen() || std::exchange(call.parked, true)) return;
   if (!is_one_of(calls_, call)) return;
-  --in_flight_;
+  give_place();
   parts_.pump.schedule();
 }
 
@@ -620,6 +637,7 @@ void HttpCallTable::unpark(HttpCall& call) {
   if (call.is_listen() || !std::exchange(call.parked, false)) return;
   if (!is_one_of(calls_, call)) return;
   ++in_flight_;
+  if (places_) places_->take_anyway();
   parts_.pump.schedule();
 }
 

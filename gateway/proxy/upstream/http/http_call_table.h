@@ -21,6 +21,7 @@
 #include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/session_group.h"
 #include "proxy/upstream/http_client/http_headers.h"
+#include "proxy/upstream/shared/shared_slots.h"
 
 namespace lineward::upstream {
 
@@ -31,15 +32,20 @@ class HttpCallTable {
   HttpCallTable(const HttpCallTable&) = delete;
   HttpCallTable& operator=(const HttpCallTable&) = delete;
 
-  // Whether one more call may be sent.
-  bool has_room(const HttpCall& call) const;
+  // Whether one more call may be sent. True: its place is taken, and it must be sent now. False: the pump is
+  // scheduled when there is room.
+  bool take_room(const HttpCall& call);
+  // All waiting calls were offered their place.
+  void pumped() {
+    if (places_ && !std::exchange(wants_room_, false)) places_->stop_waiting();
+  }
   // Nullopt, or why one more listen is refused: it would use up the connections for calls.
   std::optional<core::Failure> refuses(const SessionGroup& group, const HttpCall& call) const;
   size_t in_flight() const { return in_flight_; }
   // How many more calls may be sent.
   size_t places() const {
-    const size_t most = server_.limits.max_in_flight;
-    return most > in_flight_ ? most - in_flight_ : 0;
+    const size_t most = server_.limits.max_in_flight, taken = places_ ? places_->taken_by_all() : in_flight_;
+    return most > taken ? most - taken : 0;
   }
   // Sends a call that has left its group's queue, in the group's session.
   void send(SessionGroup& group, HttpCall& call);
@@ -84,6 +90,7 @@ class HttpCallTable {
   void fail(HttpCall& call, const core::Failure& failure);
   // Removes a call from the table; its place is free.
   void left(HttpCall& call);
+  void give_place();
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
@@ -124,6 +131,9 @@ class HttpCallTable {
   HttpCancels cancels_;
   std::vector<std::unique_ptr<AnsweredStream>> answered_;
   size_t in_flight_ = 0;  // without listens
+  // Counts them for all workers, if all serve this server.
+  std::optional<SharedSlots::Part> places_;
+  bool wants_room_ = false;  // in this pump, a call found no place
   bool stopping_ = false;
 };
 

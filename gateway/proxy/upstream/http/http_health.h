@@ -5,11 +5,15 @@
 // callbacks; changes are logged.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "config/config.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/upstream.h"
 #include "proxy/upstream/http/http_messages.h"
 #include "proxy/upstream/shared/circuit_breaker.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::upstream {
 
@@ -36,8 +40,12 @@ class HttpFailures {
 // prove nothing.
 class HttpHealth {
  public:
-  HttpHealth(net::Loop& loop, const config::Server& server)
-      : loop_(loop), server_(server), breaker_(server.circuit_breaker) {}
+  // `version` null: this worker serves the server alone; else its workers share one circuit.
+  HttpHealth(net::Loop& loop, const config::Server& server, const std::shared_ptr<SharedVersion>& version)
+      : loop_(loop),
+        server_(server),
+        breaker_(server.circuit_breaker,
+                 version ? version->circuit : std::make_shared<CircuitBreaker::State>()) {}
 
   // Whether a call may be made. True makes it the half-open probe, which shows whether the server is back.
   // The failure means that the circuit is open.
@@ -56,7 +64,7 @@ class HttpHealth {
   // How long the circuit stays open; 0: a probe may be made.
   std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
   // The last failure, as a text for clients.
-  const std::string& why() const { return breaker_.why(); }
+  std::string why() const { return breaker_.why(); }
 
  private:
   net::Loop& loop_;

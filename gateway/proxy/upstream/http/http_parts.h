@@ -23,6 +23,7 @@ class ServerEra;
 class SessionGroup;
 class SessionGroups;
 class SessionPlanner;
+struct SharedPart;
 
 // The upstream ids of requests to an HTTP server: positive integers below 2^53, each used once.
 class RequestIds {
@@ -47,6 +48,7 @@ class RequestIds {
 struct HttpParts {
   net::Loop& loop;
   const config::Server& server;
+  const SharedPart& shared;
   HttpPool& pool;
   HttpSubRequests& sub_requests;
   const HttpFailures& failures;

@@ -28,8 +28,10 @@ core::Failure stopping() {
 
 }  // namespace
 
-HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
-    : Upstream(server.name), loop_(loop), server_(server), stop_limit_(loop) {
+HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server, SharedPart shared)
+    : Upstream(server.name), loop_(loop), server_(server), shared_(std::move(shared)), stop_limit_(loop) {
+  if (shared_) era_.share(shared_);
+  if (shared_.worker != shared_.home) ids_.share();
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
 }
@@ -53,7 +55,12 @@ std::unique_ptr<HttpPool> HttpUpstream::make_pool() {
   auto options = pool_options(server_, url_);
   if (!options && broken_.empty()) broken_ = options.error().text;
   if (!server_.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop_, server_, tls);
-  if (options) options->stats = &stats_;
+  if (options) {
+    options->stats = &stats_;
+    options->worker = shared_.worker;
+    options->workers = shared_.workers;
+    options->take_limits(server_);
+  }
   auto pool = std::make_unique<HttpPool>(loop_, url_, std::move(tls), options ? *options : PoolOptions());
   pool->be_liberal();
   if (oauth_) pool->use(*oauth_);
@@ -169,6 +176,7 @@ void HttpUpstream::pump() {
     pump_in_turns(wanting);
   }
   groups_.prune_line();
+  calls_.pumped();
 }
 
 // Groups that need a place for a call take turns, in the order of their first calls' turns. A failed call may
@@ -214,7 +222,7 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       call.fail(*failure);
       continue;
     }
-    if (!calls_.has_room(call)) {
+    if (!calls_.take_room(call)) {
       full = true;
       break;
     }

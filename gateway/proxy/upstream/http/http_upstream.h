@@ -28,6 +28,7 @@
 #include "proxy/upstream/http_client/oauth_client.h"
 #include "proxy/upstream/shared/call_limiter.h"
 #include "proxy/upstream/shared/server_era.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::upstream {
 
@@ -39,7 +40,8 @@ class HttpUpstream final : public core::Upstream,
  public:
   // `server.url` and its files were checked when the configuration was loaded; if they are invalid after all,
   // every call fails.
-  HttpUpstream(net::Loop& loop, const config::Server& server);
+  // `shared`: this worker's part, if all workers serve it.
+  HttpUpstream(net::Loop& loop, const config::Server& server, SharedPart shared = {});
   ~HttpUpstream() override;
 
   // Probes the era now rather than at the first call; `ready` (may be empty) is called once with the verdict.
@@ -104,18 +106,16 @@ class HttpUpstream final : public core::Upstream,
 
   net::Loop& loop_;
   const config::Server& server_;
+  const SharedPart shared_;
   metrics::UpstreamStats& stats_ = metrics::upstream_stats(server_.name);
   HttpUrl url_;
   std::string broken_;                  // why no call is possible at all
   std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the pool
   std::unique_ptr<HttpPool> pool_ = make_pool();
-  const HttpParts parts_{loop_,       server_,
-                         *pool_,      sub_requests_,
-                         failures_,   health_,
-                         ids_,        planner_,
-                         groups_,     slots_,
-                         era_,        calls_,
-                         pump_later_, [this](SessionGroup& group) { serve_as_modern(group); }};
+  const HttpParts parts_{
+      loop_,     server_, shared_, *pool_,      sub_requests_,
+      failures_, health_, ids_,    planner_,    groups_,
+      slots_,    era_,    calls_,  pump_later_, [this](SessionGroup& group) { serve_as_modern(group); }};
   HttpFailures failures_{server_};
   HttpSubRequests sub_requests_{*pool_, server_.limits.max_message_bytes};
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
@@ -123,11 +123,11 @@ class HttpUpstream final : public core::Upstream,
   QuestionSlots slots_{parts_};
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;  // null: broken
-  HttpHealth health_{loop_, server_};
+  HttpHealth health_{loop_, server_, shared_.version};
   HttpEraProber prober_{parts_, broken_};
   ServerEra era_{loop_, server_, prober_, *this};
   HttpCallTable calls_{parts_};
-  CallLimiter places_{server_};
+  CallLimiter places_{server_, shared_.version};
   SessionPlanner planner_{server_};
   // Sessions in front of several servers, by core::Scope::bridged_session.
   struct Bridged {

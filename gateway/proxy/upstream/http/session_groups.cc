@@ -16,6 +16,7 @@
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http_client/http_pool.h"
 #include "proxy/upstream/shared/server_era.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::upstream {
 namespace {
@@ -236,24 +237,52 @@ bool SessionGroups::open(SessionGroup& group) {
   return true;
 }
 
+// If all workers serve this server, the sessions of all count.
+bool SessionGroups::is_full() const {
+  const uint64_t sessions = parts_.shared ? parts_.shared.version->sessions.load() : sessions_;
+  return sessions >= server_.limits.max_sessions;
+}
+
+void SessionGroups::count_session(bool opened) {
+  opened ? ++sessions_ : --sessions_;
+  if (parts_.shared) opened ? ++parts_.shared.version->sessions : --parts_.shared.version->sessions;
+}
+
 HttpSession& SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
-  if (group.session() == nullptr) ++sessions_;
+  if (group.session() == nullptr) count_session(true);
   group.replace_session(std::make_unique<HttpSession>(parts_, group.key, transport));
   return *group.session();
 }
 
 void SessionGroups::close_session(SessionGroup& group) {
-  if (group.session() != nullptr) --sessions_;
+  if (group.session() != nullptr) count_session(false);
   std::unique_ptr<HttpSession> session = group.replace_session(nullptr);
   if (group.wants_pump()) want(group);
   note_served(group);
   loop_.retire(std::move(session));
 }
 
+std::optional<bool> SessionGroups::keeps_sessions() const {
+  if (speaks_sse_) return true;
+  if (keeps_sessions_ || !parts_.shared) return keeps_sessions_;
+  const auto known = parts_.shared.version->keeps_sessions.load(std::memory_order_relaxed);
+  return known == SharedVersion::Sessions::unknown ? std::nullopt
+                                                   : std::optional(known == SharedVersion::Sessions::kept);
+}
+
+void SessionGroups::note_keeps(std::optional<bool> sessions) {
+  using Sessions = SharedVersion::Sessions;
+  keeps_sessions_ = sessions;
+  if (!parts_.shared) return;
+  parts_.shared.version->keeps_sessions = !sessions   ? Sessions::unknown
+                                          : *sessions ? Sessions::kept
+                                                      : Sessions::none;
+}
+
 void SessionGroups::note_answer_of(const HttpSession& session) {
   const bool keeps = session.has_id();
   if (keeps_sessions_ == keeps) return;
-  keeps_sessions_ = keeps;
+  note_keeps(keeps);
   log::write(log::Level::debug, "upstream.sessions",
              {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
 }

@@ -76,21 +76,22 @@ class SessionGroups {
   // The session is freed at the end of the turn. A group with listens or a pending replay gets another one.
   void close_session(SessionGroup& group);
   // limits.maxSessions is reached.
-  bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
+  bool is_full() const;
   // Whether the session is ready for the first waiting call; if not, prepares it.
   bool takes(SessionGroup& group, HttpCall& call);
   // Answers a call here that the server need not see, and removes it from the queue: server information, and
   // listens that the server does not know.
   bool answers(SessionGroup& group, HttpCall& call);
 
-  // Whether the server keeps sessions, by its last answer to `initialize`; nullopt: unknown.
-  std::optional<bool> keeps_sessions() const { return speaks_sse_ ? true : keeps_sessions_; }
+  // Whether the server keeps sessions, by its last answer to `initialize`; nullopt: unknown. If all workers
+  // serve it, that of another one counts until this one has an answer.
+  std::optional<bool> keeps_sessions() const;
   // The server has answered the `initialize` of this session.
   void note_answer_of(const HttpSession& session);
   // The server gave an id to a client without a session: from now on it keeps sessions.
-  void note_id_given() { keeps_sessions_ = true; }
+  void note_id_given() { note_keeps(true); }
   // The server behaves differently: it may have been replaced.
-  void forget_id_given() { keeps_sessions_.reset(); }
+  void forget_id_given() { note_keeps(std::nullopt); }
 
   // ---- a client's own `initialize` that was refused is tried once more (behaviour.md 8) ----
 
@@ -145,6 +146,8 @@ class SessionGroups {
   void open_again(HttpCall& call, SessionGroup& group, HttpSession::Transport transport);
   void end_refused(SessionGroup& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, SessionGroup& group);
+  void count_session(bool opened);
+  void note_keeps(std::optional<bool> sessions);
 
   const HttpParts& parts_;
   net::Loop& loop_;

@@ -257,10 +257,12 @@ void HttpTransfer::end_quietly() {
 }
 
 void PoolOptions::take_limits(const config::Server& server) {
+  // Together the workers have exactly as many.
+  const auto part_of = [this](size_t most) { return most / workers + (worker < most % workers ? 1 : 0); };
   connect_timeout = server.timeouts.connect;
-  idle_connections = server.limits.idle_connections;
+  idle_connections = part_of(server.limits.idle_connections);
   idle_timeout = server.limits.idle_timeout;
-  most_connections = server.limits.max_connections;
+  most_connections = part_of(server.limits.max_connections);
   limits.head_bytes = server.limits.max_head_bytes;
   limits.body_bytes = server.limits.max_message_bytes;
 }

@@ -156,6 +156,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
 };
 
 struct PoolOptions {
+  size_t worker = 0, workers = 1;  // that have a pool for the server, and divide its connections
   std::chrono::milliseconds connect_timeout{5000};
   size_t idle_connections = 64;
   std::chrono::milliseconds idle_timeout{4000};  // if the server does not specify one

@@ -21,7 +21,8 @@ class CallLimiter::Held final : public core::WaitingPermit {
 
 std::optional<core::Failure> CallLimiter::refusal(const core::UpstreamRequest& request,
                                                   uint64_t calls) const {
-  if (calls + in_front_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
+  if (shares_.calls_of_all().value_or(calls + in_front_) >=
+      uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
     metrics::limit_reached(metrics::Limit::queue);
     return core::Failure{mcp::EndReason::queue_full,
                          fmt::format("{} calls wait for {} already (limits.maxQueue)",

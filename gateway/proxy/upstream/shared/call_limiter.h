@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "config/config.h"
 #include "proxy/core/upstream.h"
@@ -14,11 +15,14 @@ namespace lineward::upstream {
 
 class CallLimiter {
  public:
-  explicit CallLimiter(const config::Server& server) : server_(server) {}
+  // `version` null: this worker serves the server alone.
+  explicit CallLimiter(const config::Server& server, std::shared_ptr<SharedVersion> version = nullptr)
+      : server_(server), shares_(std::move(version)) {}
   CallLimiter(const CallLimiter&) = delete;
   CallLimiter& operator=(const CallLimiter&) = delete;
 
-  // Why one more call is refused when the transport has `calls`; nullopt: it is accepted.
+  // Why one more call is refused when the transport has `calls`; nullopt: it is accepted. If all workers
+  // serve the server, the calls of all count instead.
   std::optional<core::Failure> refusal(const core::UpstreamRequest& request, uint64_t calls) const;
   // For a call that waits in front of the transport (core::Upstream::wait_in_front).
   Result<std::unique_ptr<core::WaitingPermit>, core::Failure> wait_in_front(

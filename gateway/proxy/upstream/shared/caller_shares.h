@@ -1,5 +1,6 @@
 // Counts the calls of each caller at one server (docs/limits.md, "Shares"): the queue is shared, and one
-// caller must not fill it. A call holds its place until it is over, except while it is parked.
+// caller must not fill it. A call holds its place until it is over, except while it is parked. If all workers
+// serve the server, the counts are those of all workers.
 //
 // Also orders waiting calls: callers take turns, and the calls of one caller keep their order. A call's turn
 // is a number. It is one more than its caller's last turn, or than the last served turn if that is later
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -22,11 +24,15 @@
 #include "foundation/base/slab_allocator.h"
 #include "proxy/core/upstream.h"
 #include "proxy/metrics/limits.h"
+#include "proxy/upstream/shared/shared_server.h"
 
 namespace lineward::upstream {
 
 class CallerShares {
  public:
+  // `version` null: this worker serves the server alone.
+  explicit CallerShares(std::shared_ptr<SharedVersion> version = nullptr) : version_(std::move(version)) {}
+
   class Place {
    public:
     Place() = default;
@@ -35,7 +41,7 @@ class CallerShares {
     Place& operator=(const Place&) = delete;
     void take(CallerShares& shares, const AccountPtr& account) {
       leave();
-      if (!account) return;  // no share: the gateway's only caller
+      if (!account && !shares.version_) return;  // no share: the gateway's only caller
       account_ = Account::caller_of(account);
       shares_ = &shares;
       count(true);
@@ -50,6 +56,8 @@ class CallerShares {
    private:
     void count(bool now) {
       if (shares_ == nullptr || std::exchange(counted_, now) == now) return;
+      if (shares_->version_) shares_->count_for_all(account_.get(), now);
+      if (!account_) return;
       if (now) {
         ++shares_->calls_[account_.get()].calls;
         return;
@@ -68,8 +76,7 @@ class CallerShares {
                                        const config::Server& server) const {
     if (!request.account() || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
     const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
-    auto found = calls_.find(Account::caller_of(request.account()).get());
-    if (found == calls_.end() || found->second.calls < most) return std::nullopt;
+    if (calls_of(*Account::caller_of(request.account())) < most) return std::nullopt;
     metrics::limit_reached(metrics::Limit::max_principal_percent);
     return core::Failure{
         mcp::EndReason::queue_full,
@@ -88,12 +95,30 @@ class CallerShares {
   }
   // A call of this turn is being sent to the server.
   void served(uint64_t turn) { served_ = std::max(served_, turn); }
+  // The calls with a place on all workers; nullopt: this worker serves the server alone.
+  std::optional<uint64_t> calls_of_all() const {
+    return version_ ? std::optional(version_->calls.load(std::memory_order_relaxed)) : std::nullopt;
+  }
 
  private:
+  // `caller` null: it has no share.
+  void count_for_all(Account* caller, bool now) const {
+    const int change = now ? 1 : -1;
+    version_->calls += static_cast<uint64_t>(change);
+    if (caller != nullptr && version_->number)
+      caller->calls_at(version_->number) += static_cast<uint32_t>(change);
+  }
+  size_t calls_of(Account& caller) const {
+    if (version_ && version_->number) return caller.calls_at(version_->number);
+    auto found = calls_.find(&caller);
+    return found == calls_.end() ? 0 : found->second.calls;
+  }
+
   struct Caller {
     size_t calls = 0;
     uint64_t last_turn = 0;
   };
+  const std::shared_ptr<SharedVersion> version_;
   using Nodes = SlabAllocator<std::pair<const Account* const, Caller>>;
   Slabs nodes_;  // a caller with one call at a time is added and removed with each
   std::unordered_map<const Account*, Caller, std::hash<const Account*>, std::equal_to<const Account*>, Nodes>

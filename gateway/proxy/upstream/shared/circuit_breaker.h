@@ -3,15 +3,19 @@
 // circuit, its failure opens it again.
 //
 // The upstream decides what counts as a failure. A server that cannot be reached, started or connected to
-// counts, and so does the exit of its process. Answers and cancels never count. No clock of its own; one
-// thread.
+// counts, and so does the exit of its process. Answers and cancels never count. No clock of its own.
+//
+// Several workers that serve one server share its state: any thread. While the circuit is closed and nothing
+// fails, no call takes the lock.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
-#include <utility>
 
 #include "config/config.h"
 #include "proxy/core/upstream.h"
@@ -21,70 +25,62 @@ namespace lineward::upstream {
 class CircuitBreaker {
  public:
   using milliseconds = std::chrono::milliseconds;
+  class State {
+   public:
+    State() = default;
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
-  explicit CircuitBreaker(const config::CircuitBreaker& limits) : limits_(limits) {}
+   private:
+    friend class CircuitBreaker;
+    std::atomic<bool> open{false};
+    std::atomic<uint32_t> failures{0};  // in a row
+    mutable std::mutex mutex;           // of all below, and of changes of `open`
+    milliseconds until{0};
+    std::string why;
+    bool probing = false;  // a half-open probe is in progress
+  };
 
-  bool closed() const { return !open_; }
+  explicit CircuitBreaker(const config::CircuitBreaker& limits)
+      : CircuitBreaker(limits, std::make_shared<State>()) {}
+  // `limits`: this worker's copy; `state`: shared with others.
+  CircuitBreaker(const config::CircuitBreaker& limits, std::shared_ptr<State> state)
+      : limits_(limits), state_(std::move(state)) {}
+
+  bool closed() const { return !state_->open.load(std::memory_order_relaxed); }
   // Time until a half-open probe may be made; 0: now.
-  milliseconds wait(milliseconds now) const { return open_ && now < until_ ? until_ - now : milliseconds(0); }
+  milliseconds wait(milliseconds now) const;
   // For a call while it is open: true makes it the half-open probe, which must end in failed(), close(),
   // close_doubting() or withdrawn().
-  bool try_now(milliseconds now) {
-    if (!open_) return true;
-    if (probing_ || now < until_) return false;
-    probing_ = true;
-    return true;
-  }
+  bool try_now(milliseconds now);
   // The half-open probe ended without a verdict (its caller cancelled): the next call may try.
-  void withdrawn() { probing_ = false; }
+  void withdrawn();
 
   // An answer arrived. An answer to a request sent before it opened does not close it.
-  void succeeded() { failures_ = 0; }
+  void succeeded() {
+    if (failures() != 0) state_->failures.store(0, std::memory_order_relaxed);
+  }
   // It is open, and the open time ended at `then` or before.
-  bool was_over(milliseconds then) const { return open_ && then >= until_; }
+  bool was_over(milliseconds then) const;
   // The server is proven to be back; true if it was open.
-  bool close() {
-    failures_ = 0;
-    probing_ = false;
-    return std::exchange(open_, false);
-  }
+  bool close();
   // The server runs, but has not done any work yet: the next failure opens it again. True if it was open.
-  bool close_doubting() {
-    if (!open_) return false;
-    close();
-    failures_ = limits_.consecutive_failures - 1;
-    return true;
-  }
+  bool close_doubting();
   // True if this failure opened it, or opened it again.
-  bool failed(milliseconds now, std::string why) {
-    if (limits_.consecutive_failures == 0) return false;
-    why_ = std::move(why);
-    if (open_) {
-      // Several failures within one open time count as one.
-      if (now < until_) return false;
-    } else if (++failures_ < limits_.consecutive_failures) {
-      return false;
-    }
-    open_ = true;
-    probing_ = false;
-    until_ = now + limits_.open_for;
-    return true;
-  }
+  bool failed(milliseconds now, std::string why);
   // The last failure, as a text for clients.
-  const std::string& why() const { return why_; }
-  uint32_t failures() const { return failures_; }
+  std::string why() const;
+  uint32_t failures() const { return state_->failures.load(std::memory_order_relaxed); }
   // Logs that it has opened, or closed again.
   void tell(const std::string& server) const;
   // The failure of a refused call.
   core::Failure refusal(const std::string& server, milliseconds now) const;
 
  private:
+  bool close(uint32_t failures);
+
   const config::CircuitBreaker& limits_;
-  uint32_t failures_ = 0;  // in a row
-  milliseconds until_{0};
-  std::string why_;
-  bool open_ = false;
-  bool probing_ = false;  // a half-open probe is in progress
+  const std::shared_ptr<State> state_;
 };
 
 // Whether a failure with this reason counts.

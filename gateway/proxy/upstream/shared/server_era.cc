@@ -25,7 +25,7 @@ ServerEra::ServerEra(net::Loop& loop, const config::Server& server, EraProber& p
 }
 
 std::optional<std::vector<std::string>> ServerEra::versions() const {
-  if (!verdict_.known) return std::nullopt;
+  if (!is_known()) return std::nullopt;
   if (verdict_.era == mcp::Era::modern) return verdict_.versions;
   // For a legacy server Lineward translates the modern era, and forwards the legacy ones.
   std::vector<std::string> all;
@@ -39,6 +39,18 @@ std::optional<core::Failure> ServerEra::refusal(const core::UpstreamRequest& req
   core::Failure failure{mcp::EndReason::internal, server_.name + " is a server of the other era"};
   failure.of_other_era = true;
   return failure;
+}
+
+void ServerEra::share(SharedPart part) {
+  shared_ = std::move(part);
+  if (verdict_.known) shared_.server->publish(shared_.version, verdict_);
+}
+
+void ServerEra::adopt() const {
+  const auto known = shared_.server->verdict();
+  if (!known || known == doubted_) return;
+  verdict_ = *known;
+  expires_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
 }
 
 void ServerEra::warm_up(std::function<void(const EraVerdict&)> ready) {
@@ -65,7 +77,7 @@ void ServerEra::prober_free() {
 }
 
 void ServerEra::note_initialized() {
-  if (verdict_.known || stopping_) return;
+  if (is_known() || stopping_) return;
   was_initialized_ = true;
   if (!prober_.is_busy()) decide({}, {});
 }
@@ -77,6 +89,7 @@ void ServerEra::decide(EraVerdict verdict, const core::Failure& failure) {
   }
   verdict_ = std::move(verdict);
   expires_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
+  if (shared_ && verdict_.known) shared_.server->publish(shared_.version, verdict_);
   // The callbacks below may re-enter: work on copies.
   const EraVerdict told = verdict_;
   owner_.on_era_verdict(told);

@@ -9,13 +9,16 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
 #include "proxy/upstream/shared/era_verdict.h"
+#include "proxy/upstream/shared/shared_server.h"
 #include "proxy/upstream/shared/transport_call.h"
 
 namespace lineward::upstream {
@@ -61,21 +64,27 @@ class ServerEra {
   ServerEra(const ServerEra&) = delete;
   ServerEra& operator=(const ServerEra&) = delete;
 
-  const EraVerdict& verdict() const { return verdict_; }
+  // That of another worker, if this one has none.
+  const EraVerdict& verdict() const {
+    if (shared_ && !verdict_.known) adopt();
+    return verdict_;
+  }
   // The assumed era: legacy while unknown.
-  mcp::Era era() const { return verdict_.era; }
-  bool is_known() const { return verdict_.known; }
-  bool is_modern() const { return verdict_.known && verdict_.era == mcp::Era::modern; }
+  mcp::Era era() const { return verdict().era; }
+  bool is_known() const { return verdict().known; }
+  bool is_modern() const { return is_known() && verdict_.era == mcp::Era::modern; }
   std::optional<mcp::Era> known_era() const {
-    return verdict_.known ? std::optional(verdict_.era) : std::nullopt;
+    return is_known() ? std::optional(verdict_.era) : std::nullopt;
   }
   // Known and not expired.
-  bool is_current() const { return verdict_.known && loop_.now() <= expires_; }
+  bool is_current() const { return is_known() && loop_.now() <= expires_; }
   // Why a request cannot go to this server: it is for the other era only.
   std::optional<core::Failure> refusal(const core::UpstreamRequest& request) const;
   // The revisions that clients may use with it; nullopt while unknown.
   std::optional<std::vector<std::string>> versions() const;
 
+  // All workers serve this server: what one of them finds out is published, and known to the others.
+  void share(SharedPart part);
   // Probes now rather than at the first call; `ready` (may be empty) is called once with the verdict.
   void warm_up(std::function<void(const EraVerdict&)> ready);
   // Starts a probe, unless one is in progress.
@@ -87,6 +96,7 @@ class ServerEra {
     verdict_.known = false;
     was_initialized_ = false;
     handshake_revision_.clear();
+    if (shared_) doubted_ = shared_.server->verdict();
   }
   // The server has answered an `initialize` with a result: it is legacy unless a probe shows otherwise.
   void note_initialized();
@@ -104,15 +114,18 @@ class ServerEra {
   std::deque<TransportCall*> stop();
 
  private:
+  void adopt() const;
   void decide(EraVerdict verdict, const core::Failure& failure);
   void fail(std::deque<TransportCall*> waited, const core::Failure& failure);
 
   net::Loop& loop_;
   const config::Server& server_;
+  SharedPart shared_;
+  std::shared_ptr<const EraVerdict> doubted_;  // of another worker, before this one forgot its own
   EraProber& prober_;
   ServerEraCallbacks& owner_;
-  EraVerdict verdict_;
-  std::chrono::milliseconds expires_{0};
+  mutable EraVerdict verdict_;
+  mutable std::chrono::milliseconds expires_{0};
   std::function<void(const EraVerdict&)> on_ready_;
   std::deque<TransportCall*> waiting_;
   bool was_initialized_ = false;

@@ -167,7 +167,7 @@ class StdioHealth {
   // How long the circuit stays open; 0: a half-open probe may be made.
   std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
   // The last failure, as a text for clients.
-  const std::string& why() const { return breaker_.why(); }
+  std::string why() const { return breaker_.why(); }
 
  private:
   void failed(std::string why);

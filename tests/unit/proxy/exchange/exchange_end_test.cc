@@ -183,8 +183,7 @@ struct World {
   }();
   BadUpstream upstream{trap, seen};
   client::SessionTable sessions;
-  std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight =
-      std::make_shared<exchange::ExchangeTable::InFlight>(0);
+  std::shared_ptr<exchange::InFlight> in_flight = std::make_shared<exchange::InFlight>();
   exchange::ExchangeTable table{loop, config};
 };
 
@@ -313,7 +312,7 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         if (world.table.live().find(id) != nullptr) way.end(world, id);
         CHECK(world.table.live().size() == 0);
         CHECK(world.table.live().find(id) == nullptr);
-        CHECK(*world.in_flight == 0);
+        CHECK(world.in_flight->requests == 0);
         CHECK(world.table.log().all().size() == 1);
         CHECK(world.seen.ends <= 1);
         CHECK(world.seen.cancels <= 1);
@@ -324,9 +323,9 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         world.seen.lost = false;
         core::ExchangeId next = world.start("tools/call", mcp::Era::modern, {});
         CHECK(world.table.live().find(next) != nullptr);
-        CHECK(*world.in_flight == 1);
+        CHECK(world.in_flight->requests == 1);
         world.last_from_server(R"({"jsonrpc":"2.0","id":17,"result":{}})");
-        CHECK(*world.in_flight == 0);
+        CHECK(world.in_flight->requests == 0);
       }
     }
   }
@@ -354,14 +353,14 @@ TEST_CASE("when all has been ended no call begins any more") {
   log::configure(log::Format::logfmt, log::Level::off, false);
   World world;
   world.start("tools/call", mcp::Era::modern, {});
-  CHECK(*world.in_flight == 1);
+  CHECK(world.in_flight->requests == 1);
   world.table.end_all(EndReason::cancelled_drain, "the gateway is stopping");
   CHECK(world.table.live().size() == 0);
   world.turn();
   world.start("tools/call", mcp::Era::modern, {});
   world.start("subscriptions/listen", mcp::Era::modern, {});
   CHECK(world.table.live().size() == 0);
-  CHECK(*world.in_flight == 0);
+  CHECK(world.in_flight->requests == 0);
   REQUIRE(world.table.log().all().size() == 3);
   for (const exchange::EndedCall* ended : world.table.log().all())
     CHECK(ended->reason == EndReason::cancelled_drain);

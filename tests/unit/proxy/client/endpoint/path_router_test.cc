@@ -14,7 +14,7 @@ namespace {
 PathTable table(const std::string& server) {
   PathTable made;
   made.servers["/mcp"] = server;
-  made.placement[server] = 2;
+  made.placement[server].home = 2;
   return made;
 }
 
@@ -38,14 +38,11 @@ TEST_CASE(
 }
 
 TEST_CASE("where servers are placed, a path says on which worker its server lives") {
-  PathRouter router(table("s"));
-  std::vector<size_t> seen;
-  Requests requests([&](ClientConnection& connection) { seen.push_back(router.facts(connection).worker); });
-  requests.ask("/mcp");
-  router.look_for_workers();
-  requests.ask("/mcp/");
-  requests.ask("/nothing");
-  CHECK(seen == std::vector<size_t>{0, 2, 0});
+  const PathTable paths = table("s");
+  CHECK(paths.place_at("/mcp").home == 2);
+  CHECK(paths.place_at("/mcp/").home == 2);
+  CHECK(paths.place_at("/nothing").home == 0);
+  CHECK(paths.place_of("unknown").home == 0);
 }
 
 TEST_CASE("what goes on of a head is by the rules of its server, and kept for either kind of request") {

@@ -37,7 +37,7 @@ struct World {
 
   net::Loop loop;
   config::Server server;
-  HttpHealth health{loop, server};
+  HttpHealth health{loop, server, nullptr};
 };
 
 }  // namespace

@@ -73,6 +73,40 @@ TEST_CASE("a call that waits in front of a transport counts in its caller's shar
   CHECK_FALSE(places.refusal(greedy, 0));
 }
 
+TEST_CASE("at a server that all workers serve, their calls count together, and so does each caller's share") {
+  struct Half {
+    Half() { Account::limit_shares(50); }
+    ~Half() { Account::limit_shares(100); }
+  } half;
+  config::Server server;
+  server.name = "s";
+  server.limits.max_in_flight = 2;
+  server.limits.max_queue = 2;
+  const auto version = std::make_shared<SharedVersion>();
+  CallLimiter here(server, version), there(server, version), elsewhere(server);
+  const core::UpstreamRequest greedy = request_of(Account::of("principal a")),
+                              session = request_of(Account::within(Account::of("principal a"))),
+                              other = request_of(Account::of("principal b")),
+                              third = request_of(Account::of("principal c"));
+  auto one = here.wait_in_front(greedy, 0), two = there.wait_in_front(session, 0);
+  REQUIRE(one);
+  REQUIRE(two);
+  for (CallLimiter* worker : {&here, &there}) {
+    auto refused = worker->wait_in_front(greedy, 0);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().text.find("listen.maxPrincipalPercent") != std::string::npos);
+  }
+  CHECK_FALSE(elsewhere.refusal(greedy, 0));
+  auto three = here.wait_in_front(other, 0), four = there.wait_in_front(other, 0);
+  REQUIRE(four);
+  auto full = here.refusal(third, 0);
+  REQUIRE(full);
+  CHECK(full->text == "2 calls wait for s already (limits.maxQueue)");
+  two->reset();
+  CHECK_FALSE(here.refusal(third, 0));
+  CHECK_FALSE(here.refusal(greedy, 0));
+}
+
 TEST_CASE("callers take turns, and the calls of one in their order") {
   CallerShares shares;
   const AccountPtr a = Account::of("principal a"), b = Account::of("principal b");

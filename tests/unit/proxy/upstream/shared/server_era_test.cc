@@ -72,6 +72,30 @@ struct World {
 
 }  // namespace
 
+TEST_CASE("a worker takes the verdict of another one, but not the one that it has found wrong") {
+  World world;
+  Prober others;
+  const auto server = std::make_shared<SharedServer>();
+  ServerEra here(world.loop, world.server, world.prober, world.owner),
+      there(world.loop, world.server, others, world.owner);
+  here.share({server, nullptr, 0, 0, 2});
+  there.share({server, nullptr, 1, 0, 2});
+  CHECK_FALSE(there.is_known());
+  here.warm_up(nullptr);
+  world.prober.answer(known(mcp::Era::modern));
+  CHECK(server->is_modern());
+  CHECK(there.is_current());
+  CHECK(there.is_modern());
+  there.forget();
+  CHECK_FALSE(there.is_known());
+  CHECK(server->is_modern());
+  there.ask();
+  others.answer(known(mcp::Era::legacy));
+  CHECK_FALSE(server->is_modern());
+  CHECK(here.is_modern());
+  CHECK(others.asked == 1);
+}
+
 TEST_CASE("a server with a configured era is never asked") {
   World world;
   world.server.protocol_era = config::Era::modern;

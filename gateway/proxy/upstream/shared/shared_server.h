@@ -1,0 +1,71 @@
+// A server that every worker serves with connections of its own (docs/workers.md): the facts that its workers
+// share. A server over HTTP keeps nothing for callers without a session, and a session stays on the worker
+// that opened it, so only what is limited or learned for all of them is here.
+//
+// SharedServer lives as long as the server's name has a place. A SharedVersion belongs to one version of it:
+// a reload that replaces the server begins with fresh counts. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "foundation/base/account.h"
+#include "foundation/net/mailbox.h"
+#include "proxy/upstream/shared/circuit_breaker.h"
+#include "proxy/upstream/shared/era_verdict.h"
+#include "proxy/upstream/shared/shared_slots.h"
+
+namespace lineward::upstream {
+
+struct SharedVersion {
+  const std::shared_ptr<SharedSlots> in_flight = std::make_shared<SharedSlots>();  // limits.maxInFlight
+  std::atomic<uint64_t> calls{0};                                                  // with waiting ones
+  std::atomic<uint64_t> sessions{0};                                               // limits.maxSessions
+  const std::shared_ptr<CircuitBreaker::State> circuit = std::make_shared<CircuitBreaker::State>();
+  // The server gives ids to sessions, as one of the workers has seen.
+  enum class Sessions : uint8_t { unknown, none, kept };
+  std::atomic<Sessions> keeps_sessions{Sessions::unknown};
+  const Account::ServerNumber number;  // of its calls in the accounts of callers
+};
+
+class SharedServer {
+ public:
+  SharedServer() = default;
+  SharedServer(const SharedServer&) = delete;
+  SharedServer& operator=(const SharedServer&) = delete;
+
+  // The version in effect. The first worker that joins begins it.
+  std::shared_ptr<SharedVersion> join();
+  // A worker has retired this version: workers that join from now on begin a new one.
+  void retire(const std::shared_ptr<SharedVersion>& version);
+
+  // The era that one of the workers has found out, for all; known. A verdict on a retired version is ignored.
+  void publish(const std::shared_ptr<SharedVersion>& version, const EraVerdict& verdict);
+  // Null while no worker knows it.
+  std::shared_ptr<const EraVerdict> verdict() const;
+  // Callers without a session may be served on any worker: the server is known to be of the modern era.
+  bool is_modern() const { return is_modern_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<SharedVersion> version_;
+  std::shared_ptr<const EraVerdict> verdict_;
+  std::atomic<bool> is_modern_{false};
+};
+
+// The part of one worker in a version of a shared server. `server` null: this worker serves it alone.
+struct SharedPart {
+  std::shared_ptr<SharedServer> server;
+  std::shared_ptr<net::Mailbox> mailbox;  // of this worker
+  size_t worker = 0;                      // this one
+  size_t home = 0;                        // serves what must be in one place
+  size_t workers = 1;
+
+  std::shared_ptr<SharedVersion> version{server ? server->join() : nullptr};
+
+  explicit operator bool() const { return server != nullptr; }
+};
+
+}  // namespace lineward::upstream
