@@ -56,6 +56,7 @@ const ROADS = [
   { name: 'stdio call, modern', calls: [1000, 5000] },
   { name: 'stdio call, legacy', calls: [1000, 5000], load: ['--era', 'legacy'] },
   { name: 'HTTP hop', calls: [1000, 5000], origins: [1] },
+  { name: 'HTTP hop, two workers', calls: [1000, 5000], origins: [1], workers: 2 },
   { name: '1 MiB result, one string', calls: [5, 25], origins: [1], load: ['--names', 'string'] },
   { name: '1 MiB result, dense JSON', calls: [5, 25], origins: [1], load: ['--names', 'dense'] },
   { name: '1,000 events and an answer', calls: [5, 25], origins: [1], load: ['--names', 'events', '--progress', 1000] },
@@ -95,7 +96,7 @@ async function instructions(of, road, calls) {
       if (road.listeners) mcpServers.echo = { ...mcpServers.echo, env: { BENCH_LISTENS: '1' }, protocolEra: 'modern' };
     }
     const edge = road.edge ? policies(folder) : { config: {}, load: [] };
-    const config = { listen: { address: `127.0.0.1:${port}` }, ops: 'off', log: { level: 'error' }, ...edge.config, mcpServers };
+    const config = { listen: { address: `127.0.0.1:${port}` }, ops: 'off', log: { level: 'error' }, ...edge.config, workers: road.workers ?? 1, mcpServers };
     writeFileSync(join(folder, 'lineward.json'), JSON.stringify(config));
     const gateway = start('valgrind', [
       ...['--tool=callgrind', `--callgrind-out-file=${folder}/out.%p`, '--log-file=/dev/null'],
