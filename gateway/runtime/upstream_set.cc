@@ -24,8 +24,8 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
       events_(std::move(events)),
       remote_(loop, [this] { return exchanges_.plugins(); }) {
   if (!place_.first) return;
-  auto members =
-      std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate, config_.aggregate_server);
+  auto members = std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate,
+                                                                config_.aggregate_server, config_.listen);
   aggregate_.members = members.get();
   auto bridge = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.aggregate_server);
   aggregate_.upstream = std::make_unique<upstream::ProbeUpstream>(loop_, std::move(bridge), config_.listen);

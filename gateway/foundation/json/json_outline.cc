@@ -18,6 +18,11 @@ constexpr ptrdiff_t kMaxPart = 5;
 Outline::Outline(int max_depth, uint32_t worth)
     : max_depth_(static_cast<size_t>(std::min(max_depth, kDepthCeiling))), worth_(worth) {}
 
+Outline::Outline(Span valid) : Outline() {
+  due_ = Due::nothing;
+  if (valid) noted_.push_back({valid.begin, valid.end});
+}
+
 void Outline::clear() {
   open_.clear();
   noted_.clear();

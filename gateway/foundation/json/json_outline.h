@@ -31,6 +31,8 @@ class Outline {
 
   // `max_depth`: of the parser that reads the text then. `worth`: as kWorth; tests use less.
   explicit Outline(int max_depth = kMaxDepth, uint32_t worth = kWorth);
+  // The outline of a complete text with one value that is known to be valid.
+  explicit Outline(Span valid);
 
   // `text` is everything received so far; the earlier part must be unchanged. The time is linear in the new
   // part.

@@ -97,6 +97,7 @@ std::string unescape_exact(std::string_view inner);
 bool key_equals(std::string_view raw_key, bool escaped, std::string_view name);
 // `text` as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD.
 std::string quote(std::string_view text);
+void append_quoted(std::string& out, std::string_view text);
 
 // Checks a whole text: one value with optional white space around it.
 Fault validate(std::string_view text, int max_depth = kMaxDepth);

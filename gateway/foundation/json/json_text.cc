@@ -104,10 +104,8 @@ bool key_equals(std::string_view raw_key, bool escaped, std::string_view name) {
          unescape_exact(raw_key) == name;  // an escape is longer than its meaning
 }
 
-std::string quote(std::string_view text) {
+void append_quoted(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(text.size() + 2);
   out += '"';
   const char* at = text.data();
   const char* end = at + text.size();
@@ -138,6 +136,12 @@ std::string quote(std::string_view text) {
     }
   }
   out += '"';
+}
+
+std::string quote(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 2);
+  append_quoted(out, text);
   return out;
 }
 

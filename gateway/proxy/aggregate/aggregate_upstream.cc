@@ -36,12 +36,13 @@ bool is_away(std::string_view reason) {
 }
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
-                                     const config::Server& aggregate)
+                                     const config::Server& aggregate, const config::Listen& limits)
     : Upstream(aggregate.name),
       loop_(loop),
       rules_(rules),
       aggregate_(aggregate),
       shown_(rules),
+      pages_(limits),
       discovery_(*this),
       again_(loop) {}
 
@@ -75,6 +76,7 @@ void AggregateUpstream::leave(const std::string& name, const std::string& why) {
   (*found)->left = true;
   members_.erase(found);
   member_sessions_.left(name);
+  pages_.forget(name);
   if (auto look = looks_.find(name); look != looks_.end()) {
     look->second->cancel("the server is leaving");
     loop_.retire(std::move(look->second));

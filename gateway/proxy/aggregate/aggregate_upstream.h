@@ -17,6 +17,7 @@
 #include "proxy/aggregate/discovery.h"
 #include "proxy/aggregate/member.h"
 #include "proxy/aggregate/name_map.h"
+#include "proxy/aggregate/page_memo.h"
 #include "proxy/core/upstream.h"
 
 namespace lineward::aggregate {
@@ -30,9 +31,10 @@ bool is_away(std::string_view reason);
 
 class AggregateUpstream final : public core::Upstream {
  public:
-  // `rules` and `together` must outlive this. `together`: the configuration of the aggregate as a whole; its
-  // name is reserved, and calls are found by it.
-  AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& aggregate);
+  // `rules`, `aggregate` and `limits` must outlive this. `aggregate`: the configuration of the aggregate as a
+  // whole; its name is reserved, and calls are found by it.
+  AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& aggregate,
+                    const config::Listen& limits);
   ~AggregateUpstream() override;
 
   // Adds a member at the end. `lease` keeps the member's upstream alive while it is held.
@@ -63,6 +65,7 @@ class AggregateUpstream final : public core::Upstream {
   const config::Aggregate& rules() const { return rules_; }
   const config::Timeouts& timeouts() const { return aggregate_.timeouts; }
   NameMap& shown() { return shown_; }
+  PageMemo& pages() { return pages_; }
   Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
   // absent: configured servers that are not members; an operator took them out of service, or their worker
@@ -108,6 +111,7 @@ class AggregateUpstream final : public core::Upstream {
   const config::Aggregate& rules_;
   const config::Server& aggregate_;
   NameMap shown_;
+  PageMemo pages_;
   MemberSessions member_sessions_{shown_};
   std::vector<std::shared_ptr<Member>> members_;  // in configured order
   std::vector<std::string> configured_;           // likewise

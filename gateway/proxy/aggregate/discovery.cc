@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "foundation/json/json_at.h"
 #include "foundation/log/log.h"
 #include "proxy/aggregate/aggregate_upstream.h"
+#include "proxy/aggregate/name_map.h"
 #include "proxy/metrics/limits.h"
 
 namespace lineward::aggregate {
@@ -131,16 +131,13 @@ void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::F
   if (result && reading.list == List::count_) {
     aggregate_.learned(member, rounds_[static_cast<size_t>(topic)]->like, *answer);
   } else if (result) {
-    const std::string& text = answer->bytes();
-    json::Span items = answer->at(row(reading.list).items);
     size_t most = aggregate_.rules().max_items;
-    json::for_each_element_at(text, items, [&](json::Span item) {
-      std::string key = json::string_at(text, json::member_at(text, item, row(reading.list).key));
-      if (!key.empty() && key.size() <= kMaxKey && reading.keys.size() < most) {
-        reading.held.add(key.size() + sizeof key);
-        reading.keys.push_back(std::move(key));
-      }
-    });
+    for_each_item(answer->bytes(), answer->at(row(reading.list).items), reading.list,
+                  [&](const ListItem& item) {
+                    if (item.own.empty() || item.own.size() > kMaxKey || reading.keys.size() >= most) return;
+                    reading.held.add(item.own.size() + sizeof item.own);
+                    reading.keys.push_back(item.own);
+                  });
     std::string next(answer->raw(Field::result_next_cursor));
     bool more = !next.empty() && next != "null" && next != reading.cursor && ++reading.pages < kMaxPages;
     if (more && reading.keys.size() < most) {

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
+#include <memory>
 
 #include "foundation/base/version.h"
 #include "foundation/json/json_at.h"
 #include "foundation/json/json_member.h"
+#include "foundation/json/json_outline.h"
 #include "foundation/log/redaction.h"
 #include "protocol/mcp/revision.h"
 #include "protocol/mcp/rewrite.h"
@@ -32,6 +35,7 @@ class Object {
     text_ += raw;
   }
   std::string text() const { return "{" + text_ + "}"; }
+  const std::string& members() const { return text_; }  // without the braces
   bool empty() const { return text_.empty(); }
 
  private:
@@ -296,11 +300,16 @@ std::string read_page(ListPage& page, const mcp::Message& answer) {
   auto ttl = integer(answer.raw(Field::result_ttl_ms));
   page.uncached = page.uncached || !ttl;
   if (ttl) page.ttl_ms = std::min(page.ttl_ms.value_or(*ttl), *ttl);
-  for_each_member(answer.raw(Field::result), [&](const std::string& key, std::string_view raw) {
-    bool known = key == row(page.list).member || key == "nextCursor" || key == "ttlMs" ||
-                 key == "cacheScope" || key == "resultType" || key == "_meta";
-    if (!known) page.others.add(key, raw);
-  });
+  const std::string& text = answer.bytes();
+  const json::Outline items(answer.at(row(page.list).items));  // they are passed over
+  json::for_each_member_at(
+      text, answer.at(Field::result),
+      [&](const std::string& key, json::Span, json::Span value) {
+        bool known = key == row(page.list).member || key == "nextCursor" || key == "ttlMs" ||
+                     key == "cacheScope" || key == "resultType" || key == "_meta";
+        if (!known) page.others.add(key, value.in(text));
+      },
+      &items);
   for_each_member(answer.raw(Field::result_meta), [&](const std::string& key, std::string_view raw) {
     if (key != kServerInfo) page.meta.add(key, raw);
   });
@@ -308,36 +317,38 @@ std::string read_page(ListPage& page, const mcp::Message& answer) {
   return next == "null" ? std::string() : std::string(next);
 }
 
-std::string merged_list(const ListPage& page, bool is_public) {
-  std::string items;
-  size_t size = 2;
-  for (const std::string& item : page.items)
-    size += item.size() + 1;
-  items.reserve(size);
-  for (const std::string& item : page.items) {
-    items += items.empty() ? '[' : ',';
-    items += item;
-  }
-  items += items.empty() ? "[]" : "]";
-  Object result;
-  result.add("resultType", R"("complete")");
-  result.add(row(page.list).member, items);
+json::Text merged_list(const ListPage& page, bool is_public) {
+  Object rest;
   if (!page.more.empty()) {
     std::string_view method = mcp::row(row(page.list).method)->name;
-    result.add("nextCursor", json::quote(seal_cursor(method, page.more)));
+    rest.add("nextCursor", json::quote(seal_cursor(method, page.more)));
   }
-  result.add("ttlMs", std::to_string(page.uncached || !page.missing.empty() ? 0 : page.ttl_ms.value_or(0)));
-  result.add("cacheScope", scope(is_public));
+  rest.add("ttlMs", std::to_string(page.uncached || !page.missing.empty() ? 0 : page.ttl_ms.value_or(0)));
+  rest.add("cacheScope", scope(is_public));
   for (const auto& [key, raw] : page.others)
-    result.add(key, raw);
+    rest.add(key, raw);
   Object meta;
   meta.add(kServerInfo, kOwnInfo);
   for (const auto& [key, raw] : page.meta) {
     if (key != "io.lineward/missing") meta.add(key, raw);
   }
   if (!page.missing.empty()) meta.add("io.lineward/missing", missing_text(page.missing));
-  result.add("_meta", meta.text());
-  return fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", result.text());
+  rest.add("_meta", meta.text());
+
+  std::string out = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{{"resultType":"complete","{}":)",
+                                row(page.list).member);
+  const size_t begin = out.size();
+  out.reserve(begin + page.items.size() + rest.members().size() + 8);
+  out += '[';
+  out += page.items;
+  out += ']';
+  const size_t end = out.size();
+  out += ',';
+  out += rest.members();
+  out += "}}";
+  if (out.size() >= std::numeric_limits<uint32_t>::max()) return {std::move(out), nullptr};
+  const json::Span items{static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+  return {std::move(out), std::make_shared<const json::Outline>(items)};
 }
 
 }  // namespace lineward::aggregate

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/json/json_outline.h"
 #include "protocol/mcp/message.h"
 #include "proxy/aggregate/lists.h"
 #include "proxy/aggregate/sealed.h"
@@ -70,7 +71,7 @@ class Members {
 // A page of a merged list.
 struct ListPage {
   List list = List::tools;
-  std::vector<std::string> items;  // renamed for clients, in server order
+  std::string items;  // renamed for clients, in server order, separated by commas
   std::vector<CursorPart> more;
   std::optional<int64_t> ttl_ms;  // the smallest so far
   bool uncached = false;          // a part has no ttl, or is missing
@@ -80,6 +81,7 @@ struct ListPage {
 };
 // Adds all but the items of a server's result; returns its cursor as JSON text, empty on its last page.
 std::string read_page(ListPage& page, const mcp::Message& answer);
-std::string merged_list(const ListPage& page, bool is_public);
+// The items are marked in its outline: they come from valid messages and need not be read again.
+json::Text merged_list(const ListPage& page, bool is_public);
 
 }  // namespace lineward::aggregate

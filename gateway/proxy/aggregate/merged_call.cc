@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "foundation/json/json_at.h"
 #include "protocol/mcp/errors.h"
 #include "proxy/metrics/stats.h"
 
@@ -156,6 +156,10 @@ void MergedCall::cancel(core::CancelCause why) {
 }
 
 void MergedCall::finish(std::string text) {
+  finish(json::Text{std::move(text), nullptr});
+}
+
+void MergedCall::finish(json::Text text) {
   auto message = mcp::Message::parse(std::move(text), json::kDepthCeiling);
   core::CallCallbacks* owner = leave();
   if (message) return owner->on_call_message(std::move(*message));
@@ -234,6 +238,10 @@ void MergedCall::merge_discover() {
 void MergedCall::merge_list() {
   ListPage page;
   page.list = list_->list;
+  size_t bytes = 0;
+  for (const auto& response : responses_)
+    bytes += response->gap ? 0 : response->held.mine();
+  page.items.reserve(bytes + bytes / 8);  // names get longer
   for (auto& response : responses_) {
     // The server no longer knows the cursor.
     bool stale = *response->answer && (*response->answer)->kind() == mcp::MessageKind::error &&
@@ -272,33 +280,55 @@ void MergedCall::take_page(ListPage& page, MemberResponse& response) {
 
 void MergedCall::take_items(ListPage& page, MemberResponse& response, const mcp::Message& answer) {
   const Member& member = *response.sub_request->member();
-  const std::string& text = answer.bytes();
-  json::Span items = answer.at(list_->items);
-  // The names of tools and prompts that metrics may use as labels.
-  auto* names = list_->list == List::tools     ? &metrics::routed_stats(member.name).tools
-                : list_->list == List::prompts ? &metrics::routed_stats(member.name).prompts
-                                               : nullptr;
-  size_t taken = 0;
-  json::for_each_element_at(text, items, [&](json::Span item) {
-    if (++taken > aggregate_.rules().max_items) return;
-    if (names != nullptr && names->size() < metrics::NameTable::kMaxEntries)
-      names->learn(json::string_at(text, json::member_at(text, item, list_->key)));
-    auto shown = item_for_client(aggregate_.shown(), list_->list, member.name, item.in(text));
-    if (shown) {
-      page.items.push_back(std::move(*shown));
-    } else {
-      aggregate_.left_out(member, list_->list,
-                          json::string_at(text, json::member_at(text, item, list_->key)));
-    }
-  });
-  if (taken <= aggregate_.rules().max_items) return;
+  PageMemo& memo = aggregate_.pages();
+  const size_t most = aggregate_.rules().max_items;
+  const auto add = [&page](const std::string& items) {
+    if (!page.items.empty() && !items.empty()) page.items += ',';
+    page.items += items;
+  };
+  const auto* known = memo.find(aggregate_.shown(), member.name, list_->list, answer.raw(list_->items));
+  if (known != nullptr && known->count <= most) return add(known->items);
+  PageMemo::Page read = read_items(member, answer);
+  const size_t count = read.count;
+  add(read.items);
+  memo.keep(std::move(read));
+  if (count <= most) return;
   metrics::limit_reached(metrics::Limit::part_items);
   Missing gap{
       member.name, std::string(mcp::name(EndReason::upstream_protocol)),
       fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
-                  taken - aggregate_.rules().max_items, aggregate_.rules().max_items)};
+                  count - most, most)};
   missed(response, gap);
   page.missing.push_back(std::move(gap));
+}
+
+PageMemo::Page MergedCall::read_items(const Member& member, const mcp::Message& answer) {
+  const std::string& text = answer.bytes();
+  const List list = list_->list;
+  NameMap& shown = aggregate_.shown();
+  // The names of tools and prompts that metrics may use as labels.
+  auto* names = list == List::tools     ? &metrics::routed_stats(member.name).tools
+                : list == List::prompts ? &metrics::routed_stats(member.name).prompts
+                                        : nullptr;
+  const std::array<uint64_t, 2> before{shown.version(list, false), shown.version(list, true)};
+  PageMemo::Page read;
+  bool whole = true;
+  for_each_item(text, answer.at(list_->items), list, [&](const ListItem& item) {
+    if (++read.count > aggregate_.rules().max_items) return void(whole = false);
+    if (names != nullptr && names->size() < metrics::NameTable::kMaxEntries) names->learn(item.own);
+    if (item.meta) read.has_uris = true;
+    if (add_for_client(shown, list, member.name, text, item, read.items)) return;
+    whole = false;
+    aggregate_.left_out(member, list, item.own);
+  });
+  // A first reading assigns names; one that assigned none has the same result again.
+  const uint64_t version = shown.version(list, read.has_uris);
+  if (!whole || version != before[read.has_uris ? 1 : 0]) return read;
+  read.version = version;
+  read.server = member.name;
+  read.list = list;
+  read.raw = answer.raw(list_->items);
+  return read;
 }
 
 }  // namespace lineward::aggregate

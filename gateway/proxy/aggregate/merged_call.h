@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/base/memory_charge.h"
+#include "foundation/json/json_outline.h"
 #include "foundation/net/lifetime.h"
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/aggregate/sub_request.h"
@@ -48,8 +49,11 @@ class MergedCall final : public core::OwnedCall {
   void merge_list();
   void take_page(ListPage& page, MemberResponse& response);
   void take_items(ListPage& page, MemberResponse& response, const mcp::Message& answer);
+  // The items of a page as clients see them.
+  PageMemo::Page read_items(const Member& member, const mcp::Message& answer);
   std::optional<Missing> gap_of(const MemberResponse& response) const;
   void finish(std::string text);
+  void finish(json::Text text);
   core::CallCallbacks* leave();
 
   AggregateUpstream& aggregate_;

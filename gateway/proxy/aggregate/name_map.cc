@@ -1,7 +1,5 @@
 #include "proxy/aggregate/name_map.h"
 
-#include "foundation/json/json_at.h"
-#include "foundation/json/json_walk.h"
 #include "protocol/mcp/cache_hints.h"
 #include "proxy/aggregate/sealed.h"
 
@@ -239,18 +237,41 @@ std::string claim(NameMap& shown, List list, const std::string& server, const st
   return {};
 }
 
-std::optional<std::string> item_for_client(NameMap& shown, List list, const std::string& server,
-                                           std::string_view item) {
-  Span whole{0, static_cast<uint32_t>(item.size())};
-  Span key = json::member_at(item, whole, row(list).key);
-  if (!json::is_string_at(item, key)) return std::nullopt;
-  std::string own = json::string_at(item, key);
-  std::string seen = claim(shown, list, server, own);
-  if (seen.empty()) return std::nullopt;
-  UriEdits edits(shown, server, item);
-  if (seen != own) edits.splice().replace(key, json::quote(seen));
-  edits.ui_meta(json::member_at(item, whole, "_meta"));
-  return edits.apply();
+bool add_for_client(NameMap& shown, List list, const std::string& server, std::string_view text,
+                    const ListItem& item, std::string& out) {
+  if (!json::is_string_at(text, item.key)) return false;
+  const std::string seen = claim(shown, list, server, item.own);
+  if (seen.empty()) return false;
+  if (!out.empty()) out += ',';
+  uint32_t at = item.whole.begin;
+  const auto pass = [&](uint32_t to) {
+    out.append(text, at, to - at);
+    at = to;
+  };
+  const auto change_key = [&] {
+    if (seen == item.own) return;
+    pass(item.key.begin);
+    json::append_quoted(out, seen);
+    at = item.key.end;
+  };
+  const auto change_meta = [&] {
+    if (!item.meta) return;
+    pass(item.meta.begin);
+    const std::string_view meta = item.meta.in(text);
+    UriEdits edits(shown, server, meta);
+    edits.ui_meta({0, item.meta.size()});
+    out += edits.apply();
+    at = item.meta.end;
+  };
+  if (item.key.begin < item.meta.begin) {
+    change_key();
+    change_meta();
+  } else {
+    change_meta();
+    change_key();
+  }
+  pass(item.whole.end);
+  return true;
 }
 
 std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,

@@ -5,9 +5,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
+#include "foundation/json/json_at.h"
+#include "foundation/json/json_walk.h"
 #include "protocol/mcp/message.h"
 #include "protocol/mcp/methods.h"
 #include "proxy/aggregate/lists.h"
@@ -20,6 +23,13 @@ namespace lineward::aggregate {
 struct NameMap {
   explicit NameMap(const config::Aggregate& rules)
       : tools(rules, kMaxNames), prompts(rules, kMaxNames), uris(kMaxNames, kMaxSeen) {}
+  // While it stays the same, the items of such a list are shown as before. `with_uris`: they may contain URIs
+  // besides their own identifier. Increases.
+  uint64_t version(List list, bool with_uris) const {
+    const bool named = list == List::tools || list == List::prompts;
+    const Names& names = list == List::tools ? tools : prompts;
+    return (named ? names.owners().size() : 0) + (!named || with_uris ? uris.version() : 0);
+  }
   Names tools;
   Names prompts;
   Uris uris;
@@ -27,9 +37,45 @@ struct NameMap {
 
 // The clients' name of a listed item; empty: it is omitted because the name belongs to another item.
 std::string claim(NameMap& shown, List list, const std::string& server, const std::string& own);
-// A list item as clients see it; empty: it is omitted because its name is taken or missing.
-std::optional<std::string> item_for_client(NameMap& shown, List list, const std::string& server,
-                                           std::string_view item);
+// An item of a list, with the fields that the aggregate reads; an absent one is empty.
+struct ListItem {
+  json::Span whole;
+  json::Span key;  // of its identifying field, row(list).key
+  json::Span meta;
+  std::string own;  // the server's name for it; empty if it is no string
+};
+// Calls visit(item) for each element of the array at `items`, in one pass over it.
+template <class F>
+void for_each_item(std::string_view text, json::Span items, List list, F&& visit) {
+  if (!items || text[items.begin] != '[') return;
+  const std::string_view inner = items.in(text);
+  const auto in_text = [&](json::Span part) {
+    return json::Span{part.begin + items.begin, part.end + items.begin};
+  };
+  json::Cursor cursor(inner, json::kDepthCeiling);
+  json::walk_elements(cursor, [&] {
+    ListItem item;
+    json::Span value;
+    if (cursor.at_object()) {
+      const uint32_t begin = cursor.offset();
+      json::walk_members(cursor, inner, [&](std::string_view key, json::Span) {
+        if (!cursor.skip(value)) return;
+        if (key == row(list).key && !item.key) item.key = in_text(value);
+        if (key == "_meta" && !item.meta) item.meta = in_text(value);
+      });
+      value = {begin, cursor.offset()};
+    } else {
+      cursor.skip(value);
+    }
+    item.whole = in_text(value);
+    item.own = json::string_at(text, item.key);
+    visit(std::as_const(item));
+  });
+}
+// Appends an item of `text` as clients see it to `out`, where commas separate the items. False: it is omitted
+// because its name is taken or missing.
+bool add_for_client(NameMap& shown, List list, const std::string& server, std::string_view text,
+                    const ListItem& item, std::string& out);
 
 // The request of a result: for a resource, the server's and the client's URI.
 struct Asked {

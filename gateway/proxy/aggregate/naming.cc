@@ -82,12 +82,17 @@ std::string Owners::claim(std::string_view server, std::string_view original,
 // ---- names ----
 
 std::string Names::to_client(const std::string& server, const std::string& name) {
-  std::string prefixed = prefixed_name(config::rendered_prefix(rules_, server), name);
+  const std::string prefix = config::rendered_prefix(rules_, server);
+  std::string prefixed = prefixed_name(prefix, name);
+  const auto is_plain = [&] {
+    return prefixed.size() == prefix.size() + name.size() &&
+           prefixed.compare(0, prefix.size(), prefix) == 0 &&
+           prefixed.compare(prefix.size(), name.size(), name) == 0;
+  };
   switch (rules_.prefix_mode) {
     case config::PrefixMode::always:
       // The reverse mapping needs no table.
-      if (prefixed == config::rendered_prefix(rules_, server) + name && owners_.find(prefixed) == nullptr)
-        return prefixed;
+      if (is_plain() && owners_.find(prefixed) == nullptr) return prefixed;
       return owners_.claim(server, name, {prefixed});
     case config::PrefixMode::on_conflict: return owners_.claim(server, name, {name, prefixed});
     case config::PrefixMode::never: return owners_.claim(server, name, {name});

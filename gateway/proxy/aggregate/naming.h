@@ -41,6 +41,8 @@ class Owners {
                     const std::vector<std::string>& candidates);
   bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMaxBytes; }
   size_t most() const { return most_; }
+  // Never fewer.
+  size_t size() const { return by_shown_.size(); }
 
  private:
   static std::string key_of(std::string_view server, std::string_view original);

@@ -151,6 +151,7 @@ void Uris::saw(const std::string& server, const std::string& uri) {
   if (uri.size() > kMaxSeenUri || !seen_.try_emplace(uri, server).second) return;
   seen_order_.push_back(uri);
   seen_bytes_ += bytes_seen(uri);
+  ++changes_;
   if (seen_order_.size() <= most_seen_) return;
   seen_bytes_ -= bytes_seen(seen_order_.front());
   seen_.erase(seen_order_.front());

@@ -5,6 +5,7 @@
 // before its first expression identifies one server.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -30,7 +31,10 @@ class Uris {
   // At most `most` listed URIs, and `most_seen` seen in results.
   Uris(size_t most, size_t most_seen) : owners_(most), most_seen_(most_seen) {}
 
-  void add_server(const std::string& server) { by_token_[origin_token(server)] = server; }
+  void add_server(const std::string& server) {
+    by_token_[origin_token(server)] = server;
+    ++changes_;
+  }
 
   // A URI that the server lists: it belongs to this server from now on. Empty: it is ambiguous, and has to be
   // omitted.
@@ -47,6 +51,8 @@ class Uris {
   std::optional<Target> to_server(const std::string& shown) const;
 
   const Owners& owners() const { return owners_; }
+  // While it stays the same, each URI is shown as before. Increases.
+  uint64_t version() const { return changes_ + owners_.size() + templates_.size(); }
 
  private:
   std::string claim(const std::string& server, const std::string& uri, bool bare);
@@ -59,6 +65,7 @@ class Uris {
 
   Owners owners_;
   size_t most_seen_;
+  uint64_t changes_ = 0;                                   // of by_token_ and seen_
   std::unordered_map<std::string, std::string> by_token_;  // token → server
   // Ordered: URIs come from servers, which could choose colliding hash keys.
   std::map<std::string, std::string, std::less<>> seen_;  // kept URIs of results: uri → server, the most

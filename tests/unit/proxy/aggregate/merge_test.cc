@@ -128,9 +128,9 @@ TEST_CASE("a page keeps what it does not know, has one cursor, and the smallest 
         R"("")");
   CHECK(read_page(page, answer(R"({"tools":[],"ttlMs":70,"x":2,"y":3,"_meta":{"k":2,"l":3}})")).empty());
   CHECK(read_page(page, answer(R"({"tools":[],"ttlMs":80,"nextCursor":null})")).empty());
-  page.items = {R"({"name":"a__x", "n":1e400})", R"({"name":"b__y"})"};
+  page.items = R"({"name":"a__x", "n":1e400},{"name":"b__y"})";
   page.more = {{"a", R"("")", 1}};
-  auto merged = parse(merged_list(page, false));
+  auto merged = parse(merged_list(page, false).bytes);
   CHECK(merged.bytes().find(R"("tools":[{"name":"a__x", "n":1e400},{"name":"b__y"}])") != std::string::npos);
   CHECK(merged.raw(Field::result_ttl_ms) == "70");
   CHECK(merged.bytes().find(R"("x":{"deep":[1.0]},"y":3)") != std::string::npos);
@@ -139,7 +139,16 @@ TEST_CASE("a page keeps what it does not know, has one cursor, and the smallest 
   REQUIRE(parts);
   CHECK(*parts == page.more);
   page.more.clear();
-  CHECK_FALSE(parse(merged_list(page, false)).has(Field::result_next_cursor));
+  CHECK_FALSE(parse(merged_list(page, false).bytes).has(Field::result_next_cursor));
+  // The outline passes over the items.
+  const json::Text text = merged_list(page, false);
+  const auto again = mcp::Message::parse(text);
+  REQUIRE(again);
+  const json::Span items = again->at(Field::result_tools);
+  CHECK(items.in(text.bytes) == "[" + page.items + "]");
+  CHECK(text.outline->end_of(items.begin) == items.end);
+  page.items.clear();
+  CHECK(parse(merged_list(page, false).bytes).raw(Field::result_tools) == "[]");
 }
 
 TEST_CASE("what a server has said to one or another is what calls are routed by") {

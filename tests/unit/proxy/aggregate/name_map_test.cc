@@ -34,25 +34,51 @@ std::string sent(Pair& pair, const mcp::Message& message, Method method, const s
   return request_for_server(message, method, routed.route).value_or("");
 }
 
+std::string shown_items(Pair& pair, List list, const std::string& server, const std::string& items) {
+  const std::string text = "[ " + items + "]";
+  std::string out;
+  for_each_item(text, {0, static_cast<uint32_t>(text.size())}, list,
+                [&](const ListItem& item) { add_for_client(pair.shown, list, server, text, item, out); });
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("items of lists, with their unknown fields byte for byte") {
   Pair pair;
-  CHECK(item_for_client(
-            pair.shown, List::tools, "fs",
+  CHECK(shown_items(
+            pair, List::tools, "fs",
             R"({ "x": 1.0, "name" : "re\u0061d", "_meta":{"ui":{"resourceUri":"memo://v"},"k":[]} })") ==
         R"({ "x": 1.0, "name" : "fs__read", "_meta":{"ui":{"resourceUri":"fs+memo://v"},"k":[]} })");
-  CHECK(item_for_client(pair.shown, List::tools, "fs",
-                        R"({"name":"v","_meta":{"ui":{"resourceUri":"ui://v"}}})") ==
+  CHECK(shown_items(pair, List::tools, "fs", R"({"name":"v","_meta":{"ui":{"resourceUri":"ui://v"}}})") ==
         R"({"name":"fs__v","_meta":{"ui":{"resourceUri":"ui://v"}}})");
-  CHECK(item_for_client(pair.shown, List::prompts, "web", R"({"name":"p","arguments":[{"name":"p"}]})") ==
+  CHECK(shown_items(pair, List::prompts, "web", R"({"name":"p","arguments":[{"name":"p"}]})") ==
         R"({"name":"web__p","arguments":[{"name":"p"}]})");
-  CHECK(item_for_client(pair.shown, List::resources, "fs", R"({"uri":"file:///a","name":"file:///a"})") ==
+  CHECK(shown_items(pair, List::resources, "fs", R"({"uri":"file:///a","name":"file:///a"})") ==
         R"({"uri":"fs+file:///a","name":"file:///a"})");
-  CHECK(item_for_client(pair.shown, List::templates, "fs", R"({"uriTemplate":"file:///{path}"})") ==
+  CHECK(shown_items(pair, List::templates, "fs", R"({"uriTemplate":"file:///{path}"})") ==
         R"({"uriTemplate":"fs+file:///{path}"})");
-  CHECK_FALSE(item_for_client(pair.shown, List::tools, "fs", R"({"title":"no name"})"));
-  CHECK_FALSE(item_for_client(pair.shown, List::tools, "fs", "7"));
+  CHECK(shown_items(pair, List::tools, "fs", R"({"title":"no name"})").empty());
+  CHECK(shown_items(pair, List::tools, "fs", "7").empty());
+}
+
+TEST_CASE("items are read in any order of their fields, and the first of a name counts") {
+  Pair pair;
+  CHECK(shown_items(pair, List::tools, "fs",
+                    R"({"_meta":{"ui/resourceUri":"memo://v"},"name":"a","name":"b","_meta":{"ui":{}}} , 7,)"
+                    R"({"n\u0061me":"c","_meta":null}, {}, {"name":["d"]},["name"],{"name":"e"})") ==
+        R"({"_meta":{"ui/resourceUri":"fs+memo://v"},"name":"fs__a","name":"b","_meta":{"ui":{}}},)"
+        R"({"n\u0061me":"fs__c","_meta":null},{"name":"fs__e"})");
+  CHECK(shown_items(pair, List::tools, "fs", "").empty());
+  std::vector<std::string> own;
+  const std::string text = R"(["x", {"uri":"a:\n"}, {"uri":7}])";
+  for_each_item(text, {0, static_cast<uint32_t>(text.size())}, List::resources,
+                [&](const ListItem& item) { own.push_back(item.own); });
+  CHECK(own == std::vector<std::string>{"", "a:\n", ""});
+  own.clear();
+  for_each_item("{}", {0, 2}, List::tools, [&](const ListItem& item) { own.push_back(item.own); });
+  for_each_item("[]", {0, 0}, List::tools, [&](const ListItem& item) { own.push_back(item.own); });
+  CHECK(own.empty());
 }
 
 TEST_CASE("requests go to their server under its own names") {
