@@ -83,6 +83,11 @@ class AccessLog final : public plugin::Plugin {
   bool wanted(EndReason reason) {
     return !mcp::is(reason, mcp::EndKind::success) || sample_ <= 1 || seen_++ % sample_ == 0;
   }
+  // For the next line.
+  LineValues& values() {
+    values_.clear();
+    return values_;
+  }
   void write(LineValues& values) {
     values.set(F::time, log::iso_now());
     writer_->write(spell_line(format_, fields_, values));
@@ -103,6 +108,7 @@ class AccessLog final : public plugin::Plugin {
   std::unique_ptr<LineWriter> writer_;
   plugin::Host& host_;
   net::SignalWatch reopen_;
+  LineValues values_;
   uint64_t seen_ = 0;
   std::chrono::milliseconds looked_at_{0};
 };
@@ -131,8 +137,8 @@ class Logging final : public plugin::Hook {
 
 void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending& ending) noexcept {
   if (!log_.wanted(ending.reason)) return;
-  plugin::RequestInfo facts = exchange.facts();
-  LineValues values;
+  const plugin::RequestInfo facts = exchange.facts();
+  LineValues& values = log_.values();
   values.set(F::remote, facts.peer);
   values.set(F::principal, facts.principal, 256);
   values.set(F::upstream, facts.upstream);
@@ -142,7 +148,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   values.set(F::reason, mcp::name(ending.reason));
   if (ending.code != 0) values.set(F::code, ending.code);
   if (!facts.on_stdio) values.set(F::status, ending.status);
-  values.set_ms(F::dur_ms, static_cast<double>(ending.took.count()) / 1000);
+  values.set_ms(F::dur_ms, ending.took);
   values.set(F::queue_ms, ending.queued.count());
   if (ending.upstream.count() >= 0) values.set(F::upstream_ms, ending.upstream.count());
   values.set(F::bytes_in, static_cast<int64_t>(facts.bytes_in));
@@ -169,7 +175,7 @@ std::unique_ptr<plugin::Hook> AccessLog::attach(plugin::ExchangeView&) {
 void AccessLog::on_out_of_call_end(const plugin::RequestInfo& facts, const core::PolicyError* refusal) {
   const EndReason reason = refusal == nullptr ? EndReason::ok : refusal->reason;
   if (!wanted(reason)) return;
-  LineValues values;
+  LineValues& values = this->values();
   values.set(F::remote, facts.peer);
   values.set(F::principal, facts.principal, 256);
   values.set(F::upstream, facts.upstream);
@@ -192,7 +198,7 @@ void AccessLog::on_refused(const core::RefusedRequest& request) {
   bool ours =
       servers_.empty() || std::find(servers_.begin(), servers_.end(), request.server) != servers_.end();
   if (!ours) return;
-  LineValues values;
+  LineValues& values = this->values();
   values.set(F::remote, request.peer);
   values.set(F::upstream, request.server);
   values.set(F::reason, mcp::name(request.reason));

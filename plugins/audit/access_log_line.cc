@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "foundation/log/redaction.h"
 #include "foundation/log/sanitize.h"
@@ -91,28 +92,59 @@ void LineValues::set(LineField field, std::string_view text, size_t longest) {
 }
 
 void LineValues::set(LineField field, int64_t number) {
-  text_[static_cast<size_t>(field)] = std::to_string(number);
+  std::array<char, 24> digits{};
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text_[static_cast<size_t>(field)].assign(digits.data(), end);
   number_[static_cast<size_t>(field)] = true;
 }
 
-void LineValues::set_ms(LineField field, double ms) {
-  text_[static_cast<size_t>(field)] = fmt::format("{:.1f}", ms);
-  number_[static_cast<size_t>(field)] = true;
+void LineValues::set_ms(LineField field, std::chrono::microseconds time) {
+  const int64_t tenths = (std::max<int64_t>(0, time.count()) + 50) / 100;
+  set(field, tenths / 10);
+  std::string& out = text_[static_cast<size_t>(field)];
+  out += '.';
+  out += static_cast<char>('0' + tenths % 10);
+}
+
+void LineValues::clear() {
+  constexpr size_t kShort = 1024;
+  for (std::string& text : text_) {
+    text.clear();
+    if (text.capacity() > kShort) text.shrink_to_fit();
+  }
+  number_ = {};
 }
 
 std::string spell_line(LineFormat format, const std::vector<LineField>& fields, const LineValues& values) {
   if (format == LineFormat::combined) return combined(values);
+  static const std::array<std::string, kLineFields.size()> kJsonKeys = [] {
+    std::array<std::string, kLineFields.size()> keys;
+    for (size_t i = 0; i < keys.size(); ++i)
+      keys[i] = fmt::format("\"{}\":", kLineFields[i]);
+    return keys;
+  }();
   bool json = format == LineFormat::json;
-  std::string out = json ? "{" : "";
+  std::string out;
+  out.reserve(512);
+  if (json) out += '{';
   for (LineField field : fields) {
     const std::string& text = values.text(field);
     if (text.empty()) continue;
-    std::string_view name = kLineFields[static_cast<size_t>(field)];
-    std::string value = values.is_number(field) ? text : logged(text, json, Letters::ascii);
     if (out.size() > (json ? 1 : 0)) out += json ? ',' : ' ';
-    out += json ? fmt::format("\"{}\":{}", name, value) : fmt::format("{}={}", name, value);
+    if (json) {
+      out += kJsonKeys[static_cast<size_t>(field)];
+    } else {
+      out += kLineFields[static_cast<size_t>(field)];
+      out += '=';
+    }
+    if (values.is_number(field)) {
+      out += text;
+    } else {
+      append_logged(out, text, json, Letters::ascii);
+    }
   }
-  return json ? out + "}" : out;
+  if (json) out += '}';
+  return out;
 }
 
 }  // namespace lineward::plugins

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -57,7 +58,10 @@ class LineValues {
  public:
   void set(LineField field, std::string_view text, size_t longest = 512);
   void set(LineField field, int64_t number);
-  void set_ms(LineField field, double ms);
+  // In milliseconds, with one digit behind the point.
+  void set_ms(LineField field, std::chrono::microseconds time);
+  // For another line; the memory of short values is kept.
+  void clear();
   bool is_number(LineField field) const { return number_[static_cast<size_t>(field)]; }
   const std::string& text(LineField field) const { return text_[static_cast<size_t>(field)]; }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "config/aggregate.h"
 #include "foundation/base/glob.h"
@@ -18,10 +19,13 @@ constexpr size_t kMaxName = 64;
 constexpr size_t kMaxHeld = 64;
 constexpr size_t kMaxHeldBytes = 1024;
 
-bool is_token68(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._~+/=").find(c) != std::string_view::npos;
-}
+constexpr std::array<bool, 256> kToken68 = [] {
+  std::array<bool, 256> table{};
+  for (unsigned char c :
+       std::string_view("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._~+/="))
+    table[c] = true;
+  return table;
+}();
 
 // Lineward's own texts have no characters that a quoted-string cannot hold.
 std::string in_quotes(std::string_view text) {
@@ -75,16 +79,24 @@ std::string_view check_map(const config::Value& value) {
 
 }  // namespace
 
-std::optional<std::string_view> bearer_token(const http::HeaderList& headers) {
+bool is_token68(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return kToken68[static_cast<unsigned char>(c)]; });
+}
+
+std::optional<std::string_view> bearer_text(const http::HeaderList& headers) {
   constexpr std::string_view kScheme = "bearer ";
   std::string_view value = headers.get("Authorization");
   if (value.size() <= kScheme.size() ||
       !http::equals_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
     return std::nullopt;
   }
-  std::string_view token = http::trim_white_space(value.substr(kScheme.size()));
-  if (token.empty() || !std::all_of(token.begin(), token.end(), is_token68)) return std::string_view();
-  return token;
+  return http::trim_white_space(value.substr(kScheme.size()));
+}
+
+std::optional<std::string_view> bearer_token(const http::HeaderList& headers) {
+  const auto token = bearer_text(headers);
+  return token && !is_token68(*token) ? std::string_view() : token;
 }
 
 std::string caller_name(std::string_view text) {
@@ -98,7 +110,7 @@ std::string caller_name(std::string_view text) {
 std::string unambiguous(std::string_view text) {
   std::string out;
   for (unsigned char c : text) {
-    bool plain = c != '=' && (is_token68(static_cast<char>(c)) || c == '@' || c == ':' || c == '|');
+    bool plain = c != '=' && (kToken68[c] || c == '@' || c == ':' || c == '|');
     out += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
   }
   return out;

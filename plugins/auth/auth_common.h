@@ -18,6 +18,9 @@ namespace lineward::plugins {
 
 // The token of `Authorization: Bearer …`; nullopt if there is none, or for another scheme.
 std::optional<std::string_view> bearer_token(const http::HeaderList& headers);
+// The same with any characters; a token has only those of is_token68().
+std::optional<std::string_view> bearer_text(const http::HeaderList& headers);
+bool is_token68(std::string_view text);
 
 // A caller's name for logs: bounded, printable ASCII.
 std::string caller_name(std::string_view text);

@@ -1,13 +1,13 @@
 // Callers with access tokens of an OAuth authorization server: this gateway is a resource server (MCP
 // authorization; RFC 6750, 8725, 9068, 9728). The principal is "jwt:ISSUER#SUBJECT".
 #include <fmt/format.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 
 #include "config/options/read_value.h"
+#include "foundation/base/keyed_digest.h"
 #include "foundation/base/own_host.h"
 #include "foundation/net/lifetime.h"
 #include "foundation/net/tls.h"
@@ -111,8 +111,11 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
               denial(EndReason::invalid_request, 400, "there are several Authorization headers",
                      Challenge{"invalid_request", {}, {}, {}}.text())};
     }
-    auto token = bearer_token(request.headers);
+    auto token = bearer_text(request.headers);
     if (!token) return {};
+    if (const VerifiedToken* known = find_verified(*token))
+      return {Judgement::Kind::decided, decide(*known, request.path)};
+    if (!is_token68(*token)) token = std::string_view();
     bool others = host_.config().auth.methods.size() > 1;
     if (others && std::count(token->begin(), token->end(), '.') != 2) return {};
     Wait wait = !done ? Wait::would : waiting_.size() < kMaxWaiting ? Wait::may : Wait::never;
@@ -135,13 +138,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   // nullopt: keys are being fetched, or would have to be.
   std::optional<core::GateAnswer> examine(std::string_view text, std::string_view path, Wait wait) {
     if (text.size() > most_bytes_) return refused(JwtFault::oversized, path);
-    TokenCache::Key digest;
-    SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    // Outdated keys invalidate the tokens that they verified.
-    if (const VerifiedToken* known = source_.keys() ? cache_.find(digest) : nullptr) {
-      ++cached_;
-      return decide(*known, path);
-    }
+    if (const VerifiedToken* known = find_verified(text)) return decide(*known, path);
     auto token = read_token(text);
     if (!token) return refused(token.error(), path);
     const JwtAlgorithm* algorithm = find_algorithm(token->alg);
@@ -172,7 +169,15 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     VerifiedToken made = verified(std::move(*claims));
     // Expired tokens take no place in the cache.
     if (made.expires + leeway_ <= unix_now(host_)) return refused(JwtFault::expired, path);
-    return decide(cache_.add(digest, std::move(made)), path);
+    return decide(cache_.add(keyed_digest(text), std::move(made)), path);
+  }
+
+  // Outdated keys invalidate the tokens that they verified.
+  const VerifiedToken* find_verified(std::string_view text) {
+    if (text.size() > most_bytes_ || !source_.keys()) return nullptr;
+    const VerifiedToken* known = cache_.find(keyed_digest(text));
+    if (known != nullptr) ++cached_;
+    return known;
   }
 
   bool waits(Wait wait) {

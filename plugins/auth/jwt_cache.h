@@ -1,5 +1,5 @@
-// Tokens with a verified signature, by their SHA-256: verifying one again costs a look-up. Bounded: least
-// recently used tokens are dropped.
+// Tokens with a verified signature, by a digest with a secret key: verifying one again costs a look-up, and
+// no token is kept. Bounded: least recently used tokens are dropped.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/base/keyed_digest.h"
 #include "plugins/auth/jwt_token.h"
 #include "proxy/core/gate.h"
 
@@ -24,7 +25,7 @@ struct VerifiedToken {
 
 class TokenCache {
  public:
-  using Key = std::array<unsigned char, 32>;
+  using Key = KeyedDigest;
   explicit TokenCache(size_t most) : half_(most / 2) {}
 
   const VerifiedToken* find(const Key& key) {

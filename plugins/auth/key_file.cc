@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <iterator>
 
 #include "foundation/base/regular_file.h"
+#include "foundation/base/sha256.h"
 
 namespace lineward::plugins {
 namespace {
@@ -59,9 +59,7 @@ bool is_scope(std::string_view text) {
 }  // namespace
 
 KeyHash hash_key(std::string_view key) {
-  KeyHash out{};
-  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), out.data());
-  return out;
+  return sha256(key);
 }
 
 std::string hash_text(const KeyHash& hash) {

@@ -1,8 +1,8 @@
 #include "plugins/common/rate_limit_table.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
+
+#include "foundation/base/sha256.h"
 
 namespace lineward::plugins {
 
@@ -24,8 +24,7 @@ Admittance admit(const Rate& rate, int64_t& arrival_at, int64_t now) {
 }
 
 RateKey rate_key(std::string_view text) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  const Sha256 digest = sha256(text);
   RateKey key;
   std::copy_n(digest.begin(), key.size(), key.begin());
   return key;

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "foundation/base/keyed_digest.h"
+
 namespace lineward::plugins {
 
 struct Rate {
@@ -38,8 +40,9 @@ struct Admittance {
 // Admits a new arrival, and updates `arrival_at`, the key's theoretical arrival time (0: none).
 Admittance admit(const Rate& rate, int64_t& arrival_at, int64_t now);
 
-// The limited key as a digest: of fixed size, and revealing no session or principal.
-using RateKey = std::array<uint8_t, 16>;
+// The limited key as a digest: of fixed size, and revealing no session or principal. rate_key() is the same
+// in every process. A table of this process may use keyed_digest(), which is cheaper.
+using RateKey = KeyedDigest;
 RateKey rate_key(std::string_view text);
 std::string hex(const RateKey& key);
 

@@ -1,5 +1,6 @@
 // Rate limits: a token bucket for each caller, address, tool, server or session (docs/rate-limits.md). The
 // buckets belong to this process, or are shared through a Redis.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -130,8 +131,8 @@ class RateLimit final : public plugin::Plugin {
       return std::chrono::ceil<std::chrono::seconds>(time).count();
     };
     exchange.add_reply_header("RateLimit-Policy", policy_);
-    exchange.add_reply_header("RateLimit", fmt::format("\"{}\";r={};t={}", name_, admittance.remaining,
-                                                       seconds(admittance.full_after)));
+    exchange.add_reply_header("RateLimit", fmt::format(FMT_COMPILE("\"{}\";r={};t={}"), name_,
+                                                       admittance.remaining, seconds(admittance.full_after)));
     if (admittance.allowed) return Verdict::proceed;
     exchange.refuse(refusal_of(admittance));
     return Verdict::answered;
@@ -148,6 +149,8 @@ class RateLimit final : public plugin::Plugin {
         static_cast<double>(table_->rate().per.count()) / 1000, key_name_, refusal.retry_after_ms);
     return refusal;
   }
+  // Other gateways find the same key in a shared Redis.
+  RateKey digest(std::string_view key) const { return shared_ ? rate_key(key) : keyed_digest(key); }
   static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }
 
   bool counts(const plugin::RequestInfo& facts) const {
@@ -191,9 +194,8 @@ class Counting final : public plugin::Hook {
   }
   Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
     charged_ = true;
-    const plugin::RequestInfo facts = exchange.facts();
-    if (facts.method == mcp::Method::tasks_update && limit_.follows_tasks()) {
-      const auto key = limit_.key_of_task(facts, message);
+    if (limit_.follows_tasks() && exchange.facts().method == mcp::Method::tasks_update) {
+      const auto key = limit_.key_of_task(exchange.facts(), message);
       if (!key) return Verdict::proceed;
       key_ = *key;
     }
@@ -228,7 +230,7 @@ std::optional<RateKey> RateLimit::key_of_task(plugin::RequestInfo facts, const m
     }
   }
   facts.target = tool;
-  return rate_key(key_of(key_, facts));
+  return digest(key_of(key_, facts));
 }
 
 std::optional<Admittance> RateLimit::charge(const RateKey& key) {
@@ -261,7 +263,7 @@ std::optional<core::PolicyError> RateLimit::on_out_of_call(const plugin::Request
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
   out_of_call_charged_ = true;
-  auto admittance = charge(rate_key(key));
+  auto admittance = charge(digest(key));
   const bool ends_something =
       facts.method == mcp::Method::cancelled || facts.method == mcp::Method::initialized;
   if (!admittance || admittance->allowed || ends_something) return std::nullopt;
@@ -284,7 +286,7 @@ void RateLimit::on_out_of_call_end(const plugin::RequestInfo& facts, const core:
   const bool asked = std::exchange(out_of_call_charged_, false);
   if (asked || refusal == nullptr || facts.peer.empty() || !counts(facts)) return;
   const std::string key = key_of(key_, facts);
-  if (!key.empty() && counts_refused(refusal->reason)) charge(rate_key(key));
+  if (!key.empty() && counts_refused(refusal->reason)) charge(digest(key));
 }
 
 // For requests refused before they became a message.
@@ -298,7 +300,7 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
   facts.caller = request.caller;
   facts.on_stdio = request.on_stdio;
   const std::string key = key_of(key_, facts);
-  if (!key.empty()) charge(rate_key(key));
+  if (!key.empty()) charge(digest(key));
 }
 
 std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
@@ -308,7 +310,7 @@ std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) 
     return may_be_task ? std::make_unique<tasks::Remembering>() : nullptr;
   }
   std::string key = key_of(key_, facts);
-  return key.empty() ? nullptr : std::make_unique<Counting>(*this, rate_key(key));
+  return key.empty() ? nullptr : std::make_unique<Counting>(*this, digest(key));
 }
 
 std::string_view check_key(const config::Value& value) {

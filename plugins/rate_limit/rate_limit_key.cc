@@ -1,10 +1,12 @@
 #include "plugins/rate_limit/rate_limit_key.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "foundation/base/peer_address.h"
 
@@ -38,6 +40,7 @@ Result<std::vector<KeyPart>> parse_key(std::string_view text) {
 
 std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestInfo& facts) {
   std::string out;
+  out.reserve(128);
   for (KeyPart part : parts) {
     std::string value;
     switch (part) {
@@ -57,7 +60,9 @@ std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestInfo&
         break;
     }
     // With the length, so that different lists of values give different texts.
-    out += fmt::format("{}:{}:{};", static_cast<int>(part), value.size(), value);
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE("{}:{}:"), static_cast<int>(part), value.size());
+    out += value;
+    out += ';';
   }
   return out;
 }

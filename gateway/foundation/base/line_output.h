@@ -35,7 +35,10 @@ class LineOutput {
 
  private:
   static uint64_t breaks(std::string_view text) {
-    return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    uint64_t count = 0;
+    for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+      ++count;
+    return count;
   }
   static size_t piece(std::string_view text, size_t at, size_t most) {
     if (text.size() - at <= most) return text.size() - at;

@@ -84,18 +84,14 @@ void escape(std::string& out, uint32_t code) {
 }
 
 // As a JSON string. Invalid bytes become U+FFFD, as in a reader.
-std::string in_quotes(std::string_view text, Letters letters) {
+void append_in_quotes(std::string& out, std::string_view text, Letters letters) {
   if (is_plain_word(text)) {  // most values
-    std::string out;
-    out.reserve(text.size() + 2);
     out += '"';
     out += text;
     out += '"';
-    return out;
+    return;
   }
   const std::string json = json::quote(text);
-  std::string out;
-  out.reserve(json.size());
   for (size_t at = 0; at < json.size();) {
     const size_t start = at;
     while (at < json.size() && is_printable_ascii(json[at]))
@@ -113,7 +109,6 @@ std::string in_quotes(std::string_view text, Letters letters) {
     }
     at += bytes;
   }
-  return out;
 }
 
 // Calls use(text) with the redacted text.
@@ -192,10 +187,20 @@ std::string terminal_text(std::string_view text, Colours colours) {
   });
 }
 
-std::string logged(std::string_view text, bool quotes, Letters letters) {
-  return redacted(text, [&](std::string_view clean) {
-    return !quotes && is_plain_word(clean) ? std::string(clean) : in_quotes(clean, letters);
+void append_logged(std::string& out, std::string_view text, bool quotes, Letters letters) {
+  redacted(text, [&](std::string_view clean) {
+    if (!quotes && is_plain_word(clean)) {
+      out += clean;
+    } else {
+      append_in_quotes(out, clean, letters);
+    }
   });
+}
+
+std::string logged(std::string_view text, bool quotes, Letters letters) {
+  std::string out;
+  append_logged(out, text, quotes, letters);
+  return out;
 }
 
 }  // namespace lineward

@@ -18,6 +18,7 @@ std::string terminal_text(std::string_view text, Colours colours = Colours::none
 // `quotes`: always a JSON string. `ascii`: printable ASCII only.
 enum class Letters : unsigned char { all, ascii };
 std::string logged(std::string_view text, bool quotes, Letters letters = Letters::all);
+void append_logged(std::string& out, std::string_view text, bool quotes, Letters letters = Letters::all);
 // Whether it may stand in a line unchanged. (Redaction is checked separately.)
 bool is_plain_word(std::string_view text);
 

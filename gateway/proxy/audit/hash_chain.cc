@@ -1,15 +1,11 @@
 #include "proxy/audit/hash_chain.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <memory>
 
-#include "foundation/base/check.h"
-#include "foundation/base/freed.h"
+#include "foundation/base/sha256.h"
 
 namespace lineward::audit {
 namespace {
@@ -33,14 +29,7 @@ bool is_hash(std::string_view text) {
 }  // namespace
 
 std::string sha256_hex(std::string_view text) {
-  // Fetching an algorithm by name costs more than a short hash.
-  static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  thread_local std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
-  std::array<unsigned char, 32> digest{};
-  unsigned length = 0;
-  LW_CHECK(EVP_DigestInit_ex2(context.get(), kSha256, nullptr) == 1 &&
-           EVP_DigestUpdate(context.get(), text.data(), text.size()) == 1 &&
-           EVP_DigestFinal_ex(context.get(), digest.data(), &length) == 1);
+  const Sha256 digest = sha256(text);
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out(kHashBytes, '0');
   for (size_t i = 0; i < digest.size(); ++i) {

@@ -12,6 +12,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "protocol/mcp/end_reason.h"
 #include "proxy/core/headers.h"
@@ -45,6 +47,11 @@ class ReplyStream {
   virtual void refuse_session() {}
   // Adds to the head of the answer, if none was sent yet (WWW-Authenticate, Retry-After).
   virtual void add_headers(const HeaderFields&) {}
+  virtual void add_header(std::string_view name, std::string value) {
+    HeaderFields fields;
+    fields.emplace_back(name, std::move(value));
+    add_headers(fields);
+  }
 };
 
 }  // namespace lineward::core

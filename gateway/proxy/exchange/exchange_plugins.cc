@@ -169,7 +169,7 @@ void Exchange::set_upstream_header(std::string_view name, std::string value) {
 }
 
 void Exchange::add_reply_header(std::string_view name, std::string value) {
-  if (!ended()) reply_->add_headers({{std::string(name), std::move(value)}});
+  if (!ended()) reply_->add_header(name, std::move(value));
 }
 
 void Exchange::refuse(core::PolicyError refusal) {

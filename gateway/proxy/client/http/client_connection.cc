@@ -78,7 +78,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
-  use_account(account_of(nullptr, peer_));
+  use_account(account_now());
   stream_->start_reading();
   arm();
 }
@@ -97,7 +97,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
-  use_account(account_of(nullptr, peer_));
+  use_account(account_now());
   stream_->start_reading();
   pump_later_.schedule();
 }
@@ -126,13 +126,28 @@ void ClientConnection::use_account(AccountPtr account) {
 void ClientConnection::use_caller(core::CallerPtr caller) {
   const bool same = caller == caller_ || (caller && caller_ && caller->principal == caller_->principal);
   caller_ = std::move(caller);
-  if (!same) use_account(account_of(caller_, client()));
+  if (!same) use_account(account_now());
+}
+
+const AccountPtr& ClientConnection::account_now() {
+  if (!caller_ || caller_->principal == core::kAnonymous) {
+    if (!address_account_) address_account_ = account_of(nullptr, client());
+    return address_account_;
+  }
+  const bool last =
+      last_caller_ && (last_caller_ == caller_ || last_caller_->principal == caller_->principal);
+  if (!last) {
+    caller_account_ = account_of(caller_, client());
+    last_caller_ = caller_;
+  }
+  return caller_account_;
 }
 
 void ClientConnection::use_client(std::string_view address) {
   if (address == client_) return;
   client_ = address;
-  use_account(account_of(caller_, client()));
+  address_account_ = nullptr;
+  use_account(account_now());
 }
 
 std::optional<std::chrono::milliseconds> ClientConnection::idle_for() const {

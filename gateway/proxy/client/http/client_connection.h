@@ -185,6 +185,7 @@ class ClientConnection final : private net::StreamCallbacks {
   void refuse(const Error& fault);
   void note_held();
   void use_account(AccountPtr account);
+  const AccountPtr& account_now();
   void linger();
   void watch_writes();
   void close();
@@ -197,6 +198,10 @@ class ClientConnection final : private net::StreamCallbacks {
   std::string client_;  // empty: the peer
   core::CallerPtr caller_;
   AccountPtr account_;
+  // Kept from request to request, since a look-up costs more: the account of the address, and that of the
+  // last authenticated caller.
+  AccountPtr address_account_, caller_account_;
+  core::CallerPtr last_caller_;
   http::RequestParser parser_;
   HeadFacts facts_;  // of the last head that was looked up
   Sharing sharing_;

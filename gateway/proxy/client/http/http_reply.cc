@@ -1,5 +1,7 @@
 #include "proxy/client/http/http_reply.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "foundation/base/string_pool.h"
@@ -46,8 +48,7 @@ void HttpReply::start_events() {
   sent_at_ = loop_.now();
   http::ResponseHead head = begin_head(200, "text/event-stream");
   head.headers = std::move(options_.headers);
-  for (auto& [name, value] : extra_)
-    head.headers.push_back({name, std::move(value)});
+  add_extra(head.headers);
   connection_->add_headers(head.headers);
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
@@ -140,8 +141,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
   if (!head_sent_ && (options_.takes_json || status != 200)) {
     http::ResponseHead head = begin_head(status, "application/json");
     head.headers = std::move(options_.headers);
-    for (auto& [name, value] : extra_)
-      head.headers.push_back({name, std::move(value)});
+    add_extra(head.headers);
     connection_->add_headers(head.headers);
     if (status == 200) add_session(head.headers);
     if (status == 200 && message.size() >= http::kOwnPiece) {
@@ -161,8 +161,24 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
 
 void HttpReply::add_headers(const core::HeaderFields& fields) {
   if (!may_answer()) return;
-  for (auto& header : told_headers(fields, options_.resource.get(), connection_->head()))
-    extra_.emplace_back(std::move(header.name), std::move(header.value));
+  auto told = told_headers(fields, options_.resource.get(), connection_->head());
+  std::move(told.begin(), told.end(), std::back_inserter(extra_));
+}
+
+void HttpReply::add_header(std::string_view name, std::string value) {
+  if (http::equals_ignoring_case(name, "WWW-Authenticate"))
+    return core::ReplyStream::add_header(name, std::move(value));
+  if (!may_answer()) return;
+  if (extra_.empty()) extra_.reserve(4);
+  extra_.push_back({std::string(name), std::move(value)});
+}
+
+void HttpReply::add_extra(std::vector<http::OutHeader>& headers) {
+  if (headers.empty()) {
+    headers = std::move(extra_);
+  } else {
+    std::move(extra_.begin(), extra_.end(), std::back_inserter(headers));
+  }
 }
 
 void HttpReply::finish_empty() {

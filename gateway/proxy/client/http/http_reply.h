@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foundation/base/pooled.h"
@@ -38,6 +39,7 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   std::optional<mcp::EndReason> lost() const override { return lost_; }
   uint64_t bytes_out() const override { return bytes_out_; }
   void add_headers(const core::HeaderFields& fields) override;
+  void add_header(std::string_view name, std::string value) override;
 
   // The same with an event id (legacy streams can be resumed).
   void send_event(std::string message, std::string_view event_id);
@@ -62,6 +64,7 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void on_beat(Beat beat) override;
   void start_events();
   void add_session(std::vector<http::OutHeader>& headers);
+  void add_extra(std::vector<http::OutHeader>& headers);
   void piece(const std::string& event);
   void event(std::string message, std::string_view id);
   // Writes a part of a stream, and records its end in `boundaries_`.
@@ -72,7 +75,7 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   // Cuts the connection after the current call stack.
   void cut_soon(mcp::EndReason why);
 
-  core::HeaderFields extra_;            // on the head of a plain answer
+  std::vector<http::OutHeader> extra_;  // on the head of a plain answer
   std::optional<mcp::EndReason> lost_;  // the stream is abandoned, for this reason
   net::Deferred cut_later_;
   bool primed_ = false;

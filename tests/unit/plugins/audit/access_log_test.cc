@@ -29,7 +29,7 @@ LineValues values() {
   out.set(F::method, "tools/call");
   out.set(F::target, "add");
   out.set(F::status, 200);
-  out.set_ms(F::dur_ms, 1.25);
+  out.set_ms(F::dur_ms, 1240us);
   out.set(F::bytes_out, 99);
   out.set(F::revision, "2026-07-28");
   return out;
@@ -108,6 +108,31 @@ TEST_CASE("long values are cut between characters") {
   CHECK(out.text(F::target) == "a...");
   out.set(F::target, "aé", 3);
   CHECK(out.text(F::target) == "aé");
+}
+
+TEST_CASE("milliseconds have one digit behind the point") {
+  LineValues out;
+  const auto shown = [&](std::chrono::microseconds time) {
+    out.set_ms(F::dur_ms, time);
+    return out.text(F::dur_ms);
+  };
+  CHECK(shown(0us) == "0.0");
+  CHECK(shown(49us) == "0.0");
+  CHECK(shown(50us) == "0.1");
+  CHECK(shown(1249us) == "1.2");
+  CHECK(shown(1250us) == "1.3");
+  CHECK(shown(999'950us) == "1000.0");
+  CHECK(shown(-3us) == "0.0");
+}
+
+TEST_CASE("the next line has nothing of the one before") {
+  LineValues out = values();
+  out.set(F::result, std::string(100'000, 'x'), std::string::npos);
+  out.clear();
+  CHECK(plugins::spell_line(LineFormat::json, {F::time, F::status, F::dur_ms, F::result}, out) == "{}");
+  CHECK(out.text(F::result).capacity() <= 1024);
+  out.set(F::status, "text");
+  CHECK(plugins::spell_line(LineFormat::json, {F::status}, out) == R"({"status":"text"})");
 }
 
 TEST_CASE("fields are named, and payload is none of them") {
