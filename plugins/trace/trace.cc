@@ -120,10 +120,32 @@ void Tracing::find_parent(plugin::ExchangeView& view, const mcp::Message& messag
   client_ = {server_.trace_id, new_span_id(), server_.sampled};
 }
 
+// The usual request has no trace yet: one copy, and no search for the members of its `_meta`. Empty: it is
+// not such a request.
+std::string with_first_trace(const mcp::Message& message, std::string_view header) {
+  if (!message.is_object(Field::params_meta) || message.has(Field::meta_traceparent) || message.outline())
+    return {};
+  const json::Span meta = message.at(Field::params_meta);
+  const std::string_view raw = meta.in(message.bytes());
+  // An escape may be a part of its name.
+  if (raw.find("tracestate") != std::string_view::npos || raw.find('\\') != std::string_view::npos) return {};
+  const bool is_empty = raw.find('"') == std::string_view::npos;
+  const std::string member = fmt::format(R"("traceparent":"{}"{})", header, is_empty ? "" : ",");
+  return json::replaced(message.bytes(), {meta.begin + 1, meta.begin + 1}, member);
+}
+
 void Tracing::pass_on(plugin::ExchangeView& view, mcp::Message& message) {
-  view.set_upstream_header("traceparent", client_.header());
+  const std::string header = client_.header();
+  view.set_upstream_header("traceparent", header);
   if (!state_.empty()) view.set_upstream_header("tracestate", state_);
-  std::string parent = json::quote(client_.header());
+  if (state_.empty()) {
+    if (std::string text = with_first_trace(message, header); !text.empty()) {
+      if (auto changed = mcp::Message::parse(std::move(text), json::kDepthCeiling))
+        message = std::move(*changed);
+      return;
+    }
+  }
+  std::string parent = json::quote(header);
   json::Splice splice = message.splice();
   if (message.is_object(Field::params_meta)) {
     if (message.has(Field::meta_traceparent)) {

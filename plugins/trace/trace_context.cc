@@ -1,8 +1,7 @@
 #include "plugins/trace/trace_context.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <random>
 
@@ -24,7 +23,26 @@ uint64_t random_number() {
   return source();
 }
 
+void append_hex(std::string& out, uint64_t number) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<char, 16> digits{};
+  for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit, number >>= 4)
+    *digit = kDigits[number & 15];
+  out.append(digits.data(), digits.size());
+}
+
 }  // namespace
+
+std::string TraceContext::header() const {
+  std::string out;
+  out.reserve(56);
+  out += "00-";
+  out += trace_id;
+  out += '-';
+  out += span_id;
+  out += sampled ? "-01" : "-00";
+  return out;
+}
 
 std::optional<TraceContext> parse_traceparent(std::string_view text) {
   if (text.size() < 55 || text[2] != '-' || text[35] != '-' || text[52] != '-') return std::nullopt;
@@ -48,10 +66,17 @@ std::string_view usable_tracestate(std::string_view text) {
 }
 
 std::string new_trace_id() {
-  return fmt::format("{:016x}{:016x}", random_number(), random_number() | 1);
+  std::string out;
+  out.reserve(32);
+  append_hex(out, random_number());
+  append_hex(out, random_number() | 1);
+  return out;
 }
 std::string new_span_id() {
-  return fmt::format("{:016x}", random_number() | 1);
+  std::string out;
+  out.reserve(16);
+  append_hex(out, random_number() | 1);
+  return out;
 }
 
 bool in_sample(std::string_view trace_id, double ratio) {

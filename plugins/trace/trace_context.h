@@ -12,7 +12,7 @@ struct TraceContext {
   std::string trace_id;  // 32 lower-case hexadecimal digits, not all zero
   std::string span_id;   // 16
   bool sampled = false;
-  std::string header() const { return "00-" + trace_id + "-" + span_id + (sampled ? "-01" : "-00"); }
+  std::string header() const;
 };
 
 // nullopt if it is not a valid traceparent: then a new trace begins.

@@ -5,7 +5,7 @@
 // end of the turn.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,8 +57,10 @@ class HookQueue {
   HookChain& chain_;
   ExchangeView& view_;
   Owner& owner_;
-  std::deque<mcp::Message> waiting_;  // the first is with the plugins
-  std::string expected_id_;           // of the first, before plugins saw it
+  // The first is with the plugins. A list, because an empty one has no memory: most exchanges have one
+  // message.
+  std::list<mcp::Message> waiting_;
+  std::string expected_id_;  // of the first, before plugins saw it
   mcp::MessageKind expected_kind_ = mcp::MessageKind::notification;
   bool begun_ = false;  // a plugin has seen the first
   bool holding_ = false;
