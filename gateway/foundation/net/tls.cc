@@ -12,20 +12,13 @@
 
 #include "foundation/base/regular_file.h"
 #include "foundation/net/authorities.h"
+#include "foundation/net/tls_error.h"
 
 namespace lineward::net {
 namespace {
 
 // Bundles of authorities have some hundred KiB.
 constexpr size_t kMaxFile = 16 << 20;
-
-// The oldest entry names the cause. Leaves the queue empty.
-std::string last_error() {
-  unsigned long code = ERR_get_error();
-  ERR_clear_error();
-  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
-  return reason != nullptr ? reason : "no reason given";
-}
 
 bool is_address(const std::string& host) {
   in6_addr any{};
@@ -46,7 +39,7 @@ TlsContext::~TlsContext() {
 Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& options) {
   ERR_clear_error();
   SSL_CTX* raw = SSL_CTX_new(TLS_client_method());
-  if (raw == nullptr) return fail(fmt::format("TLS cannot be used: {}", last_error()));
+  if (raw == nullptr) return fail(fmt::format("TLS cannot be used: {}", last_tls_error()));
   std::shared_ptr<TlsContext> context(new TlsContext(raw));
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_mode(
@@ -61,16 +54,16 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& opt
   if (options.ca_file.empty()) {
     trust_the_machines(raw);
   } else if (SSL_CTX_load_verify_locations(raw, options.ca_file.c_str(), nullptr) != 1) {
-    return fail(fmt::format("the authorities in {} cannot be used: {}", options.ca_file, last_error()));
+    return fail(fmt::format("the authorities in {} cannot be used: {}", options.ca_file, last_tls_error()));
   }
   if (options.client_cert.empty()) return context;
   if (SSL_CTX_use_certificate_chain_file(raw, options.client_cert.c_str()) != 1) {
-    return fail(fmt::format("the certificate {} cannot be used: {}", options.client_cert, last_error()));
+    return fail(fmt::format("the certificate {} cannot be used: {}", options.client_cert, last_tls_error()));
   }
   const std::string& key = options.client_key.empty() ? options.client_cert : options.client_key;
   if (SSL_CTX_use_PrivateKey_file(raw, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(raw) != 1) {
-    return fail(fmt::format("the key {} cannot be used: {}", key, last_error()));
+    return fail(fmt::format("the key {} cannot be used: {}", key, last_tls_error()));
   }
   return context;
 }
@@ -82,7 +75,7 @@ Result<std::unique_ptr<TlsEngine>> TlsEngine::for_client(std::shared_ptr<TlsCont
   self->host_ = host;
   self->ssl_ = SSL_new(context->raw());
   self->context_ = std::move(context);
-  if (self->ssl_ == nullptr) return fail(fmt::format("TLS cannot be used: {}", last_error()));
+  if (self->ssl_ == nullptr) return fail(fmt::format("TLS cannot be used: {}", last_tls_error()));
   self->in_ = BIO_new(BIO_s_mem());
   self->out_ = BIO_new(BIO_s_mem());
   SSL_set_bio(self->ssl_, self->in_, self->out_);
@@ -195,7 +188,7 @@ TlsEngine::State TlsEngine::broken(std::string_view what) {
                          X509_verify_cert_error_string(verdict));
     ERR_clear_error();
   } else {
-    fault_ = fmt::format("{}: {}", what, last_error());
+    fault_ = fmt::format("{}: {}", what, last_tls_error());
   }
   return state_;
 }
