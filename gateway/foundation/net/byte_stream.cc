@@ -16,6 +16,7 @@
 
 #include "foundation/base/check.h"
 #include "foundation/base/string_pool.h"
+#include "foundation/net/byte_stream_tls.h"
 #include "foundation/net/peer_silence.h"
 
 namespace lineward::net {
@@ -129,13 +130,16 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) 
   return fail(uv_strerror(error));
 }
 
-int ByteStream::detach() {
+int ByteStream::detach(std::unique_ptr<TlsSession>* tls) {
   flush_now();
   if (writing_ || !queue_.empty() || ended_ || rest_ || ending_writes_ || closed()) return -1;
+  if (tls_ && (tls == nullptr || !tls_->can_move())) return -1;
   uv_os_fd_t fd = -1;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return -1;
   const int other = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (other >= 0) close();
+  if (other < 0) return other;
+  if (tls_) *tls = std::move(tls_->session);
+  close();
   return other;
 }
 
@@ -209,7 +213,8 @@ int ByteStream::try_send() {
 
 void ByteStream::flush_now() {
   if (writing_ || ended_ || closed()) return;
-  if (try_send() != 0) schedule_flush();  // the retry meets the error again, and may report it
+  if ((tls_ ? try_send_tls() : try_send()) != 0)
+    schedule_flush();  // the retry meets the error again, and may report it
 }
 
 void ByteStream::flush() {
@@ -288,6 +293,7 @@ void ByteStream::written(WriteRequest* request, int status) {
 }
 
 void ByteStream::close() {
+  if (tls_ && !closed()) tls_->say_goodbye();
   owner_ = nullptr;
   reading_ = false;
   rest_.reset();
@@ -360,7 +366,7 @@ void ByteStream::give_rest() {
   if (rest->at < rest->bytes.size() && owner_ != nullptr) {
     const Lifetime::Watch here = lifetime_.watch();
     giving_ = rest.get();
-    owner_->on_data(std::string_view(rest->bytes).substr(rest->at));
+    reader()->on_data(std::string_view(rest->bytes).substr(rest->at));
     if (here.gone()) return;
     giving_ = nullptr;
   }
@@ -413,7 +419,7 @@ void ByteStream::ready(int status, int events) {
   if (here.gone()) return;
   if (writing_ && (events & UV_WRITABLE) != 0) {
     writing_ = false;
-    flush();
+    tls_ ? flush_tls() : flush();
     if (here.gone()) return;
   }
   if (closed()) return;

@@ -20,6 +20,8 @@
 
 namespace lineward::net {
 
+class TlsSession;
+
 class StreamCallbacks {
  public:
   virtual void on_data(std::string_view bytes) = 0;
@@ -28,6 +30,8 @@ class StreamCallbacks {
   virtual void on_end(int error) = 0;
   // The kernel has taken all queued bytes.
   virtual void on_drained() {}
+  // The TLS handshake is done (ByteStream::speak_tls). Called once, before any data.
+  virtual void on_secured() {}
 
  protected:
   ~StreamCallbacks() = default;
@@ -46,7 +50,13 @@ class ByteStream {
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  void set_owner(StreamCallbacks* owner) { owner_ = owner; }
+  void set_owner(StreamCallbacks* owner);
+  // Everything from here on is TLS; the owner sees and writes plain bytes. For a TCP socket, before anything
+  // is read or written. A session from detach() continues where it stopped. False: the stream is no TCP
+  // socket.
+  bool speak_tls(std::unique_ptr<TlsSession> session);
+  // Null: plain.
+  const TlsSession* tls() const;
   void start_reading();
   void pause_reading();
   bool reading() const { return reading_; }
@@ -89,8 +99,9 @@ class ByteStream {
   }
   bool closed() const { return !pipe_ && !tcp_; }
   // Detaches the socket from this loop for use on another: returns its descriptor and closes the stream.
-  // Returns -1 if bytes are queued, the stream has ended, or no descriptors are left.
-  int detach();
+  // Returns -1 if bytes are queued, the stream has ended, or no descriptors are left. `tls` gets the TLS
+  // session of a stream that has one; without it such a stream is not detached.
+  int detach(std::unique_ptr<TlsSession>* tls = nullptr);
   // No data, end or error is pending: looks into the kernel's buffer of a socket.
   bool quiet() const;
   // Whether the remote host vanished silently: it acknowledged nothing for nine times `quiet`
@@ -106,6 +117,7 @@ class ByteStream {
   friend class Listener;
   struct WriteRequest;
   struct Rest;
+  struct Tls;
   explicit ByteStream(Loop& loop);
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
   int socket();
@@ -115,6 +127,7 @@ class ByteStream {
   void read_pipe(std::string_view bytes, bool full);
   int read_on();
   void give_rest();
+  StreamCallbacks* reader() const;
   int try_send();
   void drop_queue() {
     queue_.clear();
@@ -122,6 +135,11 @@ class ByteStream {
     backlog_ = 0;
   }
   void flush();
+  // byte_stream_tls.cc
+  int try_send_tls();
+  bool seal_some();
+  void flush_tls();
+  void note_output(size_t before);
   // May destroy this stream.
   void all_sent() {
     if (last_bytes_) return loop_.last_writers_.done(*this);
@@ -165,6 +183,9 @@ class ByteStream {
   std::unique_ptr<Rest> rest_;  // bytes put back
   Rest* giving_ = nullptr;      // bytes being delivered again
   bool last_bytes_ = false;     // after close_after_writes(): the loop owns the stream until it is done
+  // Between the socket and the owner: `owner_` is this. A plain stream has none, and does nothing for it when
+  // it reads or flushes at the end of a turn.
+  std::unique_ptr<Tls> tls_;
   Lifetime lifetime_;
 };
 

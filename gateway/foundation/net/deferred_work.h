@@ -65,6 +65,8 @@ class Deferred {
   void schedule();  // idempotent until the work has run
   void cancel();
   bool scheduled() const { return scheduled_; }
+  // Does this work from now on.
+  void use(void (*work)(void*)) { work_ = work; }
 
  private:
   friend class DeferredWork;

@@ -3,11 +3,13 @@
 #include "foundation/net/byte_stream.h"
 
 #include <cerrno>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "foundation/base/check.h"
 #include "foundation/base/string_pool.h"
+#include "foundation/net/tls_session.h"
 #include "link.h"
 #include "world.h"
 
@@ -33,6 +35,7 @@ Open* find(int fd) {
 }  // namespace
 
 struct ByteStream::WriteRequest {};
+struct ByteStream::Tls {};  // no listener of this world speaks TLS
 
 // Bytes that were put back: they are given again at the same moment, after what else is due then.
 struct ByteStream::Rest {
@@ -72,7 +75,19 @@ ByteStream::~ByteStream() {
   close();
 }
 
-int ByteStream::detach() {
+void ByteStream::set_owner(StreamCallbacks* owner) {
+  owner_ = owner;
+}
+
+bool ByteStream::speak_tls(std::unique_ptr<TlsSession>) {
+  return false;
+}
+
+const TlsSession* ByteStream::tls() const {
+  return nullptr;
+}
+
+int ByteStream::detach(std::unique_ptr<TlsSession>*) {
   flush_now();
   if (writing_ || !queue_.empty() || ended_ || rest_ || ending_writes_ || closed()) return -1;
   auto link = find(socket_)->link;
