@@ -199,9 +199,41 @@ struct Server {
   std::string files_seen;  // digests of caFile, clientCert and clientKey (config/reader/changes.h)
 };
 
+// The oldest version of TLS that a listener speaks.
+enum class TlsMinimum : uint8_t { tls12, tls13 };
+
+// TLS for clients (docs/tls.md). Files are PEM, except OCSP responses.
+struct ListenTls {
+  struct Pair {
+    std::string certificate;  // with its chain
+    std::string key;          // empty: in `certificate`
+    std::string ocsp;         // DER; empty: none
+    bool operator==(const Pair&) const = default;
+  };
+  std::string certificate;  // the only one, or the first; empty: none
+  std::string key;
+  std::string ocsp;
+  std::vector<Pair> certificates;  // further ones; the client's SNI chooses
+  TlsMinimum min_version = TlsMinimum::tls12;
+  std::string client_authorities;         // empty: no client certificates
+  std::vector<std::string> client_names;  // globs; empty: all
+  bool client_required = false;
+  bool self_signed = false;  // a certificate made in memory, for trying it
+  std::string files_seen;    // a digest of all these files (config/reader/changes.h)
+
+  bool enabled() const { return self_signed || !certificate.empty() || !certificates.empty(); }
+  // All pairs, the default first.
+  std::vector<Pair> pairs() const {
+    std::vector<Pair> all = certificates;
+    if (!certificate.empty()) all.insert(all.begin(), {certificate, key, ocsp});
+    return all;
+  }
+};
+
 struct Listen {
   std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
   std::string path = "/mcp";               // without a trailing slash, except "/" itself
+  ListenTls tls;
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;

@@ -60,6 +60,17 @@ std::string stopping_text(size_t calls) {
   return fmt::format("stopping: {} call{} left", calls, calls == 1 ? "" : "s");
 }
 
+// A client can verify the key without an authority.
+std::string self_signed_text(const net::CurrentTls& tls, const std::string& url) {
+  const net::TlsListenerPtr now = tls.get();
+  if (!now) return {};
+  const net::Certificate& own = *now->certificates().front();
+  return fmt::format(
+      "  TLS      self-signed until the next start, SHA-256 {}\n"
+      "           curl -k --pinnedpubkey sha256//{} {}\n",
+      own.fingerprint(), own.key_pin(), url);
+}
+
 admin::ReloadControls reload_controls(Reloader& reloader) {
   return {.reload = [&reloader](bool dry_run, std::string_view by) { return reloader.reload(dry_run, by); },
           .counts = [&reloader]() -> const admin::ReloadCounts& { return reloader.counts(); },
@@ -102,6 +113,7 @@ Gateway::~Gateway() {
   if (operations_) first_->plugin_host().use_metrics(nullptr);
   operations_.reset();
   reloader_.reset();
+  tls_.stop();
   threads_.end(exit_code_);
   first_.reset();
   audit::use(nullptr);
@@ -134,6 +146,11 @@ int Gateway::start() {
                           prepared.error().text, options_.source));
     return code(prepared.error().retryable ? cli::ExitCode::internal : cli::ExitCode::bad_config);
   }
+  if (auto made = tls_.prepare(first_->config()); !made) {
+    log::tell(fmt::format("error: {}\n  where  {}\n", made.error().text, options_.source));
+    return code(cli::ExitCode::bad_config);
+  }
+  tls_.use();
   watch_signals();
   auto listening = first_->listen();
   if (!listening) return cannot_listen(listening.error(), "--listen :8010");
@@ -148,11 +165,14 @@ int Gateway::start() {
   limit_file_waits();  // a reload, and what watches files, must not hold the loops up
   reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
   service_ = std::make_unique<ServiceReport>(loop, options_.service, [this] { return slowest_beat(); });
-  reloader_->tell({[this] { service_->reloading(); }, [this] { service_->reloaded(); }});
+  reloader_->tell({[this] { service_->reloading(); }, [this] { service_->reloaded(); },
+                   [this](const config::Config& next) { return tls_.prepare(next); },
+                   [this] { tls_.use(); }});
+  tls_.watch(loop, first_->config());
   reloader_->follow_watch();
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
-                     draining_, reload_controls(*reloader_), loop.now()});
+                     draining_, reload_controls(*reloader_), loop.now(), tls_.current()});
   first_->plugin_host().use_metrics(
       [this](metrics::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
@@ -203,7 +223,8 @@ int Gateway::all_sockets_taken() const {
 // ---- the workers ----
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index, &pool_, placement_, caps_, in_flight_, states_, nullptr, nullptr, nullptr};
+  Worker::Place place{index,   &pool_,         placement_, caps_,   in_flight_,
+                      states_, tls_.current(), nullptr,    nullptr, nullptr};
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
     pool_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
       target->http()->adopt(std::move(moving));
@@ -320,7 +341,8 @@ void Gateway::print_banner() {
     return warm_up();
   }
   // An address that a client can use: "every interface" is not one.
-  const std::string local = cli::reachable("http://" + address);
+  const std::string scheme = tls_.current()->get() ? "https://" : "http://";
+  const std::string local = cli::reachable(scheme + address);
   std::string base = unix_socket ? address + "#" : local;
   auto served = static_cast<size_t>(std::count_if(config.servers.begin(), config.servers.end(),
                                                   [](const auto& server) { return !server.disabled; }));
@@ -333,8 +355,9 @@ void Gateway::print_banner() {
     text += fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served);
   if (served == 0)
     text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
-  if (!unix_socket && local != "http://" + address)
+  if (!unix_socket && local != scheme + address)
     text += fmt::format("           on every interface of this machine ({})\n", address);
+  if (config.listen.tls.self_signed) text += self_signed_text(*tls_.current(), base + config.listen.path);
   if (!operations_->ops_url().empty())
     text += fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
   if (!operations_->admin_url().empty())

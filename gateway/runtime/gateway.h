@@ -15,6 +15,7 @@
 #include "operate/admin/operations.h"
 #include "proxy/cluster/server_placement.h"
 #include "proxy/cluster/worker_pool.h"
+#include "runtime/listener_tls.h"
 #include "runtime/reloader.h"
 #include "runtime/service_report.h"
 #include "runtime/worker.h"
@@ -109,6 +110,7 @@ class Gateway final : public WorkerDirectory {
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
   std::shared_ptr<exchange::InFlight> in_flight_ = std::make_shared<exchange::InFlight>();
   const exchange::RequestStates states_;
+  ListenerTls tls_;
   std::unique_ptr<Worker> first_;  // on this thread; members below use its loop
   std::optional<admin::WorkerView> first_view_;
   WorkerThreads threads_;

@@ -276,6 +276,9 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
 std::string Reloader::prepare(const config::Config& next, const cluster::ServerPlacement& placement) {
   std::vector<size_t> moving;
   std::string fault;
+  if (events_.prepare) {
+    if (auto prepared = events_.prepare(next); !prepared) fault = prepared.error().text;
+  }
   plugins_.assign(workers_.workers(), nullptr);
   for (size_t k = 0; k < workers_.workers() && fault.empty(); ++k) {
     bool done = workers_.run(k, [&] {
@@ -337,6 +340,7 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
     });
     if (!done) missing.push_back(k);
   }
+  if (events_.apply) events_.apply();
   for (const ServerChange& change : changes.servers) {
     if (change.kind == Change::removed) held_.erase(change.name);
   }

@@ -29,6 +29,9 @@ namespace lineward::runtime {
 struct ReloadEvents {
   std::function<void()> begins;
   std::function<void()> over;
+  // A part that all workers share, without a worker of its own: may refuse the configuration, and takes it.
+  std::function<Status<>(const config::Config& next)> prepare;
+  std::function<void()> apply;
 };
 
 class Reloader {

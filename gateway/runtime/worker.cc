@@ -126,6 +126,7 @@ void Worker::make_front() {
     auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.placement),
                                                     exchanges_, place_.caps);
     http_ = http.get();
+    http_->use_tls(place_.tls);
     if (place_.pool->size() > 1)
       http_->use_neighbours({place_.index, place_.pool->size(), place_.hand_on, place_.hand_on_new});
     front_ = std::move(http);

@@ -61,6 +61,7 @@ class Worker {
     std::shared_ptr<client::ConnectionCaps> caps;
     std::shared_ptr<exchange::InFlight> in_flight;
     exchange::RequestStates states;  // the same on all workers
+    std::shared_ptr<const net::CurrentTls> tls;
     // Called on this worker's thread: for a connection with requests for another worker, and for the outcome
     // of a cancel sent by the first one.
     std::function<void(size_t worker, client::MovedConnection)> hand_on;

@@ -9,6 +9,7 @@
 #include "config/options/options_audit.h"
 #include "config/options/options_limits.h"
 #include "config/options/options_replicas.h"
+#include "config/options/options_tls.h"
 #include "config/options/read_value.h"
 #include "foundation/base/own_host.h"
 
@@ -95,6 +96,7 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::path>(
       "listen.path", Kind::text, "/mcp", {},
       "The MCP path; several servers are below it by name: /mcp/<name> (path /: /<name>).", path_fault));
+  add_tls_rows(rows);
   rows.push_back(
       row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
                                 "Host names clients may use, besides the address itself and localhost."));

@@ -126,12 +126,21 @@ std::string object_of(const Members& properties, std::string_view more = {}) {
                      properties.object(), more);
 }
 
+// A list of maps: not a row of the table (config/reader/tls.cc).
+constexpr std::string_view kCertificates =
+    R"({"description":"Further certificates; the name that the client asks for (SNI) chooses.",)"
+    R"("type":["array","null"],"items":{"type":"object","additionalProperties":false,"required":["certificate"],)"
+    R"("properties":{"certificate":{"type":"string"},"key":{"type":"string"},"ocsp":{"type":"string"}}}})";
+
 std::string schema_of(const Group& group);
 
 Members members_of(const Group& group) {
   Members members;
-  for (const Group& below : group.children)
+  for (const Group& below : group.children) {
     members.add(below.name, schema_of(below));
+    if (below.option != nullptr && below.option->path == "listen.tls.ocsp")
+      members.add("certificates", kCertificates);
+  }
   return members;
 }
 

@@ -62,16 +62,30 @@ void add_option(const Option& option, const std::string& indent, std::string& ou
   out += fmt::format("{}{}: {}\n", indent, option.leaf(), sample(option));
 }
 
-// The table is sorted by group: a new group begins when the name before the last dot changes.
+// A list of maps: not a row of the table (config/reader/tls.cc).
+constexpr std::string_view kCertificatesYaml =
+    "    # Further certificates; the name that the client asks for (SNI) chooses.\n"
+    "    # list; - { certificate: /etc/tls/b.pem, key: /etc/tls/b.key }\n"
+    "    certificates: []\n";
+
+// The table is sorted by group: a new group begins when the names before the last dot change.
 void add_groups(const std::vector<const Option*>& rows, const std::string& indent, std::string& out) {
-  std::string open;
+  std::vector<std::string> open;
   for (const Option* option : rows) {
+    std::vector<std::string> groups;
     std::string key = option->key();
-    size_t dot = key.find('.');
-    std::string group = dot == std::string::npos ? "" : key.substr(0, dot);
-    if (group != open && !group.empty()) out += fmt::format("{}{}:\n", indent, group);
-    open = group;
-    add_option(*option, group.empty() ? indent : indent + "  ", out);
+    for (size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.')) {
+      groups.push_back(key.substr(0, dot));
+      key.erase(0, dot + 1);
+    }
+    size_t same = 0;
+    while (same < groups.size() && same < open.size() && groups[same] == open[same])
+      ++same;
+    for (size_t i = same; i < groups.size(); ++i)
+      out += fmt::format("{}{}:\n", indent + std::string(2 * i, ' '), groups[i]);
+    add_option(*option, indent + std::string(2 * groups.size(), ' '), out);
+    if (option->path == "listen.tls.ocsp") out += kCertificatesYaml;
+    open = std::move(groups);
   }
 }
 

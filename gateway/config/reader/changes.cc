@@ -128,6 +128,16 @@ bool is_fixed(std::string_view path, const Config& now, const Config& next) {
   return is_fixed(path) || (pipe && path == "listen.address");
 }
 
+std::string digests_of(const std::vector<std::string>& paths) {
+  std::string out;
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    auto content = read_small_file(path, kMaxFileBytes);
+    out += content ? fmt::format("{:x} ", std::hash<std::string>()(*content)) : "- ";
+  }
+  return out;
+}
+
 }  // namespace
 
 const Server* find_server(const Config& config, std::string_view name) {
@@ -197,6 +207,11 @@ Changes compare(const Config& now, const Config& next) {
     changes.settings.push_back({std::string(option.path), describe(option, now, unused, next, unused),
                                 is_fixed(option.path, now, next)});
   }
+  if (now.listen.tls.certificates != next.listen.tls.certificates) {
+    changes.settings.push_back({"listen.tls.certificates", "changed", false});
+  } else if (now.listen.tls.files_seen != next.listen.tls.files_seen) {
+    changes.settings.push_back({"listen.tls", "a certificate or key changed on disk", false});
+  }
   if (now.auth != next.auth) changes.settings.push_back({"auth", "changed", false});
   if (now.plugins != next.plugins) changes.settings.push_back({"plugins", "changed", false});
   for (const Server& server : next.servers) {
@@ -238,13 +253,13 @@ void keep_fixed_settings(const Config& now, Config& next) {
 }
 
 void note_files(Config& config) {
+  ListenTls& tls = config.listen.tls;
+  std::vector<std::string> files{tls.client_authorities};
+  for (const ListenTls::Pair& pair : tls.pairs())
+    files.insert(files.end(), {pair.certificate, pair.key, pair.ocsp});
+  tls.files_seen = digests_of(files);
   for (Server& server : config.servers) {
-    server.files_seen.clear();
-    for (const std::string& path : {server.ca_file, server.client_cert, server.client_key}) {
-      if (path.empty()) continue;
-      auto content = read_small_file(path, kMaxFileBytes);
-      server.files_seen += content ? fmt::format("{:x} ", std::hash<std::string>()(*content)) : "- ";
-    }
+    server.files_seen = digests_of({server.ca_file, server.client_cert, server.client_key});
   }
 }
 

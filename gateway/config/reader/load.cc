@@ -16,6 +16,7 @@
 #include "config/reader/replicas.h"
 #include "config/reader/report.h"
 #include "config/reader/secrets.h"
+#include "config/reader/tls.h"
 #include "config/reader/tree_reader.h"
 
 namespace lineward::config {
@@ -234,6 +235,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   check_together(document.root, result);
   check_replicas(document.root, options, result);
   check_addresses(document.root, result);
+  check_tls(document.root, options, result);
   check_admin(document.root, options, result);
   check_audit(document.root, options, result);
   check_plugin_files(document.root, options, result);

@@ -7,6 +7,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
+#include "config/reader/tls.h"
 
 namespace lineward::config {
 namespace {
@@ -18,7 +19,6 @@ struct Later {
 
 // Options named before their feature exists: refused by name, because ignoring a policy is worse.
 constexpr Later kLater[] = {
-    {"listen.tls", "TLS on the listener"},
     {"listen.trustedProxies", "trusted proxies"},
     {"health", "health checks of servers"},
     {"retry", "retries"},
@@ -91,6 +91,7 @@ bool OptionReader::not_built(const std::string& path, const Member& member) {
 void OptionReader::read(const std::string& group, const Member& member, Server& server) {
   std::string path = join(group, member.key);
   if (not_built(path, member)) return;
+  if (path == "listen.tls.certificates") return read_certificates(values_, member, config_.listen.tls);
   // A dot in a key would reach into another group; "*" is never a server name.
   bool plain = member.key.find_first_of(".*") == std::string::npos && !member.key.empty();
   const Option* option = plain ? find_option(path) : nullptr;

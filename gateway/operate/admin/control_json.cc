@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "foundation/json/json_member.h"
 #include "foundation/log/sanitize.h"
+#include "foundation/net/certificate.h"
 
 namespace lineward::admin {
 namespace {
@@ -331,6 +333,28 @@ void list_server(Members& to, bool is_short, const ServerRecord* of) {
     to.object("counts", false, "Since the start of Lineward.", [&](Members& in) { list_counts(in, stats); });
 }
 
+void list_certificate(Members& to, const net::Certificate* of) {
+  to.has("names", R"({"type": "array", "items": {"type": "string"}})", [&] {
+    json names = json::array();
+    for (const std::string& name : of->names())
+      names.push_back(sanitize(name, 255));
+    return names;
+  });
+  to.has("file", "Or `self-signed`.", [&] { return of->source(); });
+  to.has("expires", "Seconds since 1970.", [&] {
+    return std::chrono::duration_cast<std::chrono::seconds>(of->not_after().time_since_epoch()).count();
+  });
+}
+
+json certificates_of(const Sources& sources) {
+  json all = json::array();
+  const net::TlsListenerPtr tls = sources.tls ? sources.tls->get() : nullptr;
+  if (!tls) return all;
+  for (const net::CertificatePtr& one : tls->certificates())
+    all.push_back(Members::made(kJson, [&](Members& to) { list_certificate(to, one.get()); }));
+  return all;
+}
+
 struct StatusRecord {
   const Sources& sources;
   const OwnUrls& urls;
@@ -341,7 +365,10 @@ struct StatusRecord {
 std::string url_of(const Sources& sources) {
   const std::string address = sources.front().address();
   if (address == "stdio") return address;
-  return (address.rfind("unix:", 0) == 0 ? address + "#" : "http://" + address) + sources.config.listen.path;
+  const bool secure = sources.tls && sources.tls->get();
+  const std::string url =
+      address.rfind("unix:", 0) == 0 ? address + "#" : (secure ? "https://" : "http://") + address;
+  return url + sources.config.listen.path;
 }
 
 void list_status(Members& to, const StatusRecord* of) {
@@ -350,6 +377,8 @@ void list_status(Members& to, const StatusRecord* of) {
   to.has("pid", [&] { return getpid(); });
   to.has("config", "The configuration file, or `command line`.", [&] { return of->sources.config_source; });
   to.has("url", "The address that clients connect to.", [&] { return url_of(of->sources); });
+  to.has("certificates", R"({"type": "array", "items": {"$ref": "#/components/schemas/Certificate"}})",
+         [&] { return certificates_of(of->sources); });
   to.has("ops", "Probes and metrics; empty: off.", [&] { return of->urls.ops; });
   to.has("admin", "This API over TCP; empty: over its socket alone.", [&] { return of->urls.admin; });
   to.has("admin_address", "admin.address, as it is configured.",
@@ -418,6 +447,7 @@ void add_record_schemas(json& to) {
     to[name] =
         Members::made(kSchema, [&](Members& of) { list_call(of, static_cast<CallShape>(shape++), nullptr); });
   to["Status"] = Members::made(kSchema, [](Members& of) { list_status(of, nullptr); });
+  to["Certificate"] = Members::made(kSchema, [](Members& of) { list_certificate(of, nullptr); });
   to["ServerState"] = Members::made(kSchema, [](Members& of) { list_server(of, true, nullptr); });
   to["Server"] = Members::made(kSchema, [](Members& of) { list_server(of, false, nullptr); });
   to["Sessions"]["properties"]["sessions"]["items"] =

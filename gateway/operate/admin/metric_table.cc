@@ -94,6 +94,12 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
      "(failed). Not without replicas.",
      ""},
+    {M::tls_handshakes, "lineward_tls_handshakes_total", T::counter, B::mcp, "result",
+     "TLS handshakes of clients: full, resumed (by a session ticket), failed. Not without listen.tls.", ""},
+    {M::tls_expiry, "lineward_tls_certificate_expiry_seconds", T::gauge, B::mcp, "certificate",
+     "Seconds until a certificate of listen.tls expires; negative afterwards. `certificate` is its first "
+     "name.",
+     ""},
     {M::upstream_state, "lineward_upstream_state", T::gauge, B::mcp, "upstream state",
      "1 for the state that the upstream is in, 0 for the others; `open`: its circuit is.", ""},
     {M::upstream_starts, "lineward_upstream_starts_total", T::counter, B::mcp, "upstream result",

@@ -45,6 +45,8 @@ enum class Metric : uint8_t {
   log_lost,
   limits,
   replica_passed,
+  tls_handshakes,
+  tls_expiry,
   upstream_state,
   upstream_starts,
   upstream_exits,

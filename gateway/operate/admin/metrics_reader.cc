@@ -302,14 +302,16 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     all.add(worker.stats);
     stalls += worker.loop_watch.stalls();
   });
+  const net::TlsListenerPtr tls = sources.tls ? sources.tls->get() : nullptr;
+  const std::string_view scheme = tls ? "https" : "http";
   all.http_requests.for_each([&](std::string_view method, int status, const metrics::Histogram& histogram) {
     out.add(M::http_request,
             {{"http_request_method", method},
              {"http_response_status_code", std::to_string(status)},
-             {"url_scheme", "http"}},
+             {"url_scheme", scheme}},
             histogram);
   });
-  out.add(M::http_active, {{"url_scheme", "http"}}, static_cast<double>(all.http_active));
+  out.add(M::http_active, {{"url_scheme", scheme}}, static_cast<double>(all.http_active));
   // A reason is always present, so that the series begins at 0.
   for (size_t i = 0; i < all.refused.size(); ++i) {
     const auto reason = static_cast<mcp::EndReason>(i);
@@ -335,6 +337,15 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     out.add(M::audit_lost, {}, records.lost);
     out.add(M::audit_counted, {}, records.counted);
     out.add(M::audit_writable, {}, records.writable ? 1.0 : 0.0);
+  }
+  if (tls) {
+    for (size_t i = 0; i < all.tls_handshakes.size(); ++i)
+      out.add(M::tls_handshakes, {{"result", metrics::label(static_cast<metrics::TlsHandshake>(i))}},
+              all.tls_handshakes[i]);
+    for (const net::CertificatePtr& one : tls->certificates()) {
+      const auto left = one->not_after() - std::chrono::system_clock::now();
+      out.add(M::tls_expiry, {{"certificate", one->title()}}, std::chrono::duration<double>(left).count());
+    }
   }
   if (!sources.config.replicas.key_file.empty()) {
     for (size_t i = 0; i < all.passed.size(); ++i)

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/loop_watch.h"
+#include "foundation/net/tls_listener.h"
 #include "operate/admin/reload_api.h"
 #include "proxy/client/endpoint/front.h"
 #include "proxy/core/upstream.h"
@@ -65,7 +66,8 @@ struct Sources {
   std::string config_source;
   const bool& draining;
   ReloadControls reload;
-  std::chrono::milliseconds started;  // Loop::now() at the start
+  std::chrono::milliseconds started;                // Loop::now() at the start
+  std::shared_ptr<const net::CurrentTls> tls = {};  // of the listener for clients; null: none
 
   const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }
   template <class F>

@@ -196,6 +196,8 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   run->add_flag("--exit-with-parent", flags.exit_with_parent,
                 "End when the process that started this one ends");
   run->add_flag("--watch", flags.watch, "Read FILE again when it changes; else SIGHUP or lineward reload");
+  run->add_flag("--tls-self-signed", flags.tls_self_signed,
+                "Clients speak TLS: a certificate for localhost, made anew at each start");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error", "WORD");
   text("--ops", flags.ops, "Probes and metrics: 127.0.0.1:9464, :9464, unix:/path, off", "ADDR|off");

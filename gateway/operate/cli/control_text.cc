@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
+#include <string>
 #include <vector>
 
 #include "operate/cli/json_fields.h"
@@ -223,6 +225,21 @@ std::string end_line(const json& ended) {
                      text_of(ended, "reason"), short_time(number_of(ended, "age_ms")));
 }
 
+// Red when it has expired, yellow in its last 14 days.
+std::string certificate_line(const json& certificate, const Style& style) {
+  constexpr int64_t kDay = 86400, kSoon = 14;
+  const int64_t left = number_of(certificate, "expires") - static_cast<int64_t>(std::time(nullptr));
+  std::string when = left <= 0 ? "expired" : fmt::format("expires in {} days", left / kDay);
+  if (left < kSoon * kDay) when = paint(when, left <= 0 ? "31" : "33", style.colour);
+  std::string names;
+  size_t shown = 0;
+  for (const json& name : member_of(certificate, "names")) {
+    if (++shown > 4) break;
+    if (name.is_string()) names += (names.empty() ? "" : ", ") + name.get<std::string>();
+  }
+  return fmt::format("  TLS      {}{}  {}\n", names, shown > 4 ? " …" : "", when);
+}
+
 std::string status_screen(const json& status, const Style& style) {
   const bool draining = is_true(status, "draining");
   const json& upstreams = member_of(status, "upstreams");
@@ -232,6 +249,8 @@ std::string status_screen(const json& status, const Style& style) {
                                 text_of(status, "config"));
   const std::string url = text_of(status, "url");
   out += fmt::format("  MCP      {}\n", url.rfind("http", 0) == 0 ? reachable(url) : url);
+  for (const json& one : member_of(status, "certificates"))
+    out += certificate_line(one, style);
   out += fmt::format("  Metrics  {}\n",
                      text_of(status, "ops").empty() ? "off" : text_of(status, "ops") + "/metrics");
   out += fmt::format("  now      {}, {} waiting, {}, {}, {}\n\n",

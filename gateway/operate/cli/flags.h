@@ -21,6 +21,7 @@ struct Flags {
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool watch = false;
+  bool tls_self_signed = false;
 
   // Flags of supergateway and mcp-proxy.
   std::string stdio, port, http_path, output_transport, their_log_level, mcp_config, named_config;

@@ -119,6 +119,7 @@ std::vector<config::Setting> settings_of(const Flags& flags) {
       {"log.format", flags.log_format, "--log-format"},
       {"log.level", log_level, "--log-level"},
       {"reload.watch", flags.watch ? "true" : "", "--watch"},
+      {"listen.tls.selfSigned", flags.tls_self_signed ? "true" : "", "--tls-self-signed"},
   };
   settings.erase(std::remove_if(settings.begin(), settings.end(),
                                 [](const config::Setting& setting) { return setting.text.empty(); }),

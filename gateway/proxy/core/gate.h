@@ -44,8 +44,9 @@ struct GateRequest {
   const http::HeaderList& headers;
   std::string_view method;
   std::string_view path;
-  std::string_view server;  // the requested server
-  std::string_view peer;    // "127.0.0.1:51234"
+  std::string_view server;                 // the requested server
+  std::string_view peer;                   // "127.0.0.1:51234"
+  const CallerPtr* certificate = nullptr;  // the caller that its TLS certificate names; null: none
 };
 
 // Why a policy (the authentication gate or another plugin) refuses a request or ends an exchange.

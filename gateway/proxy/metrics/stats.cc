@@ -274,6 +274,8 @@ void GatewayStats::add(const GatewayStats& other) {
     limits[i] += other.limits[i];
   for (size_t i = 0; i < passed.size(); ++i)
     passed[i] += other.passed[i];
+  for (size_t i = 0; i < tls_handshakes.size(); ++i)
+    tls_handshakes[i] += other.tls_handshakes[i];
   for (size_t i = 0; i < server_sessions.size(); ++i)
     server_sessions[i].add(other.server_sessions[i]);
 }
@@ -338,6 +340,9 @@ std::string_view label(ExitCause cause) {
 std::string_view label(Overload what) {
   return one_of(what, {"requests", "streams", "in_flight", "principal", "connections", "address",
                        "descriptors", "backlog"});
+}
+std::string_view label(TlsHandshake how) {
+  return one_of(how, {"full", "resumed", "failed"});
 }
 std::string_view label(Passed what) {
   return one_of(what, {"in", "out", "failed"});

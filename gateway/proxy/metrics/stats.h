@@ -58,6 +58,8 @@ enum class Overload : uint8_t {
   backlog,  // cut, not refused: memory of unread data was needed for other clients
   count_
 };
+// TLS of clients; failed: also a connection that broke it later.
+enum class TlsHandshake : uint8_t { full, resumed, failed, count_ };
 // Requests between replicas: received from a peer, passed to a peer, and passed ones left without an answer.
 enum class Passed : uint8_t { in, out, failed, count_ };
 enum class Side : uint8_t { client, upstream, count_ };
@@ -256,6 +258,7 @@ struct GatewayStats {
   std::array<uint64_t, size_of<Overload>> overload{};
   std::array<uint64_t, size_of<Limit>> limits{};
   std::array<uint64_t, size_of<Passed>> passed{};
+  std::array<uint64_t, size_of<TlsHandshake>> tls_handshakes{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
@@ -288,6 +291,7 @@ std::string_view label(ExitCause cause);
 std::string_view label(RetryOn on);
 std::string_view label(Overload what);
 std::string_view label(Passed what);
+std::string_view label(TlsHandshake how);
 
 // The initiator that an end reason implies.
 CancelInitiator initiator_of(mcp::EndReason reason);

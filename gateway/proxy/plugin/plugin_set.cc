@@ -133,6 +133,7 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
       return decided(member, std::move(judgement.answer), later != nullptr);
   }
   bool has_credentials = request.headers.count("Authorization") > 0;
+  if (request.certificate != nullptr && !has_credentials) return core::GateAnswer(*request.certificate);
   if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
   core::PolicyError denial{.reason = mcp::EndReason::unauthorized, .status = 401};
   denial.by = "auth";

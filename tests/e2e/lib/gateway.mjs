@@ -14,7 +14,7 @@ const STOP_MS = 40_000; // the drain time and some
 const LEFTOVER_MS = 10_000;
 const LAST_WORDS_MS = 2_000; // after its end
 const TAG = 'LINEWARD_E2E_TAG';
-const URL_LINE = /http:\/\/127\.0\.0\.1:\d+\/mcp\b/;
+const URL_LINE = /https?:\/\/127\.0\.0\.1:\d+\/mcp\b/;
 
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));

@@ -44,8 +44,11 @@ void Client::connect(const std::string& address) {
     run_.record(label, direction, bytes);
   };
   const Word* from = command_.option("from");
+  const Word* pem = command_.option("tls-cert");
+  std::optional<HttpConnection::Tls> tls;
+  if (command_.flag("tls") || pem != nullptr) tls.emplace().pem = pem ? expand(*pem) : std::string();
   connections_[current_] =
-      std::make_unique<HttpConnection>(address, from ? expand(*from) : std::string(), std::move(hooks));
+      std::make_unique<HttpConnection>(address, from ? expand(*from) : std::string(), tls, std::move(hooks));
 }
 
 HttpConnection& Client::connection() {

@@ -134,7 +134,7 @@ void Gateway::start(const Setup& setup) {
 
 // Lineward says where it listens; for others a connection tells.
 void Gateway::wait_ready(const Setup& setup) {
-  static const std::regex url(R"(http://([0-9.]+:\d+)(/[^\s"]*)?)");
+  static const std::regex url(R"(https?://([0-9.]+:\d+)(/[^\s"]*)?)");
   auto deadline = run_.deadline();
   for (size_t seen = 0;;) {
     if (run_.stopped()) throw Stopped{};

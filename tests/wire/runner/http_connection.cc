@@ -2,8 +2,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,7 +32,8 @@ int slice(Clock::time_point deadline) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(const std::string& address, const std::string& from, Hooks hooks)
+HttpConnection::HttpConnection(const std::string& address, const std::string& from,
+                               const std::optional<Tls>& tls, Hooks hooks)
     : hooks_(std::move(hooks)) {
   auto colon = address.rfind(':');
   sockaddr_in to{};
@@ -52,10 +56,59 @@ HttpConnection::HttpConnection(const std::string& address, const std::string& fr
   }
   int on = 1;
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (tls) begin_tls(*tls);
 }
 
 HttpConnection::~HttpConnection() {
   close_fin();
+  SSL_free(tls_);
+  SSL_CTX_free(tls_context_);
+}
+
+void HttpConnection::begin_tls(const Tls& tls) {
+  tls_context_ = SSL_CTX_new(TLS_client_method());
+  if (!tls.pem.empty() && (SSL_CTX_use_certificate_chain_file(tls_context_, tls.pem.c_str()) != 1 ||
+                           SSL_CTX_use_PrivateKey_file(tls_context_, tls.pem.c_str(), SSL_FILETYPE_PEM) != 1))
+    throw WireError("'" + tls.pem + "' is no certificate with its key");
+  SSL_CTX_set_mode(tls_context_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  tls_ = SSL_new(tls_context_);
+  fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  SSL_set_fd(tls_, fd_);
+  const auto deadline = Clock::now() + std::chrono::seconds(20);
+  for (int done = 0; (done = SSL_connect(tls_)) != 1;) {
+    hooks_.idle();
+    const int error = SSL_get_error(tls_, done);
+    if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+      const char* reason = ERR_reason_error_string(ERR_peek_error());
+      throw WireError("the TLS handshake failed: " + std::string(reason ? reason : "the connection ended"));
+    }
+    pollfd fd{fd_, static_cast<short>(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT), 0};
+    poll(&fd, 1, slice(deadline));
+    if (Clock::now() >= deadline) throw WireError("the TLS handshake takes too long");
+  }
+}
+
+ssize_t HttpConnection::tls_result(int result) {
+  if (result > 0) return result;
+  const int error = SSL_get_error(tls_, result);
+  const int cause = errno;
+  ERR_clear_error();
+  if (error == SSL_ERROR_ZERO_RETURN || (error == SSL_ERROR_SSL && cause == 0)) return 0;
+  errno = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? EAGAIN : ECONNRESET;
+  return -1;
+}
+
+ssize_t HttpConnection::write_some(std::string_view bytes) {
+  if (tls_ == nullptr) return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ERR_clear_error();
+  return tls_result(SSL_write(tls_, bytes.data(), static_cast<int>(bytes.size())));
+}
+
+ssize_t HttpConnection::read_some(char* to, size_t size) {
+  if (tls_ == nullptr) return recv(fd_, to, size, 0);
+  ERR_clear_error();
+  errno = 0;
+  return tls_result(SSL_read(tls_, to, static_cast<int>(size)));
 }
 
 void HttpConnection::close_fin() {
@@ -74,7 +127,11 @@ void HttpConnection::vanish() {
 }
 
 void HttpConnection::shutdown_write() {
-  if (fd_ >= 0) ::shutdown(fd_, SHUT_WR);
+  if (tls_ != nullptr && fd_ >= 0) {
+    SSL_shutdown(tls_);
+  } else if (fd_ >= 0) {
+    ::shutdown(fd_, SHUT_WR);
+  }
 }
 
 void HttpConnection::send(std::string_view bytes, size_t step, Deadline deadline) {
@@ -86,7 +143,7 @@ void HttpConnection::send(std::string_view bytes, size_t step, Deadline deadline
     pollfd fd{fd_, POLLOUT, 0};
     if (poll(&fd, 1, slice(deadline)) <= 0) continue;
     auto part = step ? bytes.substr(0, step) : bytes;
-    ssize_t n = ::send(fd_, part.data(), part.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = write_some(part);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n < 0) return;  // the gateway may refuse early; its answer is still to be read
     bytes.remove_prefix(static_cast<size_t>(n));
@@ -105,14 +162,17 @@ void HttpConnection::wait_until_read(Deadline deadline) {
 bool HttpConnection::fill(Deadline deadline) {
   if (end_) return false;
   if (fd_ < 0) throw WireError("the connection is closed on our side");
+  char bytes[65536];
+  ssize_t n = -1;
   for (;;) {
     hooks_.idle();
     pollfd fd{fd_, POLLIN, 0};
-    if (poll(&fd, 1, slice(deadline)) > 0) break;
+    if ((tls_ != nullptr && SSL_has_pending(tls_) == 1) || poll(&fd, 1, slice(deadline)) > 0) {
+      n = read_some(bytes, sizeof bytes);
+      if (n >= 0 || errno != EAGAIN) break;  // a part of a TLS record, or a session ticket
+    }
     if (Clock::now() >= deadline) throw WireError("nothing more came in time");
   }
-  char bytes[65536];
-  ssize_t n = recv(fd_, bytes, sizeof bytes, 0);
   if (n > 0) {
     hooks_.record('<', {bytes, static_cast<size_t>(n)});
     in_.append(bytes, static_cast<size_t>(n));

@@ -10,6 +10,11 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
+struct ssl_ctx_st;
+struct ssl_st;
+
 namespace lineward::wire {
 
 struct WireError : std::runtime_error {
@@ -36,8 +41,14 @@ class HttpConnection {
     std::function<void(char direction, std::string_view)> record;
   };
 
+  // TLS without verification of the gateway's certificate. `pem`: the client's own, with its key; may be
+  // empty.
+  struct Tls {
+    std::string pem;
+  };
   // `from`: the address of this machine that it comes from; empty: whichever the system takes.
-  HttpConnection(const std::string& address, const std::string& from, Hooks hooks);
+  HttpConnection(const std::string& address, const std::string& from, const std::optional<Tls>& tls,
+                 Hooks hooks);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
@@ -46,8 +57,8 @@ class HttpConnection {
   void send(std::string_view bytes, size_t step, Deadline deadline);
   void close_fin();
   void close_rst();
-  void shutdown_write();
-  void vanish();  // see vanish.h
+  void shutdown_write();  // TLS: close_notify, and no FIN
+  void vanish();          // see vanish.h
   bool closed() const { return fd_ < 0; }
 
   std::string read_exactly(size_t count, Deadline deadline);
@@ -62,6 +73,11 @@ class HttpConnection {
  private:
   enum class Body { none, length, chunked, until_close };
 
+  void begin_tls(const Tls& tls);
+  // Once; as send() and recv() with MSG_DONTWAIT: -1 and EAGAIN when the socket is not ready.
+  ssize_t write_some(std::string_view bytes);
+  ssize_t read_some(char* to, size_t size);
+  ssize_t tls_result(int result);
   void wait_until_read(Deadline deadline);
   bool fill(Deadline deadline);                          // reads once; false at the end
   bool take_line(std::string& line, Deadline deadline);  // from in_, without CRLF
@@ -69,6 +85,8 @@ class HttpConnection {
   bool body_line(std::string& line, Deadline deadline);
 
   int fd_ = -1;
+  ssl_ctx_st* tls_context_ = nullptr;
+  ssl_st* tls_ = nullptr;
   Hooks hooks_;
   std::string in_, decoded_;
   bool end_ = false, reset_ = false;

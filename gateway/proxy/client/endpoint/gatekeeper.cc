@@ -37,6 +37,7 @@ bool Gatekeeper::refuses_head(ClientConnection& connection) {
   if (length <= kSmallBody && !head.expect_continue) return false;
   if (auto refusal = check_addresses(head.headers, config_, listener_.is_loopback()))
     return refusals_.refuse(connection, *refusal), true;
+  if (connection.certificate() != nullptr && !take_certificate(connection)) return true;
   if (!gate_ || gate_->open()) return false;
   auto answer = gate_->admit(question(connection), nullptr);
   auto* denial = answer ? std::get_if<core::PolicyError>(&*answer) : nullptr;
@@ -62,7 +63,19 @@ bool Gatekeeper::admit(ClientConnection& connection, std::string& body) {
                        }));
     return false;
   }
+  if (connection.certificate() != nullptr && !take_certificate(connection)) return false;
   return !gate_ || gate_->open() || ask(connection, body);
+}
+
+// Other credentials of the request outrank it (PluginSet::admit).
+bool Gatekeeper::take_certificate(ClientConnection& connection) const {
+  core::GateAnswer answer = connection.certificate()->judge(config_.tls);
+  if (auto* denial = std::get_if<core::PolicyError>(&answer)) {
+    refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::no));
+    return false;
+  }
+  connection.use_caller(std::get<core::CallerPtr>(std::move(answer)));
+  return true;
 }
 
 core::GateRequest Gatekeeper::question(const ClientConnection& connection) const {
@@ -71,8 +84,13 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
   const ServerPaths& servers = router_.table().servers;
   auto route = servers.find(std::string(head.path));
   const bool served = route != servers.end();
-  return {head.headers, head.method, served ? std::string_view(route->first) : head.path,
-          served ? std::string_view(route->second) : std::string_view(), connection.client()};
+  const bool certified = connection.certificate() != nullptr && connection.caller() != nullptr;
+  return {head.headers,
+          head.method,
+          served ? std::string_view(route->first) : head.path,
+          served ? std::string_view(route->second) : std::string_view(),
+          connection.client(),
+          certified ? &connection.caller() : nullptr};
 }
 
 bool Gatekeeper::ask(ClientConnection& connection, std::string& body) {

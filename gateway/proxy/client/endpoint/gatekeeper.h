@@ -50,6 +50,8 @@ class Gatekeeper {
     std::shared_ptr<core::Gate> gate;    // the one in use at the time; a reload replaces it
     std::unique_ptr<MemoryCharge> held;  // accounts for the body
   };
+  // Sets the caller that its client certificate names. False: it was refused.
+  bool take_certificate(ClientConnection& connection) const;
   core::GateRequest question(const ClientConnection& connection) const;
   bool ask(ClientConnection& connection, std::string& body);
   bool decided(ClientConnection& connection, core::GateAnswer answer);

@@ -61,6 +61,8 @@ class HttpFront final : public Front, private RequestHandler {
   // A reload. Connections, sessions and exchanges in flight stay.
   const PathTable& paths() const { return router_.table(); }
   void use_paths(PathTable paths);
+  // The TLS of connections that are accepted from here on.
+  void use_tls(std::shared_ptr<const net::CurrentTls> tls) { connections_.use_tls(std::move(tls)); }
   // The other replicas, and the keys shared with them.
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 

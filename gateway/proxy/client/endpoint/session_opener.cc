@@ -139,7 +139,8 @@ void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, co
                                    .why = refusal.text,
                                    .method = refusal.method});
   connection.respond(status, kJson, mcp::with_id(*error, raw_id),
-                     told_headers(headers, parts_.router.table().resource.get(), connection.head()));
+                     told_headers(headers, parts_.router.table().resource.get(), connection.head(),
+                                  connection.tls() != nullptr));
 }
 
 }  // namespace lineward::client

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "config/load_levels.h"
+#include "foundation/log/log.h"
 #include "protocol/http/writer.h"
 #include "protocol/mcp/errors.h"
 #include "proxy/client/http/cors.h"
@@ -80,7 +81,39 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
   stream_->set_owner(this);
   use_account(account_now());
   stream_->start_reading();
+  if (stream_->tls() == nullptr) {
+    arm();
+    return;
+  }
+  idle_at_ = loop_.now();
+  timer_.start(limits_.head_timeout, [this] {
+    metrics::limit_reached(metrics::Limit::head_timeout);
+    note_tls_failure(fmt::format("the handshake was not complete within {} ms (listen.headTimeout)",
+                                 limits_.head_timeout.count()));
+    close();
+  });
+}
+
+// The time of the head begins with its first byte.
+void ClientConnection::on_secured() {
+  use_certificate();
+  const bool resumed = stream_->tls()->is_resumed();
+  ++metrics::stats().tls_handshakes[static_cast<size_t>(resumed ? metrics::TlsHandshake::resumed
+                                                                : metrics::TlsHandshake::full)];
   arm();
+}
+
+void ClientConnection::use_certificate() {
+  x509_st* shown = stream_->tls() != nullptr ? stream_->tls()->client_certificate() : nullptr;
+  if (shown != nullptr) certificate_ = std::make_unique<ClientCertificate>(shown);
+}
+
+// Counted each, logged at powers of two: a flood must not become a flood of log lines.
+void ClientConnection::note_tls_failure(const std::string& why) {
+  const uint64_t count =
+      ++metrics::stats().tls_handshakes[static_cast<size_t>(metrics::TlsHandshake::failed)];
+  if ((count & (count - 1)) != 0) return;  // counts 1, 2, 4, 8 …
+  log::write(log::Level::warn, "tls.failed", {{"why", why}, {"count", count}, {"remote", peer_}});
 }
 
 ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
@@ -98,18 +131,20 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
   use_account(account_now());
+  use_certificate();
   stream_->start_reading();
   pump_later_.schedule();
 }
 
 std::optional<MovedConnection> ClientConnection::move_away() {
-  const int socket = stream_->detach();
+  std::unique_ptr<net::TlsSession> session;
+  const int socket = stream_->detach(&session);
   if (socket < 0) return std::nullopt;
   loop_.retire(std::move(stream_));
   timer_.stop();
   pump_later_.cancel();
   held_.set(0);
-  return MovedConnection(socket, std::move(parser_), std::move(peer_), sharing_);
+  return MovedConnection(socket, std::move(session), std::move(parser_), std::move(peer_), sharing_);
 }
 
 ClientConnection::~ClientConnection() {
@@ -200,6 +235,9 @@ void ClientConnection::on_end(int error) {
   // A client that disconnects, with FIN or RST, cancels its requests. Only an answer already being sent may
   // still reach a client that closed its own side.
   if (error == 0 && lingering_ && backlog() > 0) return;
+  const net::TlsSession* session = tls();
+  if (session != nullptr && session->state() == net::TlsSession::State::failed)
+    note_tls_failure(session->fault());
   close();
 }
 

@@ -20,9 +20,11 @@
 #include "foundation/base/peer_address.h"
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
+#include "foundation/net/tls_session.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/writer.h"
 #include "proxy/client/http/admission.h"
+#include "proxy/client/http/client_certificate.h"
 #include "proxy/client/http/connection_reply.h"
 #include "proxy/client/http/forwarding.h"
 #include "proxy/client/http/moved_connection.h"
@@ -143,6 +145,10 @@ class ClientConnection final : private net::StreamCallbacks {
   }
   // Tracks whether several callers share the connection.
   Sharing& sharing() { return sharing_; }
+  // Null: plain HTTP.
+  const net::TlsSession* tls() const { return stream_ ? stream_->tls() : nullptr; }
+  // The certificate that the client showed in the handshake; null: none.
+  ClientCertificate* certificate() const { return certificate_.get(); }
   // There is no proxy in between (proxy/client/http/proxy_signs.h).
   bool is_direct() const { return stream_ && comes_directly(peer_, head(), stream_->local_port()); }
   bool busy() const { return busy_; }
@@ -178,6 +184,9 @@ class ClientConnection final : private net::StreamCallbacks {
   void on_data(std::string_view bytes) override;
   void on_end(int error) override;
   void on_drained() override;
+  void on_secured() override;
+  void use_certificate();
+  void note_tls_failure(const std::string& why);
   void pump();
   bool had_its_turn();
   void begin();
@@ -203,6 +212,7 @@ class ClientConnection final : private net::StreamCallbacks {
   AccountPtr address_account_, caller_account_;
   core::CallerPtr last_caller_;
   http::RequestParser parser_;
+  std::unique_ptr<ClientCertificate> certificate_;
   HeadFacts facts_;  // of the last head that was looked up
   Sharing sharing_;
   net::Timer timer_;

@@ -74,6 +74,14 @@ void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::strin
     case AdmitResult::too_many_of_address: return turned_away(metrics::Overload::address);
   }
   if (hand_on(*stream, peer)) return loop_.retire(std::move(stream));
+  begin(std::move(stream), std::move(peer));
+}
+
+// Each worker begins TLS itself, so that no handshake is under way when a connection changes hands.
+void ConnectionTable::begin(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  if (auto listener = tls_ ? tls_->get() : nullptr) {
+    if (!stream->speak_tls(net::TlsSession::accept(std::move(listener)))) return caps_->leave(peer);
+  }
   keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
 }
 
@@ -81,8 +89,7 @@ void ConnectionTable::adopt(NewConnection accepted) {
   caps_->arrived_at(self_);
   auto stream = net::ByteStream::from_socket(loop_, accepted.take_socket());
   if (!stream) return caps_->leave(accepted.peer);
-  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(*stream),
-                                          std::move(accepted.peer)));
+  begin(std::move(*stream), std::move(accepted.peer));
 }
 
 // Proxies keep connections that they do not need.
@@ -116,7 +123,7 @@ void ConnectionTable::turned_away(metrics::Overload why) {
 
 void ConnectionTable::adopt(MovedConnection moved) {
   auto stream = net::ByteStream::from_socket(loop_, moved.take_socket());
-  if (!stream) return caps_->leave(moved.peer);
+  if (!stream || (moved.tls && !(*stream)->speak_tls(std::move(moved.tls)))) return caps_->leave(moved.peer);
   keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(*stream), std::move(moved)));
 }
 

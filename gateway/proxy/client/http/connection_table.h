@@ -14,6 +14,7 @@
 
 #include "config/config.h"
 #include "foundation/net/loop.h"
+#include "foundation/net/tls_listener.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/http/connection_caps.h"
 #include "proxy/client/http/moved_connection.h"
@@ -30,6 +31,8 @@ class ConnectionTable {
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
+  // The TLS of connections that are accepted from here on.
+  void use_tls(std::shared_ptr<const net::CurrentTls> tls) { tls_ = std::move(tls); }
   // Called by the listener. A connection over the limit is closed at once, unless another one has been idle
   // for long and is closed for it.
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
@@ -67,6 +70,7 @@ class ConnectionTable {
 
  private:
   void keep(std::unique_ptr<ClientConnection> connection);
+  void begin(std::unique_ptr<net::ByteStream> stream, std::string peer);
   bool hand_on(net::ByteStream& stream, const std::string& peer);
   bool close_longest_idle();
   void make_room();
@@ -77,6 +81,7 @@ class ConnectionTable {
   const std::shared_ptr<ConnectionCaps> caps_;
   size_t self_ = 0, workers_ = 1;
   HandOn hand_on_;
+  std::shared_ptr<const net::CurrentTls> tls_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   size_t most_ = 0;
   std::chrono::milliseconds looked_for_idle_{0};

@@ -1,22 +1,30 @@
-// A client's connection on its way between two workers: its socket, and the bytes read of a request that
-// belongs to the other worker (docs/workers.md).
+// A client's connection on its way between two workers: its socket, its TLS session, and the bytes read of a
+// request that belongs to the other worker (docs/workers.md).
 #pragma once
 
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "foundation/net/tls_session.h"
 #include "protocol/http/request_parser.h"
 #include "proxy/client/http/proxy_signs.h"
 
 namespace lineward::client {
 
 struct MovedConnection {
-  MovedConnection(int its_socket, http::RequestParser its_parser, std::string its_peer, Sharing its_sharing)
-      : socket(its_socket), parser(std::move(its_parser)), peer(std::move(its_peer)), sharing(its_sharing) {}
+  MovedConnection(int its_socket, std::unique_ptr<net::TlsSession> its_tls, http::RequestParser its_parser,
+                  std::string its_peer, Sharing its_sharing)
+      : socket(its_socket),
+        tls(std::move(its_tls)),
+        parser(std::move(its_parser)),
+        peer(std::move(its_peer)),
+        sharing(its_sharing) {}
   MovedConnection(MovedConnection&& other) noexcept
       : socket(std::exchange(other.socket, -1)),
+        tls(std::move(other.tls)),
         parser(std::move(other.parser)),
         peer(std::move(other.peer)),
         sharing(other.sharing) {}
@@ -28,7 +36,8 @@ struct MovedConnection {
   int take_socket() { return std::exchange(socket, -1); }
 
   int socket;
-  http::RequestParser parser;  // next() has returned `head`
+  std::unique_ptr<net::TlsSession> tls;  // null: plain
+  http::RequestParser parser;            // next() has returned `head`
   std::string peer;
   Sharing sharing;  // covers all its requests, on any worker
 };

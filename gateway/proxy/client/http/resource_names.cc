@@ -88,7 +88,7 @@ std::optional<std::string> ResourceNames::document(const std::string& json, cons
   return splice.apply();
 }
 
-ClientSide client_side(const http::RequestHead& head) {
+ClientSide client_side(const http::RequestHead& head, bool tls) {
   ClientSide side;
   side.endpoint = std::string(head.path);
   std::string_view host = head.headers.get("Host");
@@ -97,18 +97,18 @@ ClientSide client_side(const http::RequestHead& head) {
            std::string_view(".:-_[]").find(c) != std::string_view::npos;
   });
   if (!fine) return side;
-  bool secure = head.headers.count("X-Forwarded-Proto") == 1 &&
-                http::equals_ignoring_case(head.headers.get("X-Forwarded-Proto"), "https");
+  bool secure = tls || (head.headers.count("X-Forwarded-Proto") == 1 &&
+                        http::equals_ignoring_case(head.headers.get("X-Forwarded-Proto"), "https"));
   side.origin = (secure ? "https://" : "http://") + std::string(host);
   return side;
 }
 
 std::vector<http::OutHeader> told_headers(const core::HeaderFields& fields, const ResourceNames* names,
-                                          const http::RequestHead& head) {
+                                          const http::RequestHead& head, bool tls) {
   std::vector<http::OutHeader> out;
   for (const auto& [name, value] : fields) {
     const bool renamed = names != nullptr && http::equals_ignoring_case(name, "WWW-Authenticate");
-    out.push_back({name, renamed ? names->challenge(value, client_side(head)) : value});
+    out.push_back({name, renamed ? names->challenge(value, client_side(head, tls)) : value});
   }
   return out;
 }

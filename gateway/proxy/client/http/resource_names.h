@@ -59,10 +59,11 @@ class ResourceNames {
 
 // A client's view, from its request: Host, and X-Forwarded-Proto where TLS ends in front of Lineward (it only
 // changes the answer to this client).
-ClientSide client_side(const http::RequestHead& head);
+// `tls`: of this connection, rather than of a proxy in front.
+ClientSide client_side(const http::RequestHead& head, bool tls = false);
 
 // A server's headers, rewritten for the client of this request; without `names` unchanged.
 std::vector<http::OutHeader> told_headers(const core::HeaderFields& fields, const ResourceNames* names,
-                                          const http::RequestHead& head);
+                                          const http::RequestHead& head, bool tls);
 
 }  // namespace lineward::client

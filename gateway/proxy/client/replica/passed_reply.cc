@@ -45,7 +45,8 @@ bool PassedReply::release() {
 
 std::vector<http::OutHeader> PassedReply::own_headers(const core::HeaderFields& fields) const {
   if (!connected()) return {};
-  std::vector<http::OutHeader> out = told_headers(fields, options_.resource.get(), connection_->head());
+  std::vector<http::OutHeader> out =
+      told_headers(fields, options_.resource.get(), connection_->head(), connection_->tls() != nullptr);
   connection_->add_headers(out);
   return out;
 }

@@ -98,7 +98,7 @@ TEST_CASE("each finding has its code and its exact place") {
       {"listen:\n  allowedHosts: a\n", "wrong-type 2:17+1"},
       {"listen:\n  allowedHosts: [a, [b]]\n", "wrong-type 2:21+1"},
       {"listen: 8000\n", "wrong-type 1:9+4"},
-      {"listen:\n  tls: { cert: a }\n", "not-built 2:3+3"},
+      {"listen:\n  trustedProxies: a\n", "not-built 2:3+14"},
       {"log:\n  format: jsn\n", "unknown-choice 2:11+3"},
       {"plugins: { toolFilter: {} }\n", "wrong-type 1:10+1"},
       {"plugins: [ { toolFilter: { alow: [a] } } ]\n", "unknown-option 1:28+4"},

@@ -1,0 +1,17 @@
+// `listen.tls`: the list of certificates, and findings about the files.
+#pragma once
+
+#include "config/reader/document.h"
+#include "config/reader/load.h"
+#include "config/reader/value_reader.h"
+
+namespace lineward::config {
+
+// `certificates: [{certificate, key, ocsp}]`.
+void read_certificates(ValueReader& values, const Member& member, ListenTls& tls);
+
+// Makes paths absolute. Reads the files unless `options` forbids it, and reports keys of another certificate,
+// chains out of order, missing names, and dates.
+void check_tls(const Node& root, const LoadOptions& options, LoadResult& result);
+
+}  // namespace lineward::config

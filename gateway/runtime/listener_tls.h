@@ -1,0 +1,62 @@
+// The TLS of the listener for clients: made at the start and at each reload, and made anew when a file
+// changes. Files that cannot be used change nothing. Warns of certificates that expire soon.
+//
+// Owned by the Gateway; on the first worker's thread. Workers read current() from theirs.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "foundation/base/result.h"
+#include "foundation/net/certificate.h"
+#include "foundation/net/file_watch.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/tls_listener.h"
+#include "foundation/net/tls_tickets.h"
+
+namespace lineward::runtime {
+
+class ListenerTls {
+ public:
+  ListenerTls() = default;
+  ListenerTls(const ListenerTls&) = delete;
+  ListenerTls& operator=(const ListenerTls&) = delete;
+
+  std::shared_ptr<const net::CurrentTls> current() const { return current_; }
+  // Reads the files of a configuration for use(). The error is one sentence for operators.
+  Status<> prepare(const config::Config& config);
+  // New connections use what prepare() has made.
+  void use();
+  // From the time that the loop runs: `config` is the one in effect.
+  void watch(net::Loop& loop, const config::Config& config);
+  // Before the loop ends.
+  void stop();
+
+ private:
+  struct Made {
+    net::TlsListenerPtr listener;  // null: no TLS
+    std::vector<std::string> files;
+    std::vector<net::TicketKeys::Secret> ticket_secrets;
+  };
+  Result<Made> make(const config::Config& config);
+  void watch_files();
+  void reread(bool again);
+  void warn();
+
+  const std::shared_ptr<net::CurrentTls> current_ = std::make_shared<net::CurrentTls>();
+  const std::shared_ptr<net::TicketKeys> tickets_ = std::make_shared<net::TicketKeys>();
+  net::CertificatePtr self_signed_;
+  Made next_;
+  std::vector<std::string> files_;  // in effect
+  net::Loop* loop_ = nullptr;
+  const config::Config* config_ = nullptr;
+  std::vector<std::unique_ptr<net::FileWatch>> watches_;
+  std::unique_ptr<net::Timer> warning_;
+  std::unique_ptr<net::Timer> again_;
+  std::string last_fault_;
+};
+
+}  // namespace lineward::runtime
