@@ -1,5 +1,5 @@
-// The processors that this process may use: those of its affinity mask, and no more than the time that its
-// control groups grant (cpu.max of version 2, cpu.cfs_quota_us of version 1), rounded up.
+// How many processors this process may use: those of its affinity mask, and no more than its control groups
+// grant, rounded up. A group grants time by cpu.max (version 2) or cpu.cfs_quota_us (version 1).
 #pragma once
 
 #include <cstddef>

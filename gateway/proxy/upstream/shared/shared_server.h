@@ -1,6 +1,6 @@
-// A server that every worker serves with connections of its own (docs/workers.md): the facts that its workers
-// share. A server over HTTP keeps nothing for callers without a session, and a session stays on the worker
-// that opened it, so only what is limited or learned for all of them is here.
+// A server that all workers serve, each with connections of its own (docs/workers.md). It keeps nothing for
+// callers without a session, and a session stays on the worker that opened it. So these are only the limits
+// and the facts that count for all workers.
 //
 // SharedServer lives as long as the server's name has a place. A SharedVersion belongs to one version of it:
 // a reload that replaces the server begins with fresh counts. Any thread.

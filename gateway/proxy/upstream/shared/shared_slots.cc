@@ -20,8 +20,8 @@ bool SharedSlots::try_take(uint32_t most) {
   return false;
 }
 
-// A worker that gives a place back looks for waiting ones after it has counted down. One that begins to wait
-// looks for room after it has joined the line. So one of the two sees the other.
+// A worker that gives a place back looks for waiting workers after it has counted down. A worker that begins
+// to wait looks for room after it has joined the line. So one of the two sees the other.
 bool SharedSlots::wait(const std::shared_ptr<Line>& line, uint32_t most) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!std::exchange(line->waits, true)) {
@@ -79,8 +79,8 @@ void SharedSlots::give(const std::shared_ptr<SharedSlots>& slots) {
   do {
     if (slots->waiting_.load() > 0 && hand_over(slots)) return;
     --slots->taken_;
-    // One that has begun to wait meanwhile may not have seen this place. If another has taken it since, that
-    // one will hand it over.
+    // A part that has begun to wait meanwhile may not have seen this place. If another part has taken the
+    // place since, that part will hand it over.
   } while (slots->waiting_.load() > 0 && slots->try_take(slots->most_.load()));
 }
 

@@ -1,7 +1,7 @@
 // A number of places that several workers fill together: at most so many are taken at any time, whichever
 // workers have them. While there is room, taking and giving back one is an atomic operation, and no worker
-// waits for another. When all are taken, workers that want one wait in line. A place that becomes free goes
-// to the first of them by its mailbox, or more cheaply to its own worker while nobody else waits for long.
+// waits for another. When all are taken, workers that want one wait in line. A free place goes to the first
+// of them by its mailbox. It stays with its own worker, which is cheaper, while no other part waits for long.
 //
 // A SharedSlots::Part is used on its worker's thread only.
 #pragma once
@@ -71,7 +71,7 @@ class SharedSlots::Part {
   // Beyond the limit, for what cannot be refused any more.
   void take_anyway() { slots_->taken_.fetch_add(1); }
   void give();
-  // Nothing here wants a place now: what was handed over goes to the next.
+  // No call of this part wants a place now: one that was handed over goes to the next part.
   void stop_waiting();
   uint32_t taken_by_all() const { return slots_->taken(); }
 

@@ -12,7 +12,7 @@ using lineward::upstream::SharedSlots;
 
 namespace {
 
-// The part of a worker whose calls begin as soon as they may, and end when the test says so.
+// The part of a worker. Its calls begin as soon as they may, and end when the test ends them.
 struct Calls {
   Calls(net::Loop& loop, const std::shared_ptr<SharedSlots>& slots, uint32_t its_most)
       : most(its_most),
@@ -103,7 +103,7 @@ TEST_CASE("a place that was handed over goes on if its worker does not want it a
     CHECK(slots->taken() == 1);
     gone.reset();
     c.want(1);
-    c.part.reset();  // with one that runs, whose place its owner gives back
+    c.part.reset();  // with a running call: the next part gives its place back
     c.part = std::make_unique<SharedSlots::Part>(slots, c.mailbox, [] {});
     c.part->give();
     CHECK(slots->taken() == 0);
