@@ -49,7 +49,10 @@ std::string choices_of(const Option& option) {
   std::string_view rest = option.choices;
   while (!rest.empty()) {
     const size_t bar = rest.find('|');
-    out += "," + in_quotes(rest.substr(0, bar));
+    const std::string word(rest.substr(0, bar));
+    out += "," + in_quotes(word);
+    // In YAML an unquoted 1.2 is a number.
+    if (word.find_first_not_of("0123456789.") == std::string::npos) out += "," + word;
     rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
   }
   return fmt::format(R"({{"enum":[{}]}})", out);

@@ -76,14 +76,6 @@ int ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX*
   return found->renew || SSL_version(ssl) == TLS1_3_VERSION ? 2 : 1;
 }
 
-int send_ocsp(SSL* ssl, void* response) {
-  const auto* text = static_cast<const std::string*>(response);
-  auto* copy = static_cast<unsigned char*>(OPENSSL_memdup(text->data(), text->size()));
-  if (copy == nullptr) return SSL_TLSEXT_ERR_ALERT_FATAL;
-  SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(text->size()));
-  return SSL_TLSEXT_ERR_OK;
-}
-
 Status<> trust_clients(SSL_CTX* context, const std::string& pem, bool required) {
   BIO* text = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
   X509_STORE* store = X509_STORE_new();
@@ -164,7 +156,7 @@ Status<> TlsListener::add(const Certificate& certificate, SSL_CTX* context) {
   if (!good) return fail(fmt::format("{} cannot be used: {}", certificate.source(), last_tls_error()));
   if (!certificate.ocsp().empty()) {
     SSL_CTX_set_tlsext_status_cb(context, send_ocsp);
-    SSL_CTX_set_tlsext_status_arg(context, const_cast<std::string*>(&certificate.ocsp()));
+    SSL_CTX_set_tlsext_status_arg(context, this);
   }
   return Done{};
 }
@@ -236,6 +228,19 @@ int TlsListener::choose_certificate(SSL* ssl, int*, void* self) {
   if (context == nullptr) return SSL_TLSEXT_ERR_NOACK;
   if (context != SSL_get_SSL_CTX(ssl)) SSL_set_SSL_CTX(ssl, context);
   return SSL_TLSEXT_ERR_OK;
+}
+
+// The response for the certificate that was chosen.
+int TlsListener::send_ocsp(SSL* ssl, void* self) {
+  const X509* chosen = SSL_get_certificate(ssl);
+  for (const CertificatePtr& one : static_cast<const TlsListener*>(self)->options_.certificates) {
+    if (one->leaf() != chosen || one->ocsp().empty()) continue;
+    auto* copy = static_cast<unsigned char*>(OPENSSL_memdup(one->ocsp().data(), one->ocsp().size()));
+    if (copy == nullptr) return SSL_TLSEXT_ERR_ALERT_FATAL;
+    SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(one->ocsp().size()));
+    return SSL_TLSEXT_ERR_OK;
+  }
+  return SSL_TLSEXT_ERR_NOACK;
 }
 
 int TlsListener::choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size,

@@ -51,6 +51,7 @@ class TlsListener {
   Result<ssl_ctx_st*> context_for(const Certificate& certificate);
   ssl_ctx_st* find(std::string_view name) const;
   static int choose_certificate(ssl_st* ssl, int* alert, void* self);
+  static int send_ocsp(ssl_st* ssl, void* self);
   static int choose_protocol(ssl_st* ssl, const unsigned char** out, unsigned char* out_size,
                              const unsigned char* in, unsigned in_size, void* self);
 

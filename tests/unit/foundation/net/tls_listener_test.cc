@@ -1,6 +1,10 @@
 #include "foundation/net/tls_listener.h"
 
+#include <openssl/ocsp.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <string>
 
 #include "foundation/net/tls_session.h"
@@ -111,6 +115,38 @@ TEST_CASE("a TLS listener shows the type of key that the client can verify") {
   };
   CHECK(shown("ECDSA+SHA256") == "curve");
   CHECK(shown("rsa_pss_rsae_sha256") == "rsa");
+}
+
+TEST_CASE("a TLS listener sends the OCSP response of the certificate that it shows") {
+  const MadeCertificate curve("curve", "DNS:one.test");
+  const MadeCertificate rsa("rsa", "DNS:one.test", nullptr, 86400, -7200, true);
+  OCSP_RESPONSE* response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, nullptr);
+  unsigned char* der = nullptr;
+  const int size = i2d_OCSP_RESPONSE(response, &der);
+  const std::string text(reinterpret_cast<const char*>(der), static_cast<size_t>(size));
+  OPENSSL_free(der);
+  OCSP_RESPONSE_free(response);
+  const std::string path = "/tmp/lineward-tls-listener-test-" + std::to_string(getpid());
+  std::ofstream(path + ".pem") << curve.pem() << curve.key_pem();
+  std::ofstream(path + ".ocsp") << text;
+  auto with_ocsp = Certificate::read({path + ".pem", {}, path + ".ocsp"});
+  unlink((path + ".pem").c_str());
+  unlink((path + ".ocsp").c_str());
+  REQUIRE(with_ocsp);
+  const auto listener = listener_of({*with_ocsp, rsa.read()});
+  const auto sent = [&](const char* algorithms) {
+    TestTlsClient client([&](SSL_CTX* context) { SSL_CTX_set1_sigalgs_list(context, algorithms); },
+                         [](SSL* ssl) { SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp); });
+    auto server = TlsSession::accept(listener);
+    talk(client, *server);
+    CHECK(server->state() == State::open);
+    const unsigned char* got = nullptr;
+    const long length = SSL_get_tlsext_status_ocsp_resp(client.ssl, &got);
+    return length <= 0 ? std::string()
+                       : std::string(reinterpret_cast<const char*>(got), static_cast<size_t>(length));
+  };
+  CHECK(sent("ECDSA+SHA256") == text);
+  CHECK(sent("rsa_pss_rsae_sha256").empty());
 }
 
 TEST_CASE("a TLS listener refuses old versions, weak ciphers, other protocols and renegotiation") {
