@@ -6,6 +6,7 @@
 
 #include "foundation/base/string_pool.h"
 #include "foundation/log/sanitize.h"
+#include "protocol/http/writer.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/metrics/limits.h"
@@ -99,10 +100,15 @@ HttpCall* call_in(const Calls& calls, const HttpSession& session, std::optional<
 HttpRequest modern_call(const HttpCall& call, const SharedHeaders& ours, ModernLines& lines,
                         const Headers& forwarded) {
   HttpRequest request;
-  if (forwarded.empty()) {  // no client header can replace one of Lineward's
+  const bool only_traces =
+      std::all_of(forwarded.begin(), forwarded.end(),
+                  [&](const http::OutHeader& header) { return is_trace_header(header.name); });
+  if (only_traces) {  // no client header can replace one of Lineward's
     request.shared_headers = &ours;
     request.lines = StringPool::take(256);
     lines.append(request.lines, call.request.message, call.request.headers);
+    for (const http::OutHeader& header : forwarded)
+      http::append_field(request.lines, header.name, header.value);
   } else {
     request.headers = ours.all();
     add_all(request.headers, forwarded);
