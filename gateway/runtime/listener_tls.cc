@@ -21,7 +21,7 @@ constexpr size_t kMaxAuthorities = 1 << 20;
 constexpr size_t kMaxWatched = 64;
 // A certificate and its key are written one after the other.
 constexpr milliseconds kSecondLook{2000};
-constexpr auto kSelfSignedLasts = std::chrono::hours(30 * 24);
+constexpr auto kSelfSignedLasts = std::chrono::hours(365 * 24);
 constexpr auto kSoon = std::chrono::hours(14 * 24);
 constexpr milliseconds kWarnEvery = std::chrono::hours(24);
 
@@ -34,14 +34,14 @@ Result<ListenerTls::Made> ListenerTls::make(const config::Config& config) {
   net::TlsListenerOptions options;
   for (const config::ListenTls::Pair& pair : tls.pairs()) {
     for (const std::string& file : {pair.certificate, pair.key, pair.ocsp}) {
-      if (!file.empty()) made.files.push_back(file);
+      if (!file.empty()) made.files.emplace_back(file, net::FileWatch::look(file));
     }
     auto read = net::Certificate::read({pair.certificate, pair.key, pair.ocsp});
     if (!read) return fail("listen.tls: " + read.error().text);
     options.certificates.push_back(std::move(*read));
   }
   if (options.certificates.empty()) {
-    if (!self_signed_) {
+    if (!self_signed_ || self_signed_->not_after() - Clock::now() < kSoon) {
       auto own = net::Certificate::self_signed(kSelfSignedLasts);
       if (!own) return fail("listen.tls.selfSigned: " + own.error().text);
       self_signed_ = std::move(*own);
@@ -49,7 +49,7 @@ Result<ListenerTls::Made> ListenerTls::make(const config::Config& config) {
     options.certificates.push_back(self_signed_);
   }
   if (!tls.client_authorities.empty()) {
-    made.files.push_back(tls.client_authorities);
+    made.files.emplace_back(tls.client_authorities, net::FileWatch::look(tls.client_authorities));
     auto pem = read_regular_file(tls.client_authorities, kMaxAuthorities);
     if (!pem || pem->empty())
       return fail(fmt::format("listen.tls.clientCertificates: {}: {}", tls.client_authorities,
@@ -109,8 +109,11 @@ void ListenerTls::watch_files() {
   // The caller may be a watch.
   for (auto& watch : std::exchange(watches_, {}))
     loop_->retire(std::move(watch));
-  for (size_t i = 0; i < std::min(files_.size(), kMaxWatched); ++i)
-    watches_.push_back(std::make_unique<net::FileWatch>(*loop_, files_[i], [this] { reread(false); }));
+  for (size_t i = 0; i < std::min(files_.size(), kMaxWatched); ++i) {
+    const auto& [file, seen] = files_[i];
+    watches_.push_back(std::make_unique<net::FileWatch>(
+        *loop_, file, [this] { reread(false); }, seen));
+  }
 }
 
 void ListenerTls::reread(bool again) {

@@ -37,8 +37,8 @@ class ListenerTls {
 
  private:
   struct Made {
-    net::TlsListenerPtr listener;  // null: no TLS
-    std::vector<std::string> files;
+    net::TlsListenerPtr listener;                                          // null: no TLS
+    std::vector<std::pair<std::string, net::FileWatch::Signature>> files;  // as they were before reading
     std::vector<net::TicketKeys::Secret> ticket_secrets;
   };
   Result<Made> make(const config::Config& config);
@@ -50,7 +50,7 @@ class ListenerTls {
   const std::shared_ptr<net::TicketKeys> tickets_ = std::make_shared<net::TicketKeys>();
   net::CertificatePtr self_signed_;
   Made next_;
-  std::vector<std::string> files_;  // in effect
+  std::vector<std::pair<std::string, net::FileWatch::Signature>> files_;  // in effect
   net::Loop* loop_ = nullptr;
   const config::Config* config_ = nullptr;
   std::vector<std::unique_ptr<net::FileWatch>> watches_;

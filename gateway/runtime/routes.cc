@@ -15,7 +15,8 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
   for (const auto& [name, place] : placement) {
     const config::Server* server = config::find_server(config, name);
     const bool shares = server == nullptr || config::is_of_one_session(server->isolation);
-    table.placement[name] = {place.home, place.shared, place.shared && shares};
+    const bool on_all = place.shared && shares;
+    table.placement[name] = {place.home, place.shared, on_all, on_all};
   }
   std::vector<const config::Server*> served;
   for (const auto& server : config.servers) {
@@ -78,6 +79,9 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
   const auto is_there = [&](const std::string& server) {
     return leaving.count(server) > 0 || table.forward.count(server) > 0 || config::is_aggregate(server);
   };
+  for (const auto& [server, place] : before.placement) {
+    if (place.by_id && leaving.count(server) > 0) table.placement[server].by_id = true;
+  }
   // The forwarded headers distinguish a session's client from others that know its id.
   for (const auto& [server, rules] : before.forward) {
     if (is_there(server)) table.forward.emplace(server, rules);

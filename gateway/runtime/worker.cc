@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
@@ -189,7 +190,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
   using config::Change;
   config_ = std::move(next);
   config::use_shares(config_.listen);
-  place_.placement = std::move(placement);
+  const cluster::ServerPlacement before = std::exchange(place_.placement, std::move(placement));
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
   if (auto before = exchanges_.plugins()) plugin_host_->linger(before->replaced_by(plugins.get()));
@@ -198,15 +199,19 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
     // The aggregate and its members' proxies are on the first worker.
     const bool lives_here = hosts(change.name);
     if (!lives_here && place_.index != 0 && !upstreams_->runs(change.name)) continue;
-    if (change.kind == Change::removed || change.kind == Change::replaced) {
-      const bool replaced = change.kind == Change::replaced;
+    // A limit may decide whether one worker or all of them serve it.
+    const bool moves =
+        cluster::shared_server(before, change.name) != cluster::shared_server(place_.placement, change.name);
+    const Change kind = change.kind == Change::adjusted && moves ? Change::replaced : change.kind;
+    if (kind == Change::removed || kind == Change::replaced) {
+      const bool replaced = kind == Change::replaced;
       upstreams_->retire(change.name,
                          replaced ? exchange::Retirement::replaced : exchange::Retirement::removed,
                          change.name + (replaced ? " was changed by a reload" : " was removed by a reload"));
     }
     const config::Server* server = config::find_server(config_, change.name);
-    if (change.kind == Change::adjusted) upstreams_->adjust(*server);
-    if (lives_here && (change.kind == Change::added || change.kind == Change::replaced)) add_server(*server);
+    if (kind == Change::adjusted) upstreams_->adjust(*server);
+    if (lives_here && (kind == Change::added || kind == Change::replaced)) add_server(*server);
   }
   upstreams_->sort_members();
   const config::Server* plain = config::plain_sidecar(config_);

@@ -161,7 +161,8 @@ void ByteStream::flush_tls() {
 
 void ByteStream::Tls::say_goodbye() {
   if (session == nullptr || session->state() != State::open || stream.writing_ || stream.ended_) return;
-  if (!session->output().empty() || stream.shut_) return;
+  // A stream that is cut must not look complete.
+  if (!session->output().empty() || !stream.queue_.empty() || stream.shut_) return;
   session->end();
   const std::string_view bytes = session->output();
   [[maybe_unused]] const ssize_t sent =

@@ -32,12 +32,20 @@ std::optional<std::string> signature(const std::string& path, bool identity_only
 
 }  // namespace
 
-FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> changed)
-    : loop_(loop), path_(path), changed_(std::move(changed)), poll_(loop), settle_(loop) {
+FileWatch::Signature FileWatch::look(const std::string& path) {
+  return signature(path, false).value_or(std::string());
+}
+
+FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> changed, Signature seen)
+    : loop_(loop),
+      path_(path),
+      changed_(std::move(changed)),
+      seen_(std::move(seen)),
+      poll_(loop),
+      settle_(loop) {
   size_t slash = path.rfind('/');
   directory_ = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   name_ = slash == std::string::npos ? path : path.substr(slash + 1);
-  seen_ = signature(path_, false).value_or(std::string());
   open();
   poll_.start(kPoll, [this] { poll(); });
 }

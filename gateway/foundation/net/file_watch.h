@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "foundation/net/handle.h"
 #include "foundation/net/loop.h"
@@ -15,10 +16,15 @@ namespace lineward::net {
 
 class FileWatch {
  public:
-  FileWatch(Loop& loop, const std::string& path, std::function<void()> changed);
+  using Signature = std::string;  // from stat(); empty: no such file
+
+  FileWatch(Loop& loop, const std::string& path, std::function<void()> changed)
+      : FileWatch(loop, path, std::move(changed), look(path)) {}
+  // `seen`: from look(), before the file was read. A change since then is noticed too.
+  FileWatch(Loop& loop, const std::string& path, std::function<void()> changed, Signature seen);
+  static Signature look(const std::string& path);
 
  private:
-  using Signature = std::string;  // from stat(); empty: no such file
   void open();
   void poll();
   void soon();

@@ -42,7 +42,7 @@ AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& r
       rules_(rules),
       aggregate_(aggregate),
       shown_(rules),
-      pages_(limits),
+      pages_(loop, limits),
       discovery_(*this),
       again_(loop) {}
 

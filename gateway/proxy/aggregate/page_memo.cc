@@ -1,12 +1,18 @@
 #include "proxy/aggregate/page_memo.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "config/load_levels.h"
 
 namespace lineward::aggregate {
+namespace {
+
+constexpr std::chrono::seconds kSweepEvery{20};
+
+}  // namespace
 
 // Under load the memory is for requests.
 uint64_t PageMemo::most() const {
@@ -24,6 +30,7 @@ const PageMemo::Page* PageMemo::find(const NameMap& shown, const std::string& se
       drop(one);
       return nullptr;
     }
+    one->used = true;
     pages_.splice(pages_.begin(), pages_, one);
     return &pages_.front().page;
   }
@@ -48,6 +55,16 @@ void PageMemo::keep(Page page) {
   kept.page = std::move(page);
   kept.held.set(size);
   bytes_ += size;
+  if (!sweeper_.running()) sweeper_.start(kSweepEvery, [this] { sweep(); });
+}
+
+void PageMemo::sweep() {
+  for (auto one = pages_.begin(); one != pages_.end();) {
+    const auto next = std::next(one);
+    if (!std::exchange(one->used, false)) drop(one);
+    one = next;
+  }
+  if (!pages_.empty()) sweeper_.start(kSweepEvery, [this] { sweep(); });
 }
 
 void PageMemo::forget(const std::string& server) {

@@ -1,6 +1,7 @@
 // The last pages of servers' lists, with their items as clients saw them: a server that sends the same bytes
 // again needs no second reading of them. Names may change their meaning in between, so a page is valid for
-// one version of the names (NameMap::version). Bounded; small beside listen.maxBufferedBytes.
+// one version of the names (NameMap::version). Bounded; small beside listen.maxBufferedBytes. A page that
+// nobody asks for is forgotten within a minute.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "config/config.h"
 #include "foundation/base/memory_charge.h"
+#include "foundation/net/loop.h"
 #include "proxy/aggregate/lists.h"
 #include "proxy/aggregate/name_map.h"
 
@@ -18,7 +20,7 @@ namespace lineward::aggregate {
 
 class PageMemo {
  public:
-  explicit PageMemo(const config::Listen& limits) : limits_(limits) {}
+  PageMemo(net::Loop& loop, const config::Listen& limits) : limits_(limits), sweeper_(loop) {}
 
   // Callers with different credentials may see different pages of one list, and a list may have several.
   static constexpr size_t kMaxOfList = 4;
@@ -38,11 +40,14 @@ class PageMemo {
   // Drops the oldest pages for it.
   void keep(Page page);
   void forget(const std::string& server);
+  // Forgets the pages that were not found since the last time.
+  void sweep();
 
  private:
   struct Kept {
     Page page;
     MemoryCharge held{Held::servers};
+    bool used = true;  // since the last sweep
   };
   using Pages = std::list<Kept>;
   uint64_t most() const;
@@ -51,6 +56,7 @@ class PageMemo {
   const config::Listen& limits_;
   Pages pages_;  // most recently used first
   uint64_t bytes_ = 0;
+  net::Timer sweeper_;
 };
 
 }  // namespace lineward::aggregate

@@ -23,8 +23,8 @@ struct ServerPlace {
 using ServerPlacement =
     std::unordered_map<std::string, ServerPlace>;  // by server name; a server without an entry is on 0
 
-// Each worker has a part of the connections, and gives up idle sessions of its own only. Few of them are better
-// used in one place.
+// Each worker has a part of the connections, and gives up idle sessions of its own only. Few of them are
+// better used in one place.
 inline bool is_on_all(const config::Server& server, size_t workers) {
   constexpr size_t kLeast = 16;  // of each worker
   return workers > 1 && !server.url.empty() && server.workers == config::ServerWorkers::all &&
@@ -34,19 +34,23 @@ inline bool is_on_all(const config::Server& server, size_t workers) {
 
 inline void place_servers(ServerPlacement& placement, const config::Config& config, size_t workers) {
   if (workers <= 1) return;
+  // The aggregate is on the first worker. Its callers share sessions with those of a server's own path.
+  const bool aggregated = config::is_aggregated(config);
   std::vector<size_t> load(workers, 0);
-  if (config::is_aggregated(config)) ++load[0];  // the aggregate counts too
-  for (const auto& [name, place] : placement)
-    ++load[place.home];
+  if (aggregated) ++load[0];
+  for (const auto& [name, place] : placement) {
+    if (!aggregated || !place.shared) ++load[place.home];
+  }
   for (const auto& server : config.servers) {
     if (server.disabled) continue;
+    const bool on_all = is_on_all(server, workers);
     auto [entry, is_new] = placement.try_emplace(server.name);
     ServerPlace& place = entry->second;
-    if (is_new) {
+    if (is_new && !(on_all && aggregated)) {
       place.home = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
       ++load[place.home];
     }
-    if (!is_on_all(server, workers)) {
+    if (!on_all) {
       place.shared.reset();
     } else if (!place.shared) {
       place.shared = std::make_shared<upstream::SharedServer>();

@@ -63,7 +63,11 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
     : loop_(loop), begun_after_(0), limits_(limits), report_(std::move(report)) {}
 LoopWatch::~LoopWatch() = default;
 
-FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> changed)
+FileWatch::Signature FileWatch::look(const std::string&) {
+  return {};
+}
+
+FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> changed, Signature)
     : loop_(loop), path_(path), changed_(std::move(changed)), poll_(loop), settle_(loop) {}
 
 // ---- stdin and stdout ----

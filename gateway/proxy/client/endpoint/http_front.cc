@@ -83,17 +83,18 @@ void HttpFront::balance_connections() {
 
 // ---- requests ----
 
-// All workers serve the callers of a modern server, which has no sessions. A session is on the worker that its
-// id names. Everything else is at the server's home.
+// All workers serve the callers of a modern server, which has no sessions. A session is on the worker that
+// its id names. Everything else is at the server's home.
 size_t HttpFront::worker_for(ClientConnection& connection) {
   HeadFacts& facts = router_.facts(connection);
   if (!facts.worker) {
     const http::RequestHead& head = connection.head();
     const PathTable::Place& place = router_.table().place_at(head.path);
     const bool modern = mcp::looks_modern(head.headers.get("MCP-Protocol-Version"));
-    const bool by_session = place.shared && place.shares_sessions && !modern && !links_.replicas;
-    const auto of_session =
-        by_session ? sessions_.worker_of_session(connection).value_or(neighbours_->self) : place.home;
+    const bool by_session = place.by_id && !modern && !links_.replicas;
+    const size_t without = by_session && place.shares_sessions ? neighbours_->self : place.home;
+    const size_t of_session =
+        by_session ? sessions_.worker_of_session(connection).value_or(without) : place.home;
     const auto former = sessions_.home_of(connection);
     facts.worker = former.value_or(of_session);
     facts.by_era = modern && !former ? place.shared.get() : nullptr;

@@ -71,7 +71,9 @@ struct PathTable {
     size_t home = 0;
     // Null: it is at home only. Else all workers serve it.
     std::shared_ptr<const upstream::SharedServer> shared;
-    bool shares_sessions = false;  // sessions of its clients are opened and served on all workers, too
+    bool shares_sessions = false;  // sessions of its clients are opened on all workers, too
+    // They are where their ids say. Stays set while a version leaves that all workers served.
+    bool by_id = false;
   };
   std::unordered_map<std::string, Place> placement;  // by server name; a server without an entry is on 0
 

@@ -89,7 +89,7 @@ std::optional<size_t> SessionDirectory::home_of(const ClientConnection& connecti
   const size_t home = sessions_.home_of(shown);
   const bool had = std::any_of(former.begin(), former.end(), [&](const std::string& server) {
     const PathTable::Place& place = table.place_of(server);
-    return place.shared || place.home == home;
+    return place.by_id || place.home == home;
   });
   return had ? std::optional(home) : std::nullopt;
 }

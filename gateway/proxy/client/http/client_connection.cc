@@ -249,12 +249,13 @@ void ClientConnection::on_drained() {
     return;
   }
   if (busy_ || pump_later_.scheduled()) return;
-  timed_ = Phase::complete;  // the idle time begins when the answer is sent
-  pump();
+  // TLS may have sent something of its own: the time of a head or body runs on.
+  if (timed_ == Phase::complete) pump();
 }
 
 // While an answer is being sent no other phase is timed; a client that reads nothing of it is cut.
 void ClientConnection::watch_writes() {
+  timed_ = Phase::complete;
   last_backlog_ = backlog();
   timer_.start(limits_.write_timeout, [this] {
     if (backlog() >= last_backlog_) {
@@ -347,10 +348,8 @@ void ClientConnection::add_headers(std::vector<http::OutHeader>& to) const {
 
 void ClientConnection::arm() {
   Phase phase = parser_.phase();
-  if (phase == Phase::idle && backlog() > 0) {
-    timed_ = Phase::complete;
-    return watch_writes();
-  }
+  // The idle time begins when the answer is sent.
+  if (phase == Phase::idle && backlog() > 0) return watch_writes();
   if (phase == timed_) return;  // the time runs from the phase's start, not from the last byte
   timed_ = phase;
   if (phase == Phase::idle) idle_at_ = loop_.now();

@@ -35,6 +35,10 @@ class HttpCallTable {
   // Whether one more call may be sent. True: its place is taken, and it must be sent now. False: the pump is
   // scheduled when there is room.
   bool take_room(const HttpCall& call);
+  // limits.maxInFlight may have changed.
+  void limits_changed() {
+    if (places_) places_->limit(server_.limits.max_in_flight);
+  }
   // All waiting calls were offered their place.
   void pumped() {
     if (places_ && !std::exchange(wants_room_, false)) places_->stop_waiting();

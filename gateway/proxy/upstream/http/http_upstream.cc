@@ -352,6 +352,7 @@ void HttpUpstream::notice(core::UpstreamNotice what) {
   }
   if (what != core::UpstreamNotice::reconfigured) return;
   pool_->set_limits(server_);
+  calls_.limits_changed();
   sub_requests_.set_max_message_bytes(server_.limits.max_message_bytes);
   schedule_pump();
 }

@@ -77,7 +77,7 @@ bool SharedSlots::hand_over(const std::shared_ptr<SharedSlots>& slots) {
 
 void SharedSlots::give(const std::shared_ptr<SharedSlots>& slots) {
   do {
-    if (slots->waiting_.load() > 0 && hand_over(slots)) return;
+    if (!slots->is_over() && slots->waiting_.load() > 0 && hand_over(slots)) return;
     --slots->taken_;
     // A part that has begun to wait meanwhile may not have seen this place. If another part has taken the
     // place since, that part will hand it over.
@@ -109,7 +109,7 @@ bool SharedSlots::Part::take(uint32_t most) {
 }
 
 void SharedSlots::Part::give() {
-  if (may_wait_ && slots_->keeps(line_)) return on_granted();
+  if (may_wait_ && !slots_->is_over() && slots_->keeps(line_)) return on_granted();
   SharedSlots::give(slots_);
 }
 

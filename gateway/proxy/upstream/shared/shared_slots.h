@@ -40,6 +40,8 @@ class SharedSlots {
   };
 
   bool try_take(uint32_t most);
+  // More are taken than there are: a free place goes to nobody.
+  bool is_over() const { return taken_.load() > most_.load(); }
   // False: it waits from now on. True: there is room again.
   bool wait(const std::shared_ptr<Line>& line, uint32_t most);
   void leave(const std::shared_ptr<Line>& line);
@@ -71,6 +73,8 @@ class SharedSlots::Part {
   // Beyond the limit, for what cannot be refused any more.
   void take_anyway() { slots_->taken_.fetch_add(1); }
   void give();
+  // The limit has changed.
+  void limit(uint32_t most) { slots_->most_.store(most); }
   // No call of this part wants a place now: one that was handed over goes to the next part.
   void stop_waiting();
   uint32_t taken_by_all() const { return slots_->taken(); }

@@ -10,10 +10,11 @@ using namespace lineward::aggregate;
 namespace {
 
 struct Memo {
+  net::Loop loop;
   config::Aggregate rules;
   config::Listen limits;
   NameMap shown{rules};
-  PageMemo pages{limits};
+  PageMemo pages{loop, limits};
 
   void keep(const std::string& server, const std::string& raw, bool has_uris = false,
             List list = List::tools) {
@@ -110,4 +111,20 @@ TEST_CASE("a page without a version is not remembered") {
   Memo memo;
   memo.pages.keep({"fs", List::tools, "[1]", "1", 1, false, std::nullopt});
   CHECK(memo.find("fs", "[1]").empty());
+}
+
+TEST_CASE("a page that nobody asks for between two sweeps is forgotten, and no longer counted") {
+  const uint64_t before = MemoryCharge::total(Held::servers);
+  Memo memo;
+  memo.keep("fs", "[1]");
+  memo.keep("web", "[2]");
+  memo.pages.sweep();
+  CHECK_FALSE(memo.find("fs", "[1]").empty());
+  memo.pages.sweep();
+  CHECK(memo.find("web", "[2]").empty());
+  CHECK_FALSE(memo.find("fs", "[1]").empty());
+  memo.pages.sweep();
+  memo.pages.sweep();
+  CHECK(memo.find("fs", "[1]").empty());
+  CHECK(MemoryCharge::total(Held::servers) == before);
 }

@@ -131,6 +131,42 @@ TEST_CASE("more places become usable when the limit grows, and what cannot be re
   loop.close_all();
 }
 
+TEST_CASE("beyond the limit a free place goes to nobody, though calls wait for it") {
+  net::Loop loop;
+  auto slots = std::make_shared<SharedSlots>();
+  {
+    Calls a(loop, slots, 2), b(loop, slots, 2);
+    a.want(5);
+    b.want(5);
+    a.part->take_anyway();  // a parked call goes on
+    CHECK(slots->taken() == 3);
+    a.end_one();
+    turn(loop);
+    CHECK(slots->taken() == 2);
+    CHECK(a.wanted + b.wanted == 8);
+    // A reload lowers the limit.
+    a.most = b.most = 1;
+    a.part->limit(1);
+    a.end_one();
+    turn(loop);
+    CHECK(slots->taken() == 1);
+    CHECK(a.wanted + b.wanted == 8);
+    a.part->give();  // of the call that was parked
+    turn(loop);
+    CHECK(slots->taken() == 1);
+    CHECK(a.wanted + b.wanted == 7);
+    a.wanted = b.wanted = 0;
+    a.pump();
+    b.pump();
+    for (Calls* each : {&a, &b}) {
+      while (each->running > 0)
+        each->end_one();
+    }
+    CHECK(slots->taken() == 0);
+  }
+  loop.close_all();
+}
+
 TEST_CASE("several threads never have more places than there are, and none waits for ever") {
   constexpr int kThreads = 4, kEach = 3000;
   constexpr uint32_t kMost = 3;

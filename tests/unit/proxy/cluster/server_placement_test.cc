@@ -1,0 +1,71 @@
+#include "proxy/cluster/server_placement.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward;
+using namespace lineward::cluster;
+
+namespace {
+
+config::Server http(const std::string& name) {
+  config::Server server;
+  server.name = name;
+  server.url = "http://127.0.0.1:1/mcp";
+  return server;
+}
+
+config::Server stdio(const std::string& name) {
+  config::Server server;
+  server.name = name;
+  server.command = "true";
+  return server;
+}
+
+}  // namespace
+
+TEST_CASE("all workers serve a server over HTTP, and one a stdio server; each keeps its home") {
+  config::Config config;
+  config.aggregate.enabled = false;
+  config.servers = {stdio("a"), http("b"), stdio("c"), http("d")};
+  ServerPlacement placement;
+  place_servers(placement, config, 2);
+  for (const char* name : {"b", "d"})
+    CHECK(shared_server(placement, name) != nullptr);
+  for (const char* name : {"a", "c"})
+    CHECK(shared_server(placement, name) == nullptr);
+  CHECK(worker_of(placement, "a") != worker_of(placement, "b"));
+  CHECK(worker_of(placement, "c") != worker_of(placement, "d"));
+  CHECK(is_on(placement, "b", 0));
+  CHECK(is_on(placement, "b", 1));
+  CHECK(is_on(placement, "a", 0) != is_on(placement, "a", 1));
+  const auto shared = shared_server(placement, "b");
+  const size_t home = worker_of(placement, "b");
+  place_servers(placement, config, 2);
+  CHECK(shared_server(placement, "b") == shared);
+  CHECK(worker_of(placement, "b") == home);
+}
+
+TEST_CASE("with all servers as one, the home of a server over HTTP is where those are") {
+  config::Config config;
+  config.servers = {http("a"), http("b"), stdio("c"), stdio("d"), stdio("e")};
+  ServerPlacement placement;
+  place_servers(placement, config, 3);
+  CHECK(worker_of(placement, "a") == 0);
+  CHECK(worker_of(placement, "b") == 0);
+  CHECK(worker_of(placement, "c") == 1);
+  CHECK(worker_of(placement, "d") == 2);
+  CHECK(worker_of(placement, "e") == 0);
+}
+
+TEST_CASE(
+    "one worker serves a server over HTTP if its configuration says so, or has few of what is divided") {
+  for (int k = 0; k < 5; ++k) {
+    config::Server server = http("s");
+    if (k == 1) server.workers = config::ServerWorkers::one;
+    if (k == 2) server.limits.max_connections = 63;
+    if (k == 3) server.limits.max_sessions = 63;
+    if (k == 4) server.limits.idle_connections = 3;
+    CHECK(is_on_all(server, 4) == (k == 0));
+    CHECK_FALSE(is_on_all(server, 1));
+  }
+}
