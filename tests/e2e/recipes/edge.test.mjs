@@ -1,11 +1,15 @@
-// conf/edge.yaml as it stands, with an issuer, two servers and both official client lines around it.
+// conf/edge.yaml as it stands, with a certificate, an issuer, two servers and both official client lines around it.
 import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { setDefaultCACertificates } from 'node:tls';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { binary } from '../lib/binary.mjs';
+import { authority } from '../lib/certificates.mjs';
 import { startListener } from '../lib/gateway.mjs';
 import { startIssuer } from '../lib/issuer.mjs';
+import { lineward } from '../lib/operator.mjs';
 import { freePort } from '../lib/ports.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { test } from '../lib/test.mjs';
@@ -25,28 +29,41 @@ const startTools = (t, seen) =>
 
 async function startEdge(t) {
   const port = await freePort();
-  const resource = `http://127.0.0.1:${port}/mcp`;
+  const resource = `https://127.0.0.1:${port}/mcp`;
+  const ca = authority(t);
+  const { certFile, keyFile } = ca.certificate('127.0.0.1', { days: 90 });
+  chmodSync(keyFile, 0o600);
+  setDefaultCACertificates([ca.ca]); // of fetch, which both client lines use
   const issuer = await startIssuer(t, { resource });
   const seen = [];
   const search = await startTools(t, seen);
   const reports = await startTools(t, []);
-  const gateway = await startListener(binary(), ['run', '--ops', 'off', '--admin', 'off', `${root}conf/edge.yaml`], {
-    env: {
-      MCP_ISSUER: issuer.url,
-      MCP_JWKS: `${issuer.url}/jwks`,
-      MCP_RESOURCE: resource,
-      MCP_LISTEN: `127.0.0.1:${port}`,
-      MCP_HOST: '127.0.0.1',
-      SEARCH_URL: search.url,
-      SEARCH_KEY: 'inner-secret-1',
-      REPORTS_URL: reports.url,
-    },
-  });
+  const env = {
+    MCP_ISSUER: issuer.url,
+    MCP_JWKS: `${issuer.url}/jwks`,
+    MCP_RESOURCE: resource,
+    MCP_LISTEN: `127.0.0.1:${port}`,
+    MCP_HOST: '127.0.0.1',
+    MCP_CERTIFICATE: certFile,
+    MCP_KEY: keyFile,
+    SEARCH_URL: search.url,
+    SEARCH_KEY: 'inner-secret-1',
+    REPORTS_URL: reports.url,
+  };
+  const gateway = await startListener(binary(), ['run', '--ops', 'off', '--admin', 'off', `${root}conf/edge.yaml`], { env });
   t.after(() => gateway.stop());
-  return { issuer, seen, gateway, url: `${resource}/search`, resource };
+  return { issuer, seen, gateway, env, url: `${resource}/search`, resource };
 }
 
 const bearer = (token, more = {}) => ({ headers: { authorization: `Bearer ${token}`, ...more } });
+
+test('conf/edge.yaml: valid without a warning, and nothing is served without TLS', async (t) => {
+  const { env, resource } = await startEdge(t);
+  const { code, out, err } = await lineward(['validate', '--strict', `${root}conf/edge.yaml`], env);
+  assert.equal(code, 0, out + err);
+  const plain = await fetch(resource.replace('https:', 'http:'), { method: 'POST', body: '{}' });
+  assert.equal(plain.status, 400);
+});
 
 test('conf/edge.yaml: permissions and rates of callers', async (t) => {
   const { issuer, seen, gateway, url, resource } = await startEdge(t);
