@@ -1,14 +1,17 @@
-// A cluster accepts conf/kubernetes/chart, rendered by helm: by the schemas of Kubernetes, Gateway API and the Prometheus
-// operator, and by the references between its parts. Lineward reads the configuration itself. A cluster is not needed, and none
+// A cluster accepts conf/kubernetes/chart, rendered by helm: by the schemas of Kubernetes, Gateway API, cert-manager and the
+// Prometheus operator, and by the references between its parts. Lineward reads the configuration itself. A cluster is not needed, and none
 // is asked.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { connect } from 'node:tls';
 import yaml from 'js-yaml';
+import { authority } from '../../e2e/lib/certificates.mjs';
+import { Inbox } from '../../e2e/lib/events.mjs';
 import { root, run } from './tools.mjs';
 
 const chart = `${root}conf/kubernetes/chart`;
@@ -23,6 +26,10 @@ const SCHEMAS = {
   'autoscaling/v2 HorizontalPodAutoscaler': 'kubernetes-models/_schemas/IoK8sApiAutoscalingV2HorizontalPodAutoscaler.js',
   'networking.k8s.io/v1 NetworkPolicy': 'kubernetes-models/_schemas/IoK8sApiNetworkingV1NetworkPolicy.js',
   'gateway.networking.k8s.io/v1 HTTPRoute': '@kubernetes-models/gateway-api/_schemas/IoK8sSigsGatewayApiApisV1HTTPRoute.js',
+  'gateway.networking.k8s.io/v1 BackendTLSPolicy':
+    '@kubernetes-models/gateway-api/_schemas/IoK8sSigsGatewayApiApisV1BackendTLSPolicy.js',
+  'cert-manager.io/v1 Certificate':
+    '@kubernetes-models/cert-manager/_schemas/ComGithubCertManagerCertManagerPkgApisCertmanagerV1Certificate.js',
   'monitoring.coreos.com/v1 PodMonitor':
     '@kubernetes-models/prometheus-operator/_schemas/ComGithubPrometheusOperatorPrometheusOperatorPkgApisMonitoringV1PodMonitor.js',
 };
@@ -54,12 +61,38 @@ const of = (objects, kind) => objects.find((object) => object.kind === kind);
 const configOf = (objects) => yaml.load(of(objects, 'ConfigMap').data['lineward.yaml']);
 const seconds = (text) => Number(/^(\d+)s$/.exec(text)?.[1] ?? NaN);
 
-/** Lineward's own verdict; secrets that the cluster would mount lie in a folder. */
+/** Writes the files of a Secret as the kubelet does: behind the link `..data`, which an update replaces. */
+function mountSecret(folder, files) {
+  mkdirSync(folder, { recursive: true });
+  const before = existsSync(join(folder, '..data')) && realpathSync(join(folder, '..data'));
+  const version = mkdtempSync(`${folder}/..`);
+  for (const [key, content] of Object.entries(files)) {
+    writeFileSync(join(version, key), content, { mode: 0o440 });
+    if (!existsSync(join(folder, key))) symlinkSync(join('..data', key), join(folder, key));
+  }
+  symlinkSync(basename(version), join(folder, '..data_tmp'));
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+  if (before) rmSync(before, { recursive: true });
+}
+
+/** The files of a Secret of type kubernetes.io/tls, with its authority. */
+function tlsSecret(ca, name) {
+  const { tls } = ca.certificate(name, { days: 90 });
+  return { 'tls.crt': tls.cert, 'tls.key': tls.key, 'ca.crt': ca.ca };
+}
+
+/** Lineward's own verdict; secrets that the cluster would mount are in a folder. */
 function validated(t, text) {
   const folder = scratch(t);
   const file = join(folder, 'lineward.yaml');
   const paths = text.replaceAll('/run/secrets', `${folder}/secrets`).replaceAll('/run/lineward', folder);
+  if (text.includes('/run/secrets/tls/')) {
+    const ca = authority(t);
+    mountSecret(`${folder}/secrets/tls`, tlsSecret(ca, 'mcp.example.com'));
+    mountSecret(`${folder}/secrets/clients`, { 'ca.crt': ca.ca });
+  }
   for (const [, name] of paths.matchAll(/(\/[\w./-]*\/secrets\/[\w./-]+)/g)) {
+    if (existsSync(name)) continue;
     mkdirSync(name.slice(0, name.lastIndexOf('/')), { recursive: true });
     writeFileSync(name, `${'k'.repeat(44)}\n`, { mode: 0o600 });
   }
@@ -74,6 +107,13 @@ const VARIANTS = {
   'a server with variables': {
     mode: 'stdio',
     server: { image: 'a:1', command: ['run', '--x', 'a b'], env: [{ name: 'TOKEN', value: 'x' }], passEnv: ['NODE_ENV'], writable: ['/tmp', '/data'] },
+  },
+  'TLS by a Secret': { tls: { secretName: 'mcp-certificate' } },
+  'TLS in front of a server in the pod': { mode: 'sidecar', server: { image: 'a:1' }, tls: { secretName: 'mcp-certificate' } },
+  'TLS in the image of a stdio server': `${example('stdio')}\ntls: { secretName: mcp-certificate }\n`,
+  'TLS behind a gateway': {
+    tls: { secretName: 'mcp-certificate' },
+    httpRoute: { enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['mcp.example.com'], backendCa: 'mcp-ca' },
   },
   'no servers yet': {},
   'everything about pods': {
@@ -111,6 +151,16 @@ for (const [name, values] of Object.entries(VARIANTS)) {
       // Every mount is there, and every writable place is a volume.
       for (const mount of one.volumeMounts ?? []) assert.ok(pod.volumes.some((volume) => volume.name === mount.name), mount.name);
     }
+    // Each file of a Secret is in a mount. With a subPath the kubelet would not update it.
+    const secrets = speaks.volumeMounts.filter(({ mountPath }) => mountPath.startsWith('/run/secrets/'));
+    for (const [, path] of JSON.stringify(config).matchAll(/(\/run\/secrets\/[^/"]+)\//g))
+      assert.ok(secrets.some(({ mountPath, subPath }) => mountPath === path && !subPath), path);
+    for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
+      assert.equal(speaks[probe].httpGet.port, 'ops');
+      assert.equal(speaks[probe].httpGet.scheme, undefined, 'the ops port is without TLS');
+    }
+    const [service] = of(objects, 'Service').spec.ports;
+    assert.deepEqual([service.appProtocol, service.port], config.listen.tls ? ['https', 443] : ['http', 80]);
     const preStop = Math.max(0, ...all.map((one) => one.lifecycle?.preStop?.sleep?.seconds ?? 0));
     const stop = 10;
     const end = preStop + seconds(config.shutdown.delay) + seconds(config.shutdown.drain) + stop;
@@ -156,6 +206,50 @@ test('a route, an autoscaler and a monitor say what they must', (t) => {
   assert.equal(ops.ports[0].port, 'ops');
 });
 
+test('TLS: the certificate, its authorities and the issuer are the ones that the values name', (t) => {
+  const { objects } = render(t, example('tls'));
+  const { tls } = configOf(objects).listen;
+  assert.deepEqual(tls, {
+    certificate: '/run/secrets/tls/tls.crt', key: '/run/secrets/tls/tls.key',
+    clientCertificates: { authorities: '/run/secrets/clients/ca.crt', names: ['spiffe://example.com/agents/*'], required: true },
+  });
+  const { volumes } = of(objects, 'Deployment').spec.template.spec;
+  const secret = (name) => volumes.find((volume) => volume.name === name).secret;
+  const certificate = of(objects, 'Certificate').spec;
+  assert.equal(secret('tls').secretName, certificate.secretName);
+  assert.deepEqual(certificate.dnsNames, ['mcp.example.com']);
+  assert.deepEqual(certificate.issuerRef, { name: 'letsencrypt', kind: 'ClusterIssuer', group: 'cert-manager.io' });
+  // The Secret of an authority may have its key too: the pod gets the certificate alone.
+  assert.deepEqual(secret('tls-clients').items, [{ key: 'ca.crt', path: 'ca.crt' }]);
+  for (const one of [secret('tls'), secret('tls-clients')]) assert.equal(one.defaultMode, 0o440);
+});
+
+test('TLS: names of a certificate, and the authorities in its own Secret', (t) => {
+  const tls = { certManager: { issuer: 'inner' }, clientCertificates: { enabled: true } };
+  const { objects } = render(t, { tls });
+  const { secretName, dnsNames, issuerRef } = of(objects, 'Certificate').spec;
+  assert.equal(secretName, 'mcp-tls');
+  assert.deepEqual(dnsNames, ['mcp.tools.svc', 'mcp.tools', 'mcp'], 'those of the Service');
+  assert.equal(issuerRef.kind, 'Issuer');
+  assert.equal(configOf(objects).listen.tls.clientCertificates.authorities, '/run/secrets/tls/ca.crt');
+  const hosts = { config: { listen: { allowedHosts: ['a.test:8443', 'b.test'] } } };
+  assert.deepEqual(of(render(t, { tls, ...hosts }).objects, 'Certificate').spec.dnsNames, ['a.test', 'b.test']);
+  const named = { certManager: { issuer: 'inner', dnsNames: ['c.test'] } };
+  assert.deepEqual(of(render(t, { tls: named, ...hosts }).objects, 'Certificate').spec.dnsNames, ['c.test']);
+});
+
+test('TLS: a gateway speaks TLS to the Service, which has a port of its own if the values say so', (t) => {
+  const { objects } = render(t, { ...VARIANTS['TLS behind a gateway'], config: { listen: { allowedHosts: ['mcp.example.com'] } } });
+  const { targetRefs, validation } = of(objects, 'BackendTLSPolicy').spec;
+  assert.deepEqual(targetRefs, [{ group: '', kind: 'Service', name: 'mcp', sectionName: 'mcp' }]);
+  assert.deepEqual(validation, { hostname: 'mcp.example.com', caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'mcp-ca' }] });
+  assert.equal(of(objects, 'HTTPRoute').spec.rules[0].backendRefs[0].port, 443);
+  assert.equal(of(render(t, example('edge')).objects, 'BackendTLSPolicy'), undefined);
+  const own = render(t, { service: { port: 8443 }, config: { listen: { tls: { selfSigned: true } } } }).objects;
+  const [port] = of(own, 'Service').spec.ports;
+  assert.deepEqual([port.port, port.appProtocol], [8443, 'https'], 'also with TLS by `config`');
+});
+
 test('a changed configuration rolls the pods', (t) => {
   const sum = (values) => of(render(t, values).objects, 'Deployment').spec.template.metadata.annotations['checksum/config'];
   assert.notEqual(sum({}), sum({ config: { log: { level: 'debug' } } }));
@@ -169,6 +263,8 @@ for (const [what, values, said] of [
   ['a mode that is none', { mode: 'daemon' }, /mode/],
   ['a route that leads nowhere', { httpRoute: { enabled: true } }, /parentRefs/],
   ['a count that is a text', { replicas: '2' }, /replicas/],
+  ['client certificates without TLS', { tls: { clientCertificates: { enabled: true } } }, /tls/],
+  ['an issuer of an unknown kind', { tls: { certManager: { issuer: 'a', kind: 'Certificate' } } }, /kind/],
 ]) {
   test(`refused: ${what}`, (t) => {
     const { err, objects } = render(t, values);
@@ -229,6 +325,47 @@ test('the stdio example, run: brought by copy-self, ready, stopped', { skip: !ex
     if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 50));
   }
   assert.equal((await fetch(`${metrics}/livez`)).status, 200);
+  child.kill('SIGTERM');
+  assert.equal(await exit, 0);
+});
+
+// A running pod gets the files of a renewed certificate, as from cert-manager and the kubelet.
+test('the TLS example, run: probes without TLS, and a renewed Secret is shown without a restart', async (t) => {
+  const folder = scratch(t);
+  const ca = authority(t);
+  const { objects } = render(t, {
+    tls: { secretName: 'a', clientCertificates: { enabled: true } },
+    config: {
+      listen: { address: '127.0.0.1:0' }, ops: { address: '127.0.0.1:0' }, admin: { address: 'off' }, shutdown: { delay: '0s' },
+      mcpServers: { a: { url: 'http://127.0.0.1:9/mcp' } },
+    },
+  });
+  const text = of(objects, 'ConfigMap').data['lineward.yaml'].replaceAll('/run/secrets/tls', `${folder}/tls`);
+  writeFileSync(join(folder, 'lineward.yaml'), text);
+  mountSecret(`${folder}/tls`, tlsSecret(ca, 'first.test'));
+  const child = spawn(lineward, ['run', join(folder, 'lineward.yaml')], { stdio: ['ignore', 'ignore', 'pipe'] });
+  t.after(() => child.kill('SIGKILL'));
+  const exit = new Promise((resolve) => child.once('exit', resolve));
+  const lines = new Inbox();
+  createInterface({ input: child.stderr }).on('line', (line) => lines.put(line));
+  const found = async (pattern) => pattern.exec(await lines.until((line) => pattern.test(line), `${pattern}`))[1];
+  const port = await found(/https:\/\/127\.0\.0\.1:(\d+)\/mcp/);
+  const ops = await found(/Metrics {2}(http:\S+)\/metrics/);
+  assert.equal((await fetch(`${ops}/livez`)).status, 200);
+
+  const shown = () =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, ca: ca.ca, checkServerIdentity: () => undefined });
+      socket.once('error', reject);
+      socket.once('secureConnect', () => {
+        resolve(socket.getPeerCertificate().subject.CN);
+        socket.destroy();
+      });
+    });
+  assert.equal(await shown(), 'first.test');
+  mountSecret(`${folder}/tls`, tlsSecret(ca, 'second.test'));
+  await lines.until((line) => line.includes('tls.loaded') && line.includes('second.test'), 'tls.loaded');
+  assert.equal(await shown(), 'second.test');
   child.kill('SIGTERM');
   assert.equal(await exit, 0);
 });

@@ -23,6 +23,34 @@ capabilities:
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) }}yes{{ end }}
 {{- end }}
 
+{{/* The Secret with the certificate; empty: the values have none. */}}
+{{- define "lineward.tlsSecret" -}}
+{{- if or .Values.tls.secretName .Values.tls.certManager.issuer -}}
+{{ .Values.tls.secretName | default (printf "%s-tls" (include "lineward.name" .)) }}
+{{- end }}
+{{- end }}
+
+{{/* By the whole configuration: `config` may have TLS of its own. */}}
+{{- define "lineward.scheme" -}}
+{{- $config := include "lineward.config" . | fromYaml }}
+{{- $tls := ($config.listen | default dict).tls | default dict }}
+{{- if or $tls.certificate $tls.certificates $tls.selfSigned }}https{{ else }}http{{ end }}
+{{- end }}
+
+{{- define "lineward.port" -}}
+{{ .Values.service.port | default (ternary 443 80 (eq (include "lineward.scheme" .) "https")) }}
+{{- end }}
+
+{{/* Names of the certificate, as JSON. */}}
+{{- define "lineward.dnsNames" -}}
+{{- $name := include "lineward.name" . }}
+{{- $names := .Values.tls.certManager.dnsNames }}
+{{- if not $names }}
+{{- range (.Values.config.listen | default dict).allowedHosts }}{{ $names = append $names (regexReplaceAll ":[0-9]+$" . "") }}{{ end }}
+{{- end }}
+{{- $names | default (list (printf "%s.%s.svc" $name .Release.Namespace) (printf "%s.%s" $name .Release.Namespace) $name) | uniq | toJson }}
+{{- end }}
+
 {{/* The configuration: what the mode needs, and the values' own over it. */}}
 {{- define "lineward.config" -}}
 {{- $delay := .Values.shutdown.delay }}
@@ -43,6 +71,17 @@ capabilities:
 {{- $_ := set $made "mcpServers" (dict $server.name $one) }}
 {{- else if eq .Values.mode "sidecar" }}
 {{- $_ := set $made "mcpServers" (dict $server.name (dict "url" (printf "http://127.0.0.1:%d%s" (int $server.port) $server.path) "required" true)) }}
+{{- end }}
+{{- if include "lineward.tlsSecret" . }}
+{{- $tls := dict "certificate" "/run/secrets/tls/tls.crt" "key" "/run/secrets/tls/tls.key" }}
+{{- with .Values.tls.clientCertificates }}
+{{- if .enabled }}
+{{- $clients := dict "authorities" (printf "/run/secrets/%s/%s" (ternary "clients" "tls" (ne .secretName "")) .key) "required" .required }}
+{{- if .names }}{{ $_ := set $clients "names" .names }}{{ end }}
+{{- $_ := set $tls "clientCertificates" $clients }}
+{{- end }}
+{{- end }}
+{{- $_ := set $made.listen "tls" $tls }}
 {{- end }}
 {{- if .Values.replicaKeySecret }}{{ $_ := set $made "replicas" (dict "keyFile" "/run/secrets/replicas/replicas.key") }}{{ end }}
 {{- mergeOverwrite $made (deepCopy .Values.config) | toYaml }}
@@ -79,5 +118,13 @@ ports:
 {{- end }}
 {{- if .Values.replicaKeySecret }}
 - { name: replica-key, mountPath: /run/secrets/replicas, readOnly: true }
+{{- end }}
+{{- if include "lineward.tlsSecret" . }}
+- { name: tls, mountPath: /run/secrets/tls, readOnly: true }
+{{- with .Values.tls.clientCertificates }}
+{{- if and .enabled .secretName }}
+- { name: tls-clients, mountPath: /run/secrets/clients, readOnly: true }
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
