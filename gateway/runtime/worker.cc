@@ -190,7 +190,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
   using config::Change;
   config_ = std::move(next);
   config::use_shares(config_.listen);
-  const cluster::ServerPlacement before = std::exchange(place_.placement, std::move(placement));
+  const cluster::ServerPlacement places_before = std::exchange(place_.placement, std::move(placement));
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
   if (auto before = exchanges_.plugins()) plugin_host_->linger(before->replaced_by(plugins.get()));
@@ -200,8 +200,8 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
     const bool lives_here = hosts(change.name);
     if (!lives_here && place_.index != 0 && !upstreams_->runs(change.name)) continue;
     // A limit may decide whether one worker or all of them serve it.
-    const bool moves =
-        cluster::shared_server(before, change.name) != cluster::shared_server(place_.placement, change.name);
+    const bool moves = cluster::shared_server(places_before, change.name) !=
+                       cluster::shared_server(place_.placement, change.name);
     const Change kind = change.kind == Change::adjusted && moves ? Change::replaced : change.kind;
     if (kind == Change::removed || kind == Change::replaced) {
       const bool replaced = kind == Change::replaced;

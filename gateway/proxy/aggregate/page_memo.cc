@@ -10,7 +10,7 @@
 namespace lineward::aggregate {
 namespace {
 
-constexpr std::chrono::seconds kSweepEvery{20};
+constexpr std::chrono::seconds kSweepEvery{10};
 
 }  // namespace
 

@@ -113,7 +113,7 @@ TEST_CASE("a page without a version is not remembered") {
   CHECK(memo.find("fs", "[1]").empty());
 }
 
-TEST_CASE("a page that nobody asks for between two sweeps is forgotten, and no longer counted") {
+TEST_CASE("a page without a request between two sweeps is forgotten, and no longer counted") {
   const uint64_t before = MemoryCharge::total(Held::servers);
   Memo memo;
   memo.keep("fs", "[1]");

@@ -7,14 +7,14 @@ using namespace lineward::cluster;
 
 namespace {
 
-config::Server http(const std::string& name) {
+config::Server over_http(const std::string& name) {
   config::Server server;
   server.name = name;
   server.url = "http://127.0.0.1:1/mcp";
   return server;
 }
 
-config::Server stdio(const std::string& name) {
+config::Server over_stdio(const std::string& name) {
   config::Server server;
   server.name = name;
   server.command = "true";
@@ -26,7 +26,7 @@ config::Server stdio(const std::string& name) {
 TEST_CASE("all workers serve a server over HTTP, and one a stdio server; each keeps its home") {
   config::Config config;
   config.aggregate.enabled = false;
-  config.servers = {stdio("a"), http("b"), stdio("c"), http("d")};
+  config.servers = {over_stdio("a"), over_http("b"), over_stdio("c"), over_http("d")};
   ServerPlacement placement;
   place_servers(placement, config, 2);
   for (const char* name : {"b", "d"})
@@ -47,7 +47,7 @@ TEST_CASE("all workers serve a server over HTTP, and one a stdio server; each ke
 
 TEST_CASE("with all servers as one, the home of a server over HTTP is where those are") {
   config::Config config;
-  config.servers = {http("a"), http("b"), stdio("c"), stdio("d"), stdio("e")};
+  config.servers = {over_http("a"), over_http("b"), over_stdio("c"), over_stdio("d"), over_stdio("e")};
   ServerPlacement placement;
   place_servers(placement, config, 3);
   CHECK(worker_of(placement, "a") == 0);
@@ -60,7 +60,7 @@ TEST_CASE("with all servers as one, the home of a server over HTTP is where thos
 TEST_CASE(
     "one worker serves a server over HTTP if its configuration says so, or has few of what is divided") {
   for (int k = 0; k < 5; ++k) {
-    config::Server server = http("s");
+    config::Server server = over_http("s");
     if (k == 1) server.workers = config::ServerWorkers::one;
     if (k == 2) server.limits.max_connections = 63;
     if (k == 3) server.limits.max_sessions = 63;

@@ -131,7 +131,7 @@ TEST_CASE("more places become usable when the limit grows, and what cannot be re
   loop.close_all();
 }
 
-TEST_CASE("beyond the limit a free place goes to nobody, though calls wait for it") {
+TEST_CASE("beyond the limit a free place is not given away, though calls wait for it") {
   net::Loop loop;
   auto slots = std::make_shared<SharedSlots>();
   {
