@@ -40,7 +40,7 @@ class SharedSlots {
   };
 
   bool try_take(uint32_t most);
-  // More are taken than there are: a free place goes to nobody.
+  // More are taken than there are: a free place is not given away.
   bool is_over() const { return taken_.load() > most_.load(); }
   // False: it waits from now on. True: there is room again.
   bool wait(const std::shared_ptr<Line>& line, uint32_t most);
