@@ -1,7 +1,7 @@
 // The last pages of servers' lists, with their items as clients saw them: a server that sends the same bytes
 // again needs no second reading of them. Names may change their meaning in between, so a page is valid for
-// one version of the names (NameMap::version). Bounded; small beside listen.maxBufferedBytes. A page that
-// nobody asks for is forgotten within a minute.
+// one version of the names (NameMap::version). Bounded; small beside listen.maxBufferedBytes. A page is
+// forgotten after some seconds without a request for it.
 #pragma once
 
 #include <cstdint>
