@@ -194,7 +194,8 @@ TEST_CASE("a limit is counted by its name, and summed over workers") {
   CHECK(label(Limit::queue) == "limits.maxQueue");
 }
 
-TEST_CASE("the counters of a server on several workers add up, by name and not by the worker's number of a name") {
+TEST_CASE(
+    "the counters of a server on several workers add up, by name and not by the worker's number of a name") {
   UpstreamStats one("s"), other("s"), sum("s");
   one.tools.learn("a");
   one.tools.learn("b");
