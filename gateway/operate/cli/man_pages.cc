@@ -135,7 +135,9 @@ std::string man_page_of_configuration(std::string_view version) {
     out += fmt::format(".TP\n.B {}\n{}\n", roff(key), roff(option.help));
     std::string facts;
     if (!option.fallback.empty()) facts += fmt::format(" Default {}.", option.fallback);
-    if (!option.choices.empty()) facts += fmt::format(" One of {}.", option.choices);
+    const bool is_count = option.kind == config::Kind::count;
+    if (!option.choices.empty())
+      facts += (is_count ? " A number, or " : " One of ") + std::string(option.choices) + ".";
     if (!option.env_name().empty()) facts += fmt::format(" {}.", option.env_name());
     if (option.inherited()) facts += " May stand under defaults too.";
     if (!facts.empty()) out += roff(facts.substr(1)) + "\n";
