@@ -1,8 +1,5 @@
 // A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads are pushed to the owner; writes
 // are queued, gathered and sent once per loop turn.
-//
-// Owned by exactly one object, its StreamCallbacks. There is no callback from inside write(), and none after
-// close(). The owner may destroy the stream from inside any callback.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +14,11 @@
 #include "foundation/net/handle.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/piece_queue.h"
+#include "foundation/net/stream.h"
 
 namespace lineward::net {
 
-class TlsSession;
-
-class StreamCallbacks {
- public:
-  virtual void on_data(std::string_view bytes) = 0;
-  // The peer ended the stream: error is 0 for an orderly end, else a negative errno. Called once; no data
-  // follows.
-  virtual void on_end(int error) = 0;
-  // The kernel has taken all queued bytes.
-  virtual void on_drained() {}
-  // The TLS handshake is done (ByteStream::speak_tls). Called once, before any data.
-  virtual void on_secured() {}
-
- protected:
-  ~StreamCallbacks() = default;
-};
-
-class ByteStream {
+class ByteStream final : public Stream {
  public:
   // Takes the descriptor (closed on failure too).
   static Result<std::unique_ptr<ByteStream>> from_pipe(Loop& loop, int fd);
@@ -46,48 +27,39 @@ class ByteStream {
   static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_pipe_t> handle);
   // A connected socket, TCP or Unix; takes the descriptor (closed on failure too).
   static Result<std::unique_ptr<ByteStream>> from_socket(Loop& loop, int fd);
-  ~ByteStream();
+  ~ByteStream() override;
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  void set_owner(StreamCallbacks* owner);
+  void set_owner(StreamCallbacks* owner) override;
   // Everything from here on is TLS; the owner sees and writes plain bytes. For a TCP socket, before anything
   // is read or written. A session from detach() continues where it stopped. False: the stream is no TCP
   // socket.
   bool speak_tls(std::unique_ptr<TlsSession> session);
-  // Null: plain.
-  const TlsSession* tls() const;
-  void start_reading();
-  void pause_reading();
-  bool reading() const { return reading_; }
-  // Only from on_data(): `rest`, the end of the data given, is delivered again first in the next turn. Until
-  // then nothing is read, and no end is detected. This bounds the bytes that one peer gets processed per
-  // turn. May be empty.
-  void put_back(std::string_view rest);
+  const TlsSession* tls() const override;
+  void start_reading() override;
+  void pause_reading() override;
+  bool reading() const override { return reading_; }
+  void put_back(std::string_view rest) override;
   bool holds_back() const { return rest_ != nullptr; }
 
-  void write(std::string bytes) {
+  void write(std::string bytes) override {
     if (bytes.empty() || closed() || ending_writes_ || shut_) return;
     backlog_ += bytes.size();
     queue_.push(std::move(bytes));
     schedule_flush();
   }
-  // Offers queued bytes to the kernel now instead of at the end of the turn. Never calls back.
-  void flush_now();
-  // The account that the queued bytes are charged to.
-  void charge(const AccountPtr& account) { backlog_.charge(account); }
-  // Bytes that the kernel has not taken yet.
-  size_t backlog() const;
+  void flush_now() override;
+  void charge(const AccountPtr& account) override { backlog_.charge(account); }
+  size_t backlog() const override;
   // Total bytes that the kernel took, or may have taken.
   uint64_t sent() const { return sent_; }
 
-  // Sends queued bytes, then shuts down the write side. Reading continues.
-  void end_writes() {
+  void end_writes() override {
     ending_writes_ = true;
     schedule_flush();
   }
-  // Ends the stream at once; queued bytes are lost.
-  void close();
+  void close() override;
   // Sends queued bytes, then closes; gives up after `patience`. No more callbacks.
   static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
     if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
@@ -98,18 +70,12 @@ class ByteStream {
     others.take(std::move(stream), patience);
   }
   bool closed() const { return !pipe_ && !tcp_; }
-  // Detaches the socket from this loop for use on another: returns its descriptor and closes the stream.
-  // Returns -1 if bytes are queued, the stream has ended, or no descriptors are left. `tls` gets the TLS
-  // session of a stream that has one; without it such a stream is not detached.
-  int detach(std::unique_ptr<TlsSession>* tls = nullptr);
+  int detach(std::unique_ptr<TlsSession>* tls) override;
+  int detach() { return detach(nullptr); }
   // No data, end or error is pending: looks into the kernel's buffer of a socket.
   bool quiet() const;
-  // Whether the remote host vanished silently: it acknowledged nothing for nine times `quiet`
-  // (foundation/net/peer_silence.h). After the first call the kernel also probes an idle connection; on_end()
-  // reports a failed probe.
-  bool peer_is_silent(milliseconds quiet);
-  // The local port of a TCP socket; 0 for other streams.
-  uint16_t local_port() const;
+  bool peer_is_silent(milliseconds quiet) override;
+  uint16_t local_port() const override;
   // The user id of the peer of a Unix socket (SO_PEERCRED); nullopt for other streams.
   std::optional<uint32_t> peer_uid() const;
 
