@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 packages=()
 for kind in "$@"; do
   case $kind in
-    build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libcli11-dev libtomlplusplus-dev libssl-dev zlib1g-dev
+    build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libcli11-dev libtomlplusplus-dev libssl-dev zlib1g-dev libnghttp2-dev
                       libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev) ;;
     static) packages+=(git dpkg-dev) ;;
     deb) packages+=(dpkg-dev file) ;;

@@ -8,7 +8,7 @@ arch=$1
 here=$PWD/build/static-deps
 to=$here/$arch
 
-of_arch=(libuv1-dev libssl-dev zlib1g-dev libfyaml-dev libre2-dev libhiredis-dev libfmt-dev)
+of_arch=(libuv1-dev libnghttp2-dev libssl-dev zlib1g-dev libfyaml-dev libre2-dev libhiredis-dev libfmt-dev)
 of_all=(nlohmann-json3-dev libcli11-dev libtomlplusplus-dev node-llhttp catch2)
 for_tests=(libsimdjson-dev)
 # The C and C++ libraries themselves, since a cross compiler's own are older; and packages that hold the licences of others.

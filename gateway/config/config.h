@@ -237,6 +237,8 @@ struct Listen {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
+  bool http2 = true;                  // beside HTTP/1.1: by ALPN, or without TLS by its preface
+  uint32_t max_streams = 128;         // of an HTTP/2 connection; each counts as a connection too
   milliseconds head_timeout = 10s;    // a whole request head, from its first byte
   milliseconds read_timeout = 30s;    // a whole request body
   milliseconds write_timeout = 30s;   // without write progress towards a client

@@ -27,6 +27,7 @@ plugins
 proxy/upstream/shared
 proxy/upstream/http proxy/upstream/stdio proxy/upstream/layers proxy/upstream/bridge proxy/cluster
 proxy/aggregate
+proxy/client/http2
 proxy/client/http
 proxy/client/session proxy/client/replica
 proxy/client/endpoint

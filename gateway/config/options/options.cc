@@ -103,8 +103,14 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(
       row<k, &L::allowed_origins>("listen.allowedOrigins", Kind::list, "", {},
                                   "Origins of web pages that may call; any other Origin is refused."));
-  rows.push_back(row<k, &L::max_connections>("listen.maxConnections", Kind::count, "10000", {1, kMillion},
-                                             "Client connections at once."));
+  rows.push_back(
+      row<k, &L::max_connections>("listen.maxConnections", Kind::count, "10000", {1, kMillion},
+                                  "Client connections at once. Each stream of HTTP/2 counts as one more."));
+  rows.push_back(row<k, &L::http2>("listen.http2", Kind::flag, "true", {},
+                                   "Speak HTTP/2 with clients that ask for it, beside HTTP/1.1."));
+  rows.push_back(
+      row<k, &L::max_streams>("listen.maxStreamsPerConnection", Kind::count, "128", {1, 10000},
+                              "Streams of one HTTP/2 connection at once: calls and event streams."));
   rows.push_back(row<k, &L::head_timeout>("listen.headTimeout", Kind::duration, "10s", {10, kHour},
                                           "A whole request head, from its first byte."));
   rows.push_back(row<k, &L::read_timeout>("listen.readTimeout", Kind::duration, "30s", {10, kDay},

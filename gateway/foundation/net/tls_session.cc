@@ -172,6 +172,13 @@ std::string_view TlsSession::version() const {
   return SSL_get_version(ssl_);
 }
 
+std::string_view TlsSession::protocol() const {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_, &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+
 x509_st* TlsSession::client_certificate() const {
   return SSL_get0_peer_certificate(ssl_);
 }

@@ -48,7 +48,8 @@ class TlsSession {
   // The client spoke HTTP without TLS.
   bool is_plain_http() const { return plain_http_; }
   bool is_resumed() const;
-  std::string_view version() const;  // "TLSv1.3"
+  std::string_view version() const;   // "TLSv1.3"
+  std::string_view protocol() const;  // agreed by ALPN, "h2"; empty: none
   // The verified certificate of the client; null: it showed none. Owned by the session.
   x509_st* client_certificate() const;
 

@@ -100,6 +100,15 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Seconds until a certificate of listen.tls expires; negative afterwards. `certificate` is its first "
      "name.",
      ""},
+    {M::http2_connections, "lineward_http2_connections", T::gauge, B::mcp, "",
+     "HTTP/2 connections of clients that are open.", ""},
+    {M::http2_streams, "lineward_http2_streams_total", T::counter, B::mcp, "result",
+     "Streams of HTTP/2 that ended: answered whole, left by the client, cut by Lineward, refused.", ""},
+    {M::http2_faults, "lineward_http2_faults_total", T::counter, B::mcp, "fault",
+     "HTTP/2 connections that Lineward ended because of their client. It reset streams too fast (resets), or "
+     "sent too many control frames (control_frames). Its head was too large or too slow (head), or its "
+     "frames were wrong (protocol).",
+     ""},
     {M::upstream_state, "lineward_upstream_state", T::gauge, B::mcp, "upstream state",
      "1 for the state that the upstream is in, 0 for the others; `open`: its circuit is.", ""},
     {M::upstream_starts, "lineward_upstream_starts_total", T::counter, B::mcp, "upstream result",

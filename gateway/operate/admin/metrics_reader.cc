@@ -338,6 +338,13 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     out.add(M::audit_counted, {}, records.counted);
     out.add(M::audit_writable, {}, records.writable ? 1.0 : 0.0);
   }
+  out.add(M::http2_connections, {}, static_cast<double>(all.http2_connections));
+  for (size_t i = 0; i < all.http2_streams.size(); ++i)
+    out.add(M::http2_streams, {{"result", metrics::label(static_cast<metrics::Http2Stream>(i))}},
+            all.http2_streams[i]);
+  for (size_t i = 0; i < all.http2_faults.size(); ++i)
+    out.add(M::http2_faults, {{"fault", metrics::label(static_cast<metrics::Http2Fault>(i))}},
+            all.http2_faults[i]);
   if (tls) {
     for (size_t i = 0; i < all.tls_handshakes.size(); ++i)
       out.add(M::tls_handshakes, {{"result", metrics::label(static_cast<metrics::TlsHandshake>(i))}},

@@ -276,6 +276,11 @@ void GatewayStats::add(const GatewayStats& other) {
     passed[i] += other.passed[i];
   for (size_t i = 0; i < tls_handshakes.size(); ++i)
     tls_handshakes[i] += other.tls_handshakes[i];
+  http2_connections += other.http2_connections;
+  for (size_t i = 0; i < http2_streams.size(); ++i)
+    http2_streams[i] += other.http2_streams[i];
+  for (size_t i = 0; i < http2_faults.size(); ++i)
+    http2_faults[i] += other.http2_faults[i];
   for (size_t i = 0; i < server_sessions.size(); ++i)
     server_sessions[i].add(other.server_sessions[i]);
 }
@@ -343,6 +348,12 @@ std::string_view label(Overload what) {
 }
 std::string_view label(TlsHandshake how) {
   return one_of(how, {"full", "resumed", "failed"});
+}
+std::string_view label(Http2Stream how) {
+  return one_of(how, {"answered", "left", "cut", "refused"});
+}
+std::string_view label(Http2Fault fault) {
+  return one_of(fault, {"resets", "control_frames", "head", "protocol"});
 }
 std::string_view label(Passed what) {
   return one_of(what, {"in", "out", "failed"});

@@ -60,6 +60,10 @@ enum class Overload : uint8_t {
 };
 // TLS of clients; failed: also a connection that broke it later.
 enum class TlsHandshake : uint8_t { full, resumed, failed, count_ };
+// Streams of HTTP/2 at their end. left: by the client; cut: by the gateway, without a whole answer.
+enum class Http2Stream : uint8_t { answered, left, cut, refused, count_ };
+// The faults for which a client loses its HTTP/2 connection.
+enum class Http2Fault : uint8_t { resets, control_frames, head, protocol, count_ };
 // Requests between replicas: received from a peer, passed to a peer, and passed ones left without an answer.
 enum class Passed : uint8_t { in, out, failed, count_ };
 enum class Side : uint8_t { client, upstream, count_ };
@@ -259,6 +263,9 @@ struct GatewayStats {
   std::array<uint64_t, size_of<Limit>> limits{};
   std::array<uint64_t, size_of<Passed>> passed{};
   std::array<uint64_t, size_of<TlsHandshake>> tls_handshakes{};
+  int64_t http2_connections = 0;
+  std::array<uint64_t, size_of<Http2Stream>> http2_streams{};
+  std::array<uint64_t, size_of<Http2Fault>> http2_faults{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
@@ -292,6 +299,8 @@ std::string_view label(RetryOn on);
 std::string_view label(Overload what);
 std::string_view label(Passed what);
 std::string_view label(TlsHandshake how);
+std::string_view label(Http2Stream how);
+std::string_view label(Http2Fault fault);
 
 // The initiator that an end reason implies.
 CancelInitiator initiator_of(mcp::EndReason reason);

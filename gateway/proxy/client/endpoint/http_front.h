@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "proxy/client/endpoint/exchange_starter.h"
 #include "proxy/client/endpoint/front.h"
@@ -84,6 +85,9 @@ class HttpFront final : public Front, private RequestHandler {
   HeadVerdict on_head(ClientConnection& connection) override;
   void on_request(ClientConnection& connection, std::string body) override {
     advance(connection, Step::origin, std::move(body));
+  }
+  void on_http2(ClientConnection& connection, std::string_view first) override {
+    connections_.speak_http2(connection, first);
   }
   void on_client_left(ClientConnection& connection) override;
   bool draining() const override { return draining_; }

@@ -73,7 +73,7 @@ void ResourceMetadataEndpoint::fetch(ClientConnection& connection, const WellKno
   }
   if (awaiting_.size() >= kMaxAwaiting)
     return refusals_.refuse(connection, unavailable("too many requests for metadata at once"));
-  ClientSide side = client_side(head, connection.tls() != nullptr);
+  ClientSide side = client_side(head, connection.is_secure());
   side.endpoint = endpoint.empty() ? config_.path : endpoint;
   const uint64_t number = next_++;
   awaiting_[&connection] = number;

@@ -15,9 +15,10 @@ namespace {
 using Kind = Replicas::Read::Kind;
 
 // Null: the connection is a proxy's; it may carry requests of several clients, and identifies none of them.
+// A stream of HTTP/2 is not a whole connection.
 UnnamedSessions::Connection key_of(ClientConnection& connection) {
-  const bool is_shared =
-      connection.sharing().shared() || connection.facts().passed_by_peer || connection.facts().through_proxy;
+  const bool is_shared = connection.sharing().shared() || connection.facts().passed_by_peer ||
+                         connection.facts().through_proxy || connection.is_stream();
   return is_shared ? nullptr : &connection;
 }
 

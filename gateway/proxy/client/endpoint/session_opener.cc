@@ -138,9 +138,9 @@ void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, co
                                    .reason = mcp::named_reason(*error).value_or(mcp::EndReason::rpc_error),
                                    .why = refusal.text,
                                    .method = refusal.method});
-  connection.respond(status, kJson, mcp::with_id(*error, raw_id),
-                     told_headers(headers, parts_.router.table().resource.get(), connection.head(),
-                                  connection.tls() != nullptr));
+  connection.respond(
+      status, kJson, mcp::with_id(*error, raw_id),
+      told_headers(headers, parts_.router.table().resource.get(), connection.head(), connection.is_secure()));
 }
 
 }  // namespace lineward::client

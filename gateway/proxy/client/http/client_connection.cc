@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "config/load_levels.h"
@@ -68,7 +69,7 @@ void count_request(const http::RequestHead& head, int status, std::chrono::milli
 }  // namespace
 
 ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
-                                   std::unique_ptr<net::ByteStream> stream, std::string peer)
+                                   std::unique_ptr<net::Stream> stream, std::string peer)
     : loop_(loop),
       limits_(limits),
       handler_(handler),
@@ -78,10 +79,13 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       timer_(loop),
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
+  is_stream_ = stream_->is_multiplexed();
+  is_secure_ = stream_->tls() != nullptr;
   stream_->set_owner(this);
   use_account(account_now());
   stream_->start_reading();
-  if (stream_->tls() == nullptr) {
+  if (is_stream_) use_certificate();
+  if (is_stream_ || !is_secure_) {
     arm();
     return;
   }
@@ -100,6 +104,7 @@ void ClientConnection::on_secured() {
   const bool resumed = stream_->tls()->is_resumed();
   ++metrics::stats().tls_handshakes[static_cast<size_t>(resumed ? metrics::TlsHandshake::resumed
                                                                 : metrics::TlsHandshake::full)];
+  if (stream_->tls()->protocol() == "h2") return handler_.on_http2(*this, {});
   arm();
 }
 
@@ -117,21 +122,25 @@ void ClientConnection::note_tls_failure(const std::string& why) {
 }
 
 ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
-                                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved)
+                                   std::unique_ptr<net::Stream> stream, MovedConnection moved)
     : loop_(loop),
       limits_(limits),
       handler_(handler),
       stream_(std::move(stream)),
       peer_(std::move(moved.peer)),
       parser_(std::move(moved.parser)),
+      certificate_(std::move(moved.certificate)),
       sharing_(moved.sharing),
       timer_(loop),
       has_head_(true),
+      is_stream_(moved.is_stream),
+      is_secure_(moved.is_secure),
+      preface_(kOtherBytes),
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
   use_account(account_now());
-  use_certificate();
+  if (!is_stream_) use_certificate();
   stream_->start_reading();
   pump_later_.schedule();
 }
@@ -144,7 +153,18 @@ std::optional<MovedConnection> ClientConnection::move_away() {
   timer_.stop();
   pump_later_.cancel();
   held_.set(0);
-  return MovedConnection(socket, std::move(session), std::move(parser_), std::move(peer_), sharing_);
+  MovedConnection moved(socket, std::move(session), std::move(parser_), std::move(peer_), sharing_);
+  if (is_stream_) moved.certificate = std::move(certificate_);
+  moved.is_stream = is_stream_;
+  moved.is_secure = is_secure_;
+  return moved;
+}
+
+std::unique_ptr<net::Stream> ClientConnection::take_stream() {
+  timer_.stop();
+  pump_later_.cancel();
+  held_.set(0);
+  return std::move(stream_);
 }
 
 ClientConnection::~ClientConnection() {
@@ -197,6 +217,7 @@ bool ClientConnection::may_keep_alive() const {
 void ClientConnection::on_data(std::string_view bytes) {
   metrics::stats().bytes(metrics::Side::client, bytes.size(), 0);
   if (lingering_) return;
+  if (limits_.http2 && is_http2(bytes)) return;
   parser_.append(bytes);
   const auto watch = lifetime_.watch();
   if (!busy_ && !has_head_) {
@@ -209,6 +230,22 @@ void ClientConnection::on_data(std::string_view bytes) {
     return cut(mcp::EndReason::cancelled_client);
   }
   if (!watch.gone()) note_held();
+}
+
+// Whether the connection's first bytes are those of HTTP/2, with prior knowledge (RFC 9113, 3.3). They may
+// come one by one: four of them are no request of HTTP/1.1 any more.
+bool ClientConnection::is_http2(std::string_view bytes) {
+  constexpr std::string_view kFirst = "PRI ";
+  if (preface_ == kOtherBytes) return false;
+  const size_t part = std::min(bytes.size(), kFirst.size() - preface_);
+  if (is_stream_ || is_secure_ || bytes.substr(0, part) != kFirst.substr(preface_, part)) {
+    preface_ = kOtherBytes;
+    return false;
+  }
+  preface_ = static_cast<uint8_t>(preface_ + part);
+  if (preface_ < kFirst.size()) return false;
+  handler_.on_http2(*this, std::string(kFirst) + std::string(bytes.substr(part)));
+  return true;
 }
 
 // Bodies in transit count as held; none may grow over the budget.
@@ -235,7 +272,7 @@ void ClientConnection::on_end(int error) {
   // A client that disconnects, with FIN or RST, cancels its requests. Only an answer already being sent may
   // still reach a client that closed its own side.
   if (error == 0 && lingering_ && backlog() > 0) return;
-  const net::TlsSession* session = tls();
+  const net::TlsSession* session = is_stream_ || !stream_ ? nullptr : stream_->tls();
   if (session != nullptr && session->state() == net::TlsSession::State::failed)
     note_tls_failure(session->fault());
   close();

@@ -18,8 +18,9 @@
 #include "foundation/base/account.h"
 #include "foundation/base/memory_charge.h"
 #include "foundation/base/peer_address.h"
-#include "foundation/net/byte_stream.h"
 #include "foundation/net/lifetime.h"
+#include "foundation/net/loop.h"
+#include "foundation/net/stream.h"
 #include "foundation/net/tls_session.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/writer.h"
@@ -97,6 +98,8 @@ class RequestHandler {
   virtual HeadVerdict on_head(ClientConnection& connection) = 0;
   // A complete request. The handler answers through respond() or makes an HttpReply, now or later.
   virtual void on_request(ClientConnection& connection, std::string body) = 0;
+  // The client speaks HTTP/2: `first` is what came of it. The handler takes the stream (take_stream()).
+  virtual void on_http2(ClientConnection& connection, std::string_view first) = 0;
   // The connection is closed; free it at the end of the turn.
   virtual void on_client_left(ClientConnection& connection) = 0;
   virtual bool draining() const = 0;
@@ -115,14 +118,16 @@ class RequestHandler {
 class ClientConnection final : private net::StreamCallbacks {
  public:
   ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
-                   std::unique_ptr<net::ByteStream> stream, std::string peer);
+                   std::unique_ptr<net::Stream> stream, std::string peer);
   // A connection from another worker: continues where it stopped there.
   ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
-                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved);
+                   std::unique_ptr<net::Stream> stream, MovedConnection moved);
   ~ClientConnection();
   // Called from on_head(): the state for the other worker; this object is finished then, and must
   // be retired. Empty while it cannot move.
   std::optional<MovedConnection> move_away();
+  // Called from on_http2(): the client's connection; this object is finished then, and must be retired.
+  std::unique_ptr<net::Stream> take_stream();
 
   const std::string& peer() const { return peer_; }
   // The origin of the current request: the peer, or the client's address if the peer is a replica that
@@ -145,8 +150,10 @@ class ClientConnection final : private net::StreamCallbacks {
   }
   // Tracks whether several callers share the connection.
   Sharing& sharing() { return sharing_; }
-  // Null: plain HTTP.
-  const net::TlsSession* tls() const { return stream_ ? stream_->tls() : nullptr; }
+  // The client speaks TLS.
+  bool is_secure() const { return is_secure_; }
+  // A stream of HTTP/2: its client has others, on the same connection.
+  bool is_stream() const { return is_stream_; }
   // The certificate that the client showed in the handshake; null: none.
   ClientCertificate* certificate() const { return certificate_.get(); }
   // There is no proxy in between (proxy/client/http/proxy_signs.h).
@@ -187,6 +194,7 @@ class ClientConnection final : private net::StreamCallbacks {
   void on_secured() override;
   void use_certificate();
   void note_tls_failure(const std::string& why);
+  bool is_http2(std::string_view bytes);
   void pump();
   bool had_its_turn();
   void begin();
@@ -202,7 +210,7 @@ class ClientConnection final : private net::StreamCallbacks {
   net::Loop& loop_;
   const config::Listen& limits_;
   RequestHandler& handler_;
-  std::unique_ptr<net::ByteStream> stream_;
+  std::unique_ptr<net::Stream> stream_;
   std::string peer_;
   std::string client_;  // empty: the peer
   core::CallerPtr caller_;
@@ -229,6 +237,10 @@ class ClientConnection final : private net::StreamCallbacks {
   size_t begun_ = 0;
   bool waits_for_turn_ = false;
   bool has_head_ = false;  // of a request that has not begun: another worker may own it
+  bool is_stream_ = false, is_secure_ = false;
+  // Bytes that came, if they are the first ones of HTTP/2; kOtherBytes: they are not.
+  static constexpr uint8_t kOtherBytes = 255;
+  uint8_t preface_ = 0;
   net::Deferred pump_later_;
   net::Lifetime lifetime_;
 };

@@ -6,6 +6,7 @@
 #include "config/load_levels.h"
 #include "config/shares.h"
 #include "foundation/log/log.h"
+#include "proxy/client/http2/channel.h"
 #include "proxy/metrics/limits.h"
 
 namespace lineward::client {
@@ -58,10 +59,10 @@ void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
   caps_->lives_on(self_, true);
   const ClientConnection* key = connection.get();
   connections_.emplace(key, std::move(connection));
-  most_ = std::max(most_, connections_.size());
+  most_ = std::max(most_, size());
 }
 
-void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+bool ConnectionTable::admit(const std::string& peer) {
   using AdmitResult = ConnectionCaps::AdmitResult;
   auto enter = [&] {
     return caps_->enter(peer, config_.max_connections, config::connections_of_address(config_));
@@ -69,10 +70,15 @@ void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::strin
   AdmitResult result = enter();
   if (result != AdmitResult::welcome && close_longest_idle()) result = enter();
   switch (result) {
-    case AdmitResult::welcome: break;
-    case AdmitResult::too_many: return turned_away(metrics::Overload::connections);
-    case AdmitResult::too_many_of_address: return turned_away(metrics::Overload::address);
+    case AdmitResult::welcome: return true;
+    case AdmitResult::too_many: turned_away(metrics::Overload::connections); break;
+    case AdmitResult::too_many_of_address: turned_away(metrics::Overload::address); break;
   }
+  return false;
+}
+
+void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  if (!admit(peer)) return;
   if (hand_on(*stream, peer)) return loop_.retire(std::move(stream));
   begin(std::move(stream), std::move(peer));
 }
@@ -134,22 +140,51 @@ std::optional<MovedConnection> ConnectionTable::move_out(ClientConnection& conne
     if (connection.backlog() == 0) connection.cut(mcp::EndReason::cancelled_client);  // no descriptor left
     return std::nullopt;
   }
-  auto found = connections_.find(&connection);
-  if (found != connections_.end()) {
-    caps_->lives_on(self_, false);
-    loop_.retire(std::move(found->second));
-    connections_.erase(found);
-  }
+  release(connection);
   return moved;
 }
 
-void ConnectionTable::remove(ClientConnection& connection) {
+// The connection leaves this table; the caps count it on.
+void ConnectionTable::release(ClientConnection& connection) {
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
-  caps_->leave(connection.peer());
   caps_->lives_on(self_, false);
   loop_.retire(std::move(found->second));
   connections_.erase(found);
+}
+
+void ConnectionTable::remove(ClientConnection& connection) {
+  if (connections_.count(&connection) == 0) return;
+  caps_->leave(connection.peer());
+  release(connection);
+}
+
+// ---- HTTP/2 ----
+
+void ConnectionTable::speak_http2(ClientConnection& connection, std::string_view first) {
+  auto made = std::make_unique<Http2Connection>(loop_, config_, static_cast<Http2Owner&>(*this),
+                                                connection.take_stream(), connection.peer());
+  release(connection);
+  caps_->lives_on(self_, true);
+  Http2Connection& http2 = *made;
+  http2_.emplace(&http2, std::move(made));
+  http2.begin(first);
+  if (handler_.draining()) http2.announce_end();
+}
+
+bool ConnectionTable::on_channel(Http2Connection& connection, std::unique_ptr<Channel> channel) {
+  if (!admit(connection.peer())) return false;
+  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(channel), connection.peer()));
+  return true;
+}
+
+void ConnectionTable::on_closed(Http2Connection& connection) {
+  auto found = http2_.find(&connection);
+  if (found == http2_.end()) return;
+  caps_->leave(connection.peer());
+  caps_->lives_on(self_, false);
+  loop_.retire(std::move(found->second));
+  http2_.erase(found);
 }
 
 size_t ConnectionTable::backlog() const {
@@ -160,8 +195,11 @@ size_t ConnectionTable::backlog() const {
 }
 
 size_t ConnectionTable::idle() const {
-  return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
-                                           [](const auto& entry) { return entry.second->may_ask(); }));
+  const auto in = [](const auto& table) {
+    return std::count_if(table.begin(), table.end(),
+                         [](const auto& entry) { return entry.second->may_ask(); });
+  };
+  return static_cast<size_t>(in(connections_) + in(http2_));
 }
 
 void ConnectionTable::make_room_now() {
@@ -198,12 +236,16 @@ void ConnectionTable::make_room() {
 }
 
 void ConnectionTable::close_idle_soon() {
+  for (auto& entry : http2_)
+    entry.second->announce_end();
   last_chance_.start(kLastChance, [this] {
     std::vector<ClientConnection*> all;
     for (auto& entry : connections_)
       all.push_back(entry.second.get());
     for (auto* connection : all)
       connection->close_when_idle();
+    for (auto& entry : http2_)
+      entry.second->end_when_idle();
   });
 }
 
@@ -213,6 +255,11 @@ void ConnectionTable::close_all() {
     all.push_back(entry.second.get());
   for (auto* connection : all)
     connection->cut(mcp::EndReason::cancelled_client);
+  std::vector<Http2Connection*> http2;
+  for (auto& entry : http2_)
+    http2.push_back(entry.second.get());
+  for (auto* connection : http2)
+    connection->cut();
 }
 
 }  // namespace lineward::client

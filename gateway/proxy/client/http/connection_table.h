@@ -1,5 +1,6 @@
 // The HTTP connections of one worker. Admits or closes new ones (listen.maxConnections and its share of an
-// address), and takes connections from other workers. Cuts slow readers when too many bytes are pending.
+// address), and takes connections from other workers. Cuts slow readers when too many bytes are pending. A
+// stream of HTTP/2 is a connection here, beside the one that it is on.
 //
 // Owned by the HttpFront. A closed connection is freed at the end of the turn.
 #pragma once
@@ -9,20 +10,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "config/config.h"
+#include "foundation/net/byte_stream.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/tls_listener.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/http/connection_caps.h"
 #include "proxy/client/http/moved_connection.h"
+#include "proxy/client/http2/http2_connection.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::client {
 
-class ConnectionTable {
+class ConnectionTable final : private Http2Owner {
  public:
   // `caps` are shared by the tables of all workers. `handler` receives the connections' requests; it must
   // call remove() for each closed connection.
@@ -49,10 +53,12 @@ class ConnectionTable {
   // this table. Empty: it stays, and asks again when its answers are written, or was cut.
   std::optional<MovedConnection> move_out(ClientConnection& connection);
   void remove(ClientConnection& connection);
+  // The client speaks HTTP/2 on this connection, from those bytes on.
+  void speak_http2(ClientConnection& connection, std::string_view first);
 
-  size_t size() const { return connections_.size(); }
+  size_t size() const { return connections_.size() + http2_.size(); }
   // The maximum since the last call.
-  size_t take_most() { return std::exchange(most_, connections_.size()); }
+  size_t take_most() { return std::exchange(most_, size()); }
   // Bytes of answers that clients have not read yet.
   size_t backlog() const;
   // Connections that may still send a request.
@@ -69,6 +75,10 @@ class ConnectionTable {
   void close_all();
 
  private:
+  bool on_channel(Http2Connection& connection, std::unique_ptr<Channel> channel) override;
+  void on_closed(Http2Connection& connection) override;
+  bool admit(const std::string& peer);
+  void release(ClientConnection& connection);
   void keep(std::unique_ptr<ClientConnection> connection);
   void begin(std::unique_ptr<net::ByteStream> stream, std::string peer);
   bool hand_on(net::ByteStream& stream, const std::string& peer);
@@ -83,6 +93,7 @@ class ConnectionTable {
   HandOn hand_on_;
   std::shared_ptr<const net::CurrentTls> tls_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
+  std::unordered_map<const Http2Connection*, std::unique_ptr<Http2Connection>> http2_;
   size_t most_ = 0;
   std::chrono::milliseconds looked_for_idle_{0};
   net::Timer last_chance_;

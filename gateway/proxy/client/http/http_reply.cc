@@ -161,8 +161,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
 
 void HttpReply::add_headers(const core::HeaderFields& fields) {
   if (!may_answer()) return;
-  auto told =
-      told_headers(fields, options_.resource.get(), connection_->head(), connection_->tls() != nullptr);
+  auto told = told_headers(fields, options_.resource.get(), connection_->head(), connection_->is_secure());
   std::move(told.begin(), told.end(), std::back_inserter(extra_));
 }
 

@@ -10,6 +10,7 @@
 
 #include "foundation/net/tls_session.h"
 #include "protocol/http/request_parser.h"
+#include "proxy/client/http/client_certificate.h"
 #include "proxy/client/http/proxy_signs.h"
 
 namespace lineward::client {
@@ -27,7 +28,10 @@ struct MovedConnection {
         tls(std::move(other.tls)),
         parser(std::move(other.parser)),
         peer(std::move(other.peer)),
-        sharing(other.sharing) {}
+        sharing(other.sharing),
+        certificate(std::move(other.certificate)),
+        is_stream(other.is_stream),
+        is_secure(other.is_secure) {}
   MovedConnection& operator=(MovedConnection&&) = delete;
   // Closes the socket unless a worker has taken it.
   ~MovedConnection() {
@@ -40,6 +44,10 @@ struct MovedConnection {
   http::RequestParser parser;            // next() has returned `head`
   std::string peer;
   Sharing sharing;  // covers all its requests, on any worker
+  // Set for a stream of HTTP/2: its connection keeps the TLS session.
+  std::unique_ptr<ClientCertificate> certificate;
+  bool is_stream = false;
+  bool is_secure = false;
 };
 
 // The same for a connection that was just accepted, and goes to the worker with the fewest.

@@ -46,7 +46,7 @@ bool PassedReply::release() {
 std::vector<http::OutHeader> PassedReply::own_headers(const core::HeaderFields& fields) const {
   if (!connected()) return {};
   std::vector<http::OutHeader> out =
-      told_headers(fields, options_.resource.get(), connection_->head(), connection_->tls() != nullptr);
+      told_headers(fields, options_.resource.get(), connection_->head(), connection_->is_secure());
   connection_->add_headers(out);
   return out;
 }

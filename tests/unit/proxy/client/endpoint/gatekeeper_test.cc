@@ -76,6 +76,7 @@ struct World final : RequestHandler {
     ++complete;
     if (supervisor.admit(from, body)) on_admitted(from, std::move(body));
   }
+  void on_http2(ClientConnection&, std::string_view) override {}
   void on_client_left(ClientConnection& from) override {
     supervisor.client_left(from);
     gone = true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "foundation/base/memory_charge.h"
+#include "foundation/net/byte_stream.h"
 #include "foundation/net/loop.h"
 
 using namespace lineward;
@@ -26,6 +27,7 @@ struct Front final : client::RequestHandler {
     connection.respond(200, "text/plain", std::string(answer_bytes, 'x'));
     answered = true;
   }
+  void on_http2(client::ClientConnection&, std::string_view) override {}
   void on_client_left(client::ClientConnection&) override {
     closed = true;
     loop.stop();
@@ -82,6 +84,7 @@ TEST_CASE(
       said += "request ";
       connection.respond(204, {}, {});
     }
+    void on_http2(client::ClientConnection&, std::string_view) override {}
     void on_client_left(client::ClientConnection&) override { said += "closed "; }
     client::HeadVerdict on_head(client::ClientConnection& from) override {
       from.begin_head({});
@@ -146,6 +149,7 @@ TEST_CASE("what follows from a head is kept as long as it is repeated, and no lo
       connection.respond(204, {}, {});
       if (seen.size() == 6) loop.stop();
     }
+    void on_http2(client::ClientConnection&, std::string_view) override {}
     void on_client_left(client::ClientConnection&) override { loop.stop(); }
     client::HeadVerdict on_head(client::ClientConnection& from) override {
       from.begin_head({});

@@ -24,6 +24,7 @@ struct Answering final : RequestHandler {
     connection.respond(200, "text/plain", std::string(path.empty() ? 0 : std::stoul(path), 'x'));
     ++answered;
   }
+  void on_http2(ClientConnection&, std::string_view) override {}
   void on_client_left(ClientConnection& connection) override { table.remove(connection); }
   HeadVerdict on_head(ClientConnection& from) override {
     if (home != nullptr) {
@@ -104,6 +105,7 @@ TEST_CASE("a connection that moves to another table is counted once, and answere
       void on_request(ClientConnection& connection, std::string) override {
         connection.respond(200, "text/plain", "at home");
       }
+      void on_http2(ClientConnection&, std::string_view) override {}
       void on_client_left(ClientConnection& connection) override { home.table.remove(connection); }
       HeadVerdict on_head(ClientConnection& from) override {
         from.begin_head({});

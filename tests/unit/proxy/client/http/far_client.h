@@ -100,6 +100,7 @@ struct Requests final : RequestHandler {
     ++seen;
     if (from.busy()) from.respond(204, {}, {});
   }
+  void on_http2(ClientConnection&, std::string_view) override {}
   void on_client_left(ClientConnection&) override {}
   HeadVerdict on_head(ClientConnection& from) override {
     from.begin_head({});

@@ -43,6 +43,7 @@ struct DeafClient final : client::RequestHandler {
     asked = true;
     loop.stop();
   }
+  void on_http2(client::ClientConnection&, std::string_view) override {}
   void on_client_left(client::ClientConnection&) override { ++closed; }
   client::HeadVerdict on_head(client::ClientConnection& from) override {
     from.begin_head({});

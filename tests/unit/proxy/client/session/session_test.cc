@@ -48,6 +48,7 @@ struct Peer final : RequestHandler {
     run_until(loop, [&] { return closed; });
   }
   void on_request(ClientConnection&, std::string) override { asked = true; }
+  void on_http2(ClientConnection&, std::string_view) override {}
   void on_client_left(ClientConnection&) override { closed = true; }
   HeadVerdict on_head(ClientConnection& from) override {
     from.begin_head({});

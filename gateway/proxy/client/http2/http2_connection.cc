@@ -1,0 +1,597 @@
+#include "proxy/client/http2/http2_connection.h"
+
+#include <fmt/format.h>
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "foundation/base/check.h"
+#include "foundation/log/log.h"
+#include "foundation/net/byte_stream.h"
+#include "proxy/client/http2/channel.h"
+#include "proxy/client/http2/http2_stream.h"
+#include "proxy/client/http2/relay.h"
+
+namespace lineward::client {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Bytes of a request body that may be on their way: of one stream, and of all together.
+constexpr uint32_t kStreamWindow = 256 * 1024;
+constexpr int32_t kConnectionWindow = 1024 * 1024;
+// Answers are handed to the socket as it takes them, so that each stream's share of a slow connection is
+// known, and a short answer is not behind a long one.
+constexpr size_t kMostUnsent = 64 * 1024;
+constexpr size_t kPiece = 16 * 1024;
+// Ends that are kept for the next streams.
+constexpr size_t kMostIdle = 8;
+// A head that is this many times too large is not read to its end.
+constexpr size_t kHeadFactor = 4;
+// After the last answer the client gets this time to close.
+constexpr milliseconds kLinger{2000};
+constexpr milliseconds kLeastCheck{1000};
+
+// Values that no attacker on the way may guess by the compressed size (RFC 7541, 7.1.3).
+bool is_secret(std::string_view name) {
+  return name == "mcp-session-id" || name == "set-cookie" || name == "www-authenticate";
+}
+
+nghttp2_nv field(std::string_view name, std::string_view value) {
+  const auto bytes = [](std::string_view text) {
+    return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(text.data()));
+  };
+  const uint8_t flags = is_secret(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
+  return {bytes(name), bytes(value), name.size(), value.size(), flags};
+}
+
+std::string_view text_of(const uint8_t* bytes, size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+std::string_view sentence(http::FrameGate::Fault fault) {
+  switch (fault) {
+    case http::FrameGate::Fault::resets: return "the client resets streams faster than it may";
+    case http::FrameGate::Fault::control_frames:
+      return "the client sends more control frames than it may (SETTINGS, PING, WINDOW_UPDATE, empty DATA)";
+    case http::FrameGate::Fault::head: break;
+  }
+  return "a compressed head is larger than it may be (listen.maxHeadBytes), or in too many frames";
+}
+
+metrics::Http2Fault fault_of(http::FrameGate::Fault fault) {
+  switch (fault) {
+    case http::FrameGate::Fault::resets: return metrics::Http2Fault::resets;
+    case http::FrameGate::Fault::control_frames: return metrics::Http2Fault::control_frames;
+    case http::FrameGate::Fault::head: break;
+  }
+  return metrics::Http2Fault::head;
+}
+
+void count(metrics::Http2Stream how) {
+  ++metrics::stats().http2_streams[static_cast<size_t>(how)];
+}
+
+}  // namespace
+
+// What nghttp2 calls. It must not be called itself from here, but for nghttp2_submit_*.
+struct Http2Connection::Library {
+  static Http2Connection& of(void* user) { return *static_cast<Http2Connection*>(user); }
+
+  static int on_begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+      of(user).begin_stream(frame->hd.stream_id);
+    return 0;
+  }
+
+  static int on_header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+                       const uint8_t* value, size_t value_size, uint8_t, void* user) {
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+      return 0;  // trailers
+    Http2Connection& self = of(user);
+    Http2Stream* stream = self.find(frame->hd.stream_id);
+    if (stream == nullptr || stream->head == nullptr) return 0;
+    const size_t most = self.limits_.max_head_bytes;
+    stream->head->add(text_of(name, name_size), text_of(value, value_size), most);
+    return stream->head->size() > most * kHeadFactor ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+  }
+
+  static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    Http2Connection& self = of(user);
+    Http2Stream* stream = self.find(frame->hd.stream_id);
+    if (stream == nullptr) return 0;
+    const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      self.read_request(*stream, ends);
+    } else if (ends) {
+      self.end_body(*stream);
+    }
+    return 0;
+  }
+
+  static int on_data_chunk(nghttp2_session*, uint8_t, int32_t id, const uint8_t* bytes, size_t size,
+                           void* user) {
+    Http2Connection& self = of(user);
+    if (Http2Stream* stream = self.find(id)) {
+      self.read_body(*stream, text_of(bytes, size));
+    } else {
+      nghttp2_session_consume(self.session_, id, size);
+    }
+    return 0;
+  }
+
+  static int on_frame_sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    const bool carries = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+    if (carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) of(user).sent_end(frame->hd.stream_id);
+    return 0;
+  }
+
+  static int on_stream_close(nghttp2_session*, int32_t id, uint32_t error, void* user) {
+    of(user).close_stream(id, error == NGHTTP2_NO_ERROR);
+    return 0;
+  }
+
+  static ssize_t read_answer(nghttp2_session*, int32_t, uint8_t* to, size_t most, uint32_t* flags,
+                             nghttp2_data_source* source, void* user) {
+    auto& stream = *static_cast<Http2Stream*>(source->ptr);
+    const auto taken = of(user).take_answer(stream, to, most);
+    if (!taken) return NGHTTP2_ERR_DEFERRED;
+    if (stream.complete && stream.queue.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return static_cast<ssize_t>(*taken);
+  }
+
+  static nghttp2_session* make(Http2Connection& connection) {
+    nghttp2_session_callbacks* callbacks = nullptr;
+    nghttp2_option* options = nullptr;
+    nghttp2_session* session = nullptr;
+    LW_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+    nghttp2_option_set_no_auto_window_update(options, 1);
+    nghttp2_option_set_no_closed_streams(options, 1);
+    LW_CHECK(nghttp2_session_server_new2(&session, callbacks, &connection, options) == 0);
+    nghttp2_option_del(options);
+    nghttp2_session_callbacks_del(callbacks);
+    return session;
+  }
+};
+
+Http2Connection::Http2Connection(net::Loop& loop, const config::Listen& limits, Http2Owner& owner,
+                                 std::unique_ptr<net::Stream> stream, std::string peer)
+    : loop_(loop),
+      limits_(limits),
+      owner_(owner),
+      stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      session_(Library::make(*this)),
+      gate_(limits.max_head_bytes),
+      began_at_(loop.now()),
+      idle_at_(loop.now()),
+      timer_(loop),
+      run_later_(
+          loop, [](void* self) { static_cast<Http2Connection*>(self)->run(); }, this) {
+  stream_->set_owner(this);
+  ++metrics::stats().http2_connections;
+}
+
+Http2Connection::~Http2Connection() {
+  close();
+  nghttp2_session_del(session_);
+}
+
+void Http2Connection::begin(std::string_view first) {
+  const std::array<nghttp2_settings_entry, 4> settings{{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.max_streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.max_head_bytes},
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+  }};
+  nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+  stream_->start_reading();
+  later();
+  if (!first.empty()) on_data(first);
+}
+
+std::optional<milliseconds> Http2Connection::idle_for() const {
+  if (!may_ask() || !streams_.empty()) return std::nullopt;
+  return loop_.now() - idle_at_;
+}
+
+// ---- from the client ----
+
+void Http2Connection::on_data(std::string_view bytes) {
+  if (ending_) return;
+  std::string_view frames = bytes;
+  const size_t of_preface = std::min(preface_left_, frames.size());
+  preface_left_ -= of_preface;
+  frames.remove_prefix(of_preface);
+  if (const auto fault = gate_.feed(frames, loop_.now()))
+    return fail(fault_of(*fault), sentence(*fault), NGHTTP2_ENHANCE_YOUR_CALM);
+  head_at_ = !gate_.in_head() ? milliseconds(0) : head_at_.count() > 0 ? head_at_ : loop_.now();
+  in_library_ = true;
+  const ssize_t read =
+      nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  in_library_ = false;
+  if (!stream_) return;
+  if (read == NGHTTP2_ERR_CALLBACK_FAILURE)
+    return fail(metrics::Http2Fault::head, "a head is larger than it may be (listen.maxHeadBytes)",
+                NGHTTP2_ENHANCE_YOUR_CALM);
+  if (read < 0)
+    return fail(metrics::Http2Fault::protocol, nghttp2_strerror(static_cast<int>(read)),
+                NGHTTP2_PROTOCOL_ERROR);
+  later();
+}
+
+void Http2Connection::on_end(int) {
+  close();
+}
+
+Http2Stream* Http2Connection::find(int32_t id) {
+  const auto found = streams_.find(id);
+  return found == streams_.end() || found->second->closed ? nullptr : found->second.get();
+}
+
+void Http2Connection::begin_stream(int32_t id) {
+  streams_.emplace(id, std::make_unique<Http2Stream>(id));
+}
+
+StreamEnd* Http2Connection::choose_end(Http2Stream& stream) {
+  for (const auto& relay : relays_) {
+    if (relay->is_idle() && relay->path() == stream.path) return relay.get();
+  }
+  if (!idle_channels_.empty()) {
+    Channel* last = idle_channels_.back();  // it knows the last request's head
+    idle_channels_.pop_back();
+    return last;
+  }
+  auto made = std::make_unique<Channel>(loop_, *this);
+  Channel* channel = made.get();
+  channels_.push_back(channel);
+  if (owner_.on_channel(*this, std::move(made))) return channel;
+  forget(*channel);
+  return nullptr;
+}
+
+void Http2Connection::read_request(Http2Stream& stream, bool ends) {
+  stream.has_body = ends;
+  const std::unique_ptr<http::StreamHead> head = std::move(stream.head);
+  if (head == nullptr) return;
+  auto text = head->text(!ends);
+  stream.path = std::hash<std::string>()(head->path());
+  stream.is_chunked = head->is_chunked();
+  if (!text) {
+    count(metrics::Http2Stream::refused);
+    return send_reset(stream, NGHTTP2_PROTOCOL_ERROR);
+  }
+  StreamEnd* end = choose_end(stream);
+  if (end == nullptr) {
+    count(metrics::Http2Stream::refused);
+    return send_reset(stream, NGHTTP2_REFUSED_STREAM);
+  }
+  stream.end = end;
+  stream.answer.begin(head->is_head_request());
+  end->begin(stream);
+  end->give(*text);
+}
+
+void Http2Connection::read_body(Http2Stream& stream, std::string_view bytes) {
+  stream.untaken += bytes.size();
+  if (stream.end != nullptr) {
+    if (stream.is_chunked) {
+      stream.end->give(fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes));
+    } else {
+      stream.end->give(bytes);
+    }
+  }
+  may_give(stream);
+}
+
+void Http2Connection::end_body(Http2Stream& stream) {
+  stream.has_body = true;
+  if (stream.end != nullptr && stream.is_chunked) stream.end->give("0\r\n\r\n");
+}
+
+// The client may send as much again, unless the other end is full.
+void Http2Connection::may_give(Http2Stream& stream) {
+  if (stream.untaken == 0 || stream.closed || !stream_) return;
+  if (stream.end != nullptr && stream.end->is_full()) return;
+  nghttp2_session_consume(session_, stream.id, std::exchange(stream.untaken, 0));
+  later();
+}
+
+void Http2Connection::close_stream(int32_t id, bool whole) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  Http2Stream& stream = *found->second;
+  stream.closed = true;
+  if (stream.untaken > 0) nghttp2_session_consume_connection(session_, std::exchange(stream.untaken, 0));
+  stream.queue.clear();
+  stream.backlog = 0;
+  closed_.push_back({std::move(found->second), whole && stream.sent});
+  streams_.erase(found);
+  if (streams_.empty()) idle_at_ = loop_.now();
+  later();
+}
+
+// ---- to the client ----
+
+void Http2Connection::answer(Http2Stream& stream, std::string bytes) {
+  if (stream.closed || !stream_) return;
+  http::AnswerParts parts;
+  if (!stream.answer.take(std::move(bytes), parts)) return send_reset(stream, NGHTTP2_INTERNAL_ERROR);
+  for (std::string& piece : parts.pieces) {
+    stream.backlog += piece.size();
+    stream.queue.push(std::move(piece));
+  }
+  stream.complete |= parts.complete;
+  stream.keeps_connection &= parts.keeps_connection;
+  for (const http::AnswerHead& head : parts.heads)
+    send_head(stream, head, head.status >= 200 && stream.complete && stream.queue.empty());
+  if (parts.heads.empty() && stream.waits) {
+    stream.waits = false;
+    nghttp2_session_resume_data(session_, stream.id);
+  }
+  later();
+}
+
+void Http2Connection::send_head(Http2Stream& stream, const http::AnswerHead& head, bool ends) {
+  const std::string status = std::to_string(head.status);
+  std::vector<nghttp2_nv> fields;
+  fields.reserve(head.fields.size() + 1);
+  fields.push_back(field(":status", status));
+  for (const auto& [name, value] : head.fields)
+    fields.push_back(field(name, value));
+  if (head.status < 200) {
+    nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, stream.id, nullptr, fields.data(), fields.size(),
+                           nullptr);
+    return;
+  }
+  stream.answering = true;
+  nghttp2_data_provider body{};
+  body.source.ptr = &stream;
+  body.read_callback = Library::read_answer;
+  nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(), ends ? nullptr : &body);
+}
+
+std::optional<size_t> Http2Connection::take_answer(Http2Stream& stream, uint8_t* to, size_t most) {
+  size_t size = 0;
+  while (!stream.queue.empty() && size < most) {
+    const std::string& piece = stream.queue.front();
+    const size_t part = std::min(piece.size() - stream.gone, most - size);
+    std::memcpy(to + size, piece.data() + stream.gone, part);
+    size += part;
+    stream.gone += part;
+    if (stream.gone < piece.size()) break;
+    stream.queue.pop();
+    stream.gone = 0;
+  }
+  if (size == 0 && !stream.complete) {
+    stream.waits = true;
+    return std::nullopt;
+  }
+  stream.backlog -= size;
+  gate_.sent_data();
+  if (stream.queue.empty() && !stream.complete) drained_.push_back(stream.id);
+  return size;
+}
+
+// A client that still sends its request is told that nobody reads it (RFC 9113, 8.1).
+void Http2Connection::sent_end(int32_t id) {
+  Http2Stream* stream = find(id);
+  if (stream == nullptr) return;
+  stream->sent = true;
+  if (!stream->has_body) nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+}
+
+void Http2Connection::send_reset(const Http2Stream& stream, uint32_t code) {
+  if (stream.closed || !stream_) return;
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, code);
+  later();
+}
+
+void Http2Connection::reset(Http2Stream& stream) {
+  stream.end = nullptr;
+  if (!stream.sent) count(metrics::Http2Stream::cut);
+  send_reset(stream, NGHTTP2_INTERNAL_ERROR);
+}
+
+void Http2Connection::flush_now() {
+  if (in_library_ || !stream_) return;
+  flush();
+  if (stream_) stream_->flush_now();
+}
+
+void Http2Connection::later() {
+  run_later_.schedule();
+}
+
+void Http2Connection::run() {
+  flush();
+  settle();
+  if (!stream_) return;
+  const bool wants = nghttp2_session_want_read(session_) != 0 || nghttp2_session_want_write(session_) != 0;
+  const bool served = last_words_ && streams_.empty() && nghttp2_session_want_write(session_) == 0;
+  if (!wants || served) return finish();
+  watch();
+}
+
+void Http2Connection::flush() {
+  std::string out;
+  const auto queued = [&] { return stream_->backlog() + out.size(); };
+  while (stream_ && queued() < kMostUnsent) {
+    const uint8_t* bytes = nullptr;
+    in_library_ = true;
+    const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
+    in_library_ = false;
+    if (size <= 0) break;
+    out += text_of(bytes, static_cast<size_t>(size));
+    if (out.size() >= kPiece) stream_->write(std::exchange(out, {}));
+  }
+  if (stream_) stream_->write(std::move(out));
+}
+
+// Tells the ends of streams what happened to them. They may begin, answer and reset streams meanwhile.
+void Http2Connection::settle() {
+  for (Closed& closed : std::exchange(closed_, {})) {
+    const Http2Stream& stream = *closed.stream;
+    if (closed.whole) {
+      gate_.answered();
+      count(metrics::Http2Stream::answered);
+    } else if (stream.end != nullptr) {
+      count(metrics::Http2Stream::left);
+    }
+    if (stream.end == nullptr) continue;
+    if (closed.whole) {
+      stream.end->finished(stream.keeps_connection && stream.has_body && may_keep_end());
+    } else {
+      stream.end->leave();
+    }
+    loop_.retire(std::move(closed.stream));
+  }
+  for (const int32_t id : std::exchange(drained_, {})) {
+    Http2Stream* stream = find(id);
+    if (stream != nullptr && stream->end != nullptr && stream->queue.empty()) stream->end->drained();
+  }
+}
+
+bool Http2Connection::may_keep_end() const {
+  const auto idle =
+      std::count_if(relays_.begin(), relays_.end(), [](const auto& one) { return one->is_idle(); });
+  return may_ask() && idle_channels_.size() + static_cast<size_t>(idle) < kMostIdle;
+}
+
+void Http2Connection::on_drained() {
+  progress_at_ = loop_.now();
+  later();
+}
+
+// ---- the ends of streams ----
+
+bool Http2Connection::move_to_relay(Http2Stream& stream, int socket) {
+  auto made = net::ByteStream::from_socket(loop_, socket);
+  if (!made) return false;
+  auto relay = std::make_unique<Relay>(*this, std::move(*made));
+  stream.end = relay.get();
+  stream.end->begin(stream);
+  relays_.push_back(std::move(relay));
+  return true;
+}
+
+void Http2Connection::forget(Channel& channel) {
+  const auto remove = [&](std::vector<Channel*>& from) {
+    from.erase(std::remove(from.begin(), from.end(), &channel), from.end());
+  };
+  remove(channels_);
+  remove(idle_channels_);
+}
+
+void Http2Connection::forget(Relay& relay) {
+  const auto found =
+      std::find_if(relays_.begin(), relays_.end(), [&](const auto& one) { return one.get() == &relay; });
+  if (found == relays_.end()) return;
+  loop_.retire(std::move(*found));
+  relays_.erase(found);
+}
+
+// ---- its own end ----
+
+void Http2Connection::announce_end() {
+  if (!may_ask()) return;
+  nghttp2_submit_shutdown_notice(session_);
+  later();
+}
+
+void Http2Connection::end_when_idle() {
+  if (!may_ask()) return;
+  last_words_ = true;
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
+  later();
+}
+
+// Counted each, logged at powers of two: a flood must not become a flood of log lines.
+void Http2Connection::fail(metrics::Http2Fault fault, std::string_view why, uint32_t code) {
+  const uint64_t times = ++metrics::stats().http2_faults[static_cast<size_t>(fault)];
+  if ((times & (times - 1)) == 0)
+    log::write(log::Level::warn, "http2.failed", {{"why", why}, {"count", times}, {"remote", peer_}});
+  nghttp2_session_terminate_session(session_, code);
+  flush();
+  if (stream_) stream_->flush_now();
+  close();
+}
+
+// Sends what is queued, then waits for the client to close.
+void Http2Connection::finish() {
+  if (std::exchange(ending_, true)) return;
+  last_words_ = true;
+  stream_->end_writes();
+  timer_.start(kLinger, [this] { close(); });
+}
+
+void Http2Connection::cut() {
+  close();
+}
+
+void Http2Connection::close() {
+  if (!stream_) return;
+  timer_.stop();
+  run_later_.cancel();
+  stream_->close();
+  loop_.retire(std::move(stream_));
+  --metrics::stats().http2_connections;
+  for (Channel* channel : std::exchange(channels_, {}))
+    channel->lose_connection();
+  for (auto& relay : std::exchange(relays_, {}))
+    loop_.retire(std::move(relay));
+  owner_.on_closed(*this);
+}
+
+// ---- time ----
+
+void Http2Connection::watch() {
+  const milliseconds now = loop_.now();
+  milliseconds due = now + std::max(limits_.keep_alive, kLeastCheck);
+  if (streams_.empty() && stream_->backlog() == 0) due = idle_at_ + limits_.idle_timeout;
+  if (preface_left_ > 0) due = std::min(due, began_at_ + limits_.head_timeout);
+  if (head_at_.count() > 0) due = std::min(due, head_at_ + limits_.head_timeout);
+  if (timer_.running() && due_ <= due) return;
+  due_ = due;
+  timer_.start(std::max(due - now, milliseconds(1)), [this] { check(); });
+}
+
+void Http2Connection::check() {
+  const milliseconds now = loop_.now();
+  const bool no_preface = preface_left_ > 0 && now - began_at_ >= limits_.head_timeout;
+  if (no_preface || (head_at_.count() > 0 && now - head_at_ >= limits_.head_timeout)) {
+    metrics::limit_reached(metrics::Limit::head_timeout);
+    return fail(metrics::Http2Fault::head, "a head was not complete in time (listen.headTimeout)",
+                NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+  const size_t backlog = stream_->backlog();
+  if (last_backlog_ == 0 || backlog < last_backlog_) progress_at_ = now;
+  last_backlog_ = backlog;
+  if (now - progress_at_ >= limits_.write_timeout) {
+    metrics::limit_reached(metrics::Limit::write_timeout);
+    return close();
+  }
+  if (!streams_.empty() && stream_->peer_is_silent(std::max(limits_.keep_alive, kLeastCheck))) return close();
+  if (streams_.empty() && now - idle_at_ >= limits_.idle_timeout) {
+    // GOAWAY; the client may close first.
+    if (last_words_) return close();
+    end_when_idle();
+  }
+  watch();
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,38 @@
+// A stream of an HTTP/2 connection: one request and its answer. Owned by its connection.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "foundation/base/memory_charge.h"
+#include "foundation/net/piece_queue.h"
+#include "protocol/http/answer_reader.h"
+#include "protocol/http/stream_head.h"
+#include "proxy/client/http2/stream_end.h"
+
+namespace lineward::client {
+
+struct Http2Stream {
+  explicit Http2Stream(int32_t its_id) : id(its_id) {}
+
+  const int32_t id;
+  std::unique_ptr<http::StreamHead> head = std::make_unique<http::StreamHead>();  // null: it was given
+  size_t path = 0;                                                                // a digest
+  http::AnswerReader answer;
+  StreamEnd* end = nullptr;  // null: none yet, or it is gone
+  net::PieceQueue queue;     // of the answer's body
+  size_t gone = 0;           // bytes of the first piece already sent
+  HeldCount backlog{Held::queues};
+  size_t untaken = 0;            // bytes of the body that the client is not told to go on behind yet
+  bool is_chunked = false;       // the request's body, in HTTP/1.1
+  bool has_body = false;         // the whole request came
+  bool answering = false;        // the head of the answer is sent, or about to be
+  bool complete = false;         // the answer is
+  bool waits = false;            // for more of it
+  bool sent = false;             // to its end
+  bool closed = false;           // in the library, which knows it no more
+  bool keeps_connection = true;  // its end may serve another stream
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,246 @@
+// HTTP/2 of clients: Node's client over TLS and with prior knowledge, and hostile frames by hand.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:tls';
+import { performance } from 'node:perf_hooks';
+import { describe } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fixtureRecord } from '../lib/events.mjs';
+import { answer, call, CONTINUATION, DATA, END_HEADERS, END_STREAM, fields, frame, HEADERS, open, PING, PRIORITY, rawConnection, RST_STREAM, session, SETTINGS, WINDOW_UPDATE } from '../lib/http2.mjs';
+import { modernPost } from '../lib/modern.mjs';
+import { plain, running } from '../lib/reloading.mjs';
+import { modernFixture } from '../lib/servers.mjs';
+import { echoServer } from '../lib/echo-server.mjs';
+import { DIRECT } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const CALM = 11; // ENHANCE_YOUR_CALM
+const REFUSED = 7; // REFUSED_STREAM
+const CANCEL = 8;
+const listening = (more = {}) => ({ listen: { address: '127.0.0.1:0', ...more } });
+const fixture = (record, more = {}) => {
+  const [command, ...args] = modernFixture();
+  return { command, args, env: record?.env ?? {}, ...more };
+};
+const text = (result) => result.message?.result?.content?.[0]?.text;
+
+async function until(done, what) {
+  for (let left = 800; left > 0; --left) {
+    if (await done()) return;
+    await sleep(25);
+  }
+  assert.fail(`waited for ${what}`);
+}
+
+describe('HTTP/2 of clients', { skip: DIRECT }, () => {
+  for (const [name, tls] of [['over TLS', { selfSigned: true }], ['with prior knowledge', undefined]]) {
+    test(`calls of both eras, ${name}`, async (t) => {
+      const one = await running(t, { s: echoServer('modern'), old: echoServer('legacy') }, { more: listening({ tls }) });
+      const client = await session(t, one.gateway.url);
+      if (tls) assert.equal(client.alpnProtocol, 'h2');
+      const many = await Promise.all(Array.from({ length: 100 }, (_, n) => call(client, one.at('s'), 'echo', { n })));
+      assert.ok(many.every(({ status, message }) => status === 200 && message.result));
+      assert.equal((await call(client, one.at('old'), 'echo')).status, 200);
+      const initialize = {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } } }),
+      };
+      const begun = await answer(open(client, one.at('old'), initialize));
+      assert.equal(begun.status, 200);
+      const id = begun.headers['mcp-session-id'];
+      assert.ok(id);
+      const listed = await answer(
+        open(client, one.at('old'), {
+          ...initialize,
+          headers: { ...initialize.headers, 'Mcp-Session-Id': id, 'MCP-Protocol-Version': '2025-11-25' },
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+        }),
+      );
+      assert.equal(listed.status, 200);
+      assert.match(listed.text, /echo/);
+      assert.equal((await answer(open(client, one.gateway.url.replace('/mcp', '/nothing'), { method: 'GET' }))).status, 404);
+      assert.equal((await answer(open(client, one.at('s'), { method: 'HEAD' }))).status, 405);
+    });
+  }
+
+  test('large bodies in both directions, with and without a length', async (t) => {
+    const one = await running(t, { s: echoServer('modern') }, { more: listening() });
+    const client = await session(t, one.gateway.url);
+    const large = 'x'.repeat(3 << 20);
+    const request = modernPost('tools/call', { name: 'echo', _meta: { large } }, { id: 1 });
+    const whole = await answer(open(client, one.at('s'), { ...request, headers: { ...request.headers, 'Content-Length': String(Buffer.byteLength(request.body)) } }));
+    assert.equal(whole.status, 200);
+    assert.ok(whole.text.length > 3 << 20);
+    const parts = await answer(open(client, one.at('s'), request));
+    assert.equal(parts.status, 200);
+    assert.ok(parts.text.includes(large));
+    const tooLarge = await answer(open(client, one.at('s'), { ...request, body: 'x'.repeat(9 << 20) }));
+    assert.ok(tooLarge.status === 413 || tooLarge.reset !== undefined);
+    assert.equal((await call(client, one.at('s'), 'echo')).status, 200, 'the connection goes on');
+  });
+
+  for (const workers of [1, 3]) {
+    test(`a stream that the client resets cancels its call, and a lost connection all (${workers} workers)`, async (t) => {
+      const record = fixtureRecord(t);
+      const one = await running(t, { a: fixture(record), b: fixture(record), c: fixture(record) }, { more: { ...listening(), workers } });
+      const client = await session(t, one.gateway.url);
+      const wait = (server, tag, more = {}) =>
+        open(client, one.at(server), modernPost('tools/call', { name: 'test_wait', arguments: { tag }, ...more }, { id: 1 }));
+      const streams = Object.fromEntries(['a', 'b', 'c'].map((server) => [server, wait(server, server)]));
+      const streaming = wait('a', 'streaming', { _meta: { progressToken: 1 } });
+      await Promise.all([...Object.keys(streams), 'streaming'].map((tag) => record.until({ event: 'started', tag })));
+      streams.b.close(CANCEL);
+      await record.until({ event: 'aborted', tag: 'b' });
+      streaming.close(CANCEL);
+      await record.until({ event: 'aborted', tag: 'streaming' });
+      assert.equal(text(await call(client, one.at('c'), 'test_echo', { a: 1 })) !== undefined, true);
+      assert.equal(record.events.filter(({ event }) => event === 'aborted').length, 2);
+      client.destroy();
+      await Promise.all(['a', 'c'].map((tag) => record.until({ event: 'aborted', tag })));
+      assert.equal(record.events.filter(({ event }) => event === 'aborted').length, 4, 'each exactly once');
+      await until(async () => (await one.calls()).length === 0, 'the end of all calls');
+      assert.equal(await one.metric('lineward_http2_connections'), 0);
+    });
+  }
+
+  test('thirty event streams beside calls on one connection, and the first event at once', async (t) => {
+    const one = await running(t, { s: fixture(undefined) }, { more: listening({ keepAlive: '200ms' }) });
+    const client = await session(t, one.gateway.url);
+    const listen = () => {
+      const request = modernPost('subscriptions/listen', { notifications: { toolsListChanged: true } }, { id: 7 });
+      return open(client, one.at('s'), request);
+    };
+    const streams = Array.from({ length: 30 }, listen);
+    const firsts = await Promise.all(streams.map(async (stream) => {
+      const [headers] = await once(stream, 'response');
+      const [chunk] = await once(stream, 'data');
+      return { status: headers[':status'], chunk: String(chunk) };
+    }));
+    assert.ok(firsts.every(({ status, chunk }) => status === 200 && chunk.length > 0));
+    const calls = await Promise.all(Array.from({ length: 60 }, () => call(client, one.at('s'), 'test_echo')));
+    assert.ok(calls.every(({ status }) => status === 200));
+    assert.equal((await one.calls()).length, 30);
+    streams.forEach((stream) => stream.close(CANCEL));
+    await until(async () => (await one.calls()).length === 0, 'their ends');
+  });
+
+  test('more streams than a connection or a client may have are refused, and may be tried again', async (t) => {
+    const record = fixtureRecord(t);
+    const one = await running(t, { s: fixture(record) }, { more: listening({ maxStreamsPerConnection: 4 }) });
+    const client = await session(t, one.gateway.url);
+    assert.equal(client.remoteSettings.maxConcurrentStreams, 4);
+
+    const few = await running(t, { s: fixture(record) }, { more: listening({ maxConnections: 4, maxPrincipalPercent: 100 }) });
+    const other = await session(t, few.gateway.url);
+    const wait = (tag) => open(other, few.at('s'), modernPost('tools/call', { name: 'test_wait', arguments: { tag } }, { id: 1 }));
+    const three = ['1', '2', '3'].map(wait);
+    await Promise.all(['1', '2', '3'].map((tag) => record.until({ event: 'started', tag })));
+    assert.equal((await answer(wait('4'))).reset, REFUSED);
+    three[0].close(CANCEL);
+    await record.until({ event: 'aborted', tag: '1' });
+    const again = await call(other, few.at('s'), 'test_echo', {});
+    assert.equal(again.status, 200);
+  });
+
+  test('a drain announces its end, and serves the streams that are open', async (t) => {
+    const record = fixtureRecord(t);
+    const one = await running(t, { s: fixture(record) }, { more: listening(), stop: false });
+    const client = await session(t, one.gateway.url);
+    const goaway = once(client, 'goaway');
+    const slow = call(client, one.at('s'), 'test_sleep', { ms: 1500, tag: 'slow' });
+    await until(async () => (await one.calls()).length === 1, 'the call');
+    const stopped = one.gateway.stop();
+    await goaway;
+    assert.equal(text(await slow), 'slow');
+    await stopped;
+  });
+
+  test('without listen.http2 there is HTTP/1.1 alone', async (t) => {
+    const one = await running(t, { s: plain() }, { more: listening({ http2: false, tls: { selfSigned: true } }) });
+    const socket = connect({ host: '127.0.0.1', port: new URL(one.gateway.url).port, ALPNProtocols: ['h2', 'http/1.1'], rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    assert.equal(socket.alpnProtocol, 'http/1.1');
+    socket.destroy();
+    const bare = await running(t, { s: plain() }, { more: listening({ http2: false }) });
+    const raw = await rawConnection(t, bare.gateway.url);
+    assert.equal(await raw.ended, null);
+  });
+});
+
+describe('hostile HTTP/2', { skip: DIRECT }, () => {
+  const get = (more = {}) => fields({ ':method': 'GET', ':scheme': 'http', ':path': '/nothing', ':authority': '127.0.0.1', ...more });
+  const floods = {
+    'streams that are reset at once': {
+      fault: 'resets',
+      frames: (n) => [frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, get()), frame(RST_STREAM, 0, 2 * n + 1, Buffer.from([0, 0, 0, 8]))],
+    },
+    PING: { fault: 'control_frames', frames: () => [frame(PING, 0, 0, Buffer.alloc(8))] },
+    SETTINGS: { fault: 'control_frames', frames: () => [frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 1, 0, 0]))] },
+    'priorities of streams that do not exist': { fault: 'control_frames', frames: (n) => [frame(PRIORITY, 0, 2 * n + 1, Buffer.from([0, 0, 0, 0, 1]))] },
+    'window updates': { fault: 'control_frames', frames: () => [frame(WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1]))] },
+    'empty DATA': {
+      fault: 'control_frames',
+      frames: (n) => (n === 0 ? [frame(HEADERS, END_HEADERS, 1, get({ ':method': 'POST' }))] : [frame(DATA, 0, 1)]),
+    },
+    'CONTINUATION without end': {
+      fault: 'head',
+      frames: (n) => (n === 0 ? [frame(HEADERS, 0, 1, get())] : [frame(CONTINUATION, 0, 1, fields({ x: 'y' }))]),
+    },
+    'a head that is small on the wire only': {
+      fault: 'head',
+      frames: (n) => (n === 0 ? [frame(HEADERS, 0, 1, Buffer.concat([get(), Buffer.from([0x40, 1]), Buffer.from('x'), Buffer.from([127, 0x91, 0x1e]), Buffer.alloc(3984, 'v')]))] : [frame(CONTINUATION, 0, 1, Buffer.alloc(1000, 0xbe))]),
+    },
+  };
+  for (const [name, { fault, frames }] of Object.entries(floods)) {
+    test(`${name}: the connection ends, and others notice nothing`, async (t) => {
+      const one = await running(t, { s: echoServer('modern') }, { more: listening() });
+      const innocent = await session(t, one.gateway.url);
+      assert.equal((await call(innocent, one.at('s'), 'echo')).status, 200);
+      const hostile = await rawConnection(t, one.gateway.url);
+      let slowest = 0;
+      let over = false;
+      const calls = (async () => {
+        while (!over) {
+          const begun = performance.now();
+          assert.equal((await call(innocent, one.at('s'), 'echo')).status, 200);
+          slowest = Math.max(slowest, performance.now() - begun);
+        }
+      })();
+      hostile.ended.then(() => (over = true));
+      for (let n = 0; n < 200_000 && !over; n += 50)
+        await hostile.send(...Array.from({ length: 50 }, (_, i) => frames(n + i)).flat());
+      const code = await hostile.ended;
+      await calls;
+      assert.ok(code === CALM || code === null, `GOAWAY ${code}`);
+      assert.ok((await one.metric(`lineward_http2_faults_total\\{fault="${fault}"\\}`)) !== 0);
+      console.log(`# ${name}: an innocent call took at most ${slowest.toFixed(0)} ms`);
+      assert.equal((await call(innocent, one.at('s'), 'echo')).status, 200);
+    });
+  }
+
+  test('a client that takes nothing of its answers holds back only itself', async (t) => {
+    const one = await running(t, { s: echoServer('modern') }, { more: listening({ writeTimeout: '1s' }) });
+    const hostile = await rawConnection(t, one.gateway.url);
+    const request = modernPost('tools/call', { name: 'echo', _meta: { large: 'x'.repeat(200_000) } }, { id: 1 });
+    const head = fields({ ':method': 'POST', ':scheme': 'http', ':path': '/mcp', ':authority': '127.0.0.1', ...Object.fromEntries(Object.entries(request.headers).map(([k, v]) => [k.toLowerCase(), v])) });
+    await hostile.send(frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))); // no window
+    const body = Buffer.from(request.body);
+    const chunks = Array.from({ length: Math.ceil(body.length / 16384) }, (_, i) => body.subarray(i * 16384, (i + 1) * 16384));
+    for (const stream of [1, 3, 5])
+      await hostile.send(frame(HEADERS, END_HEADERS, stream, head), ...chunks.map((chunk, i) => frame(DATA, i === chunks.length - 1 ? END_STREAM : 0, stream, chunk)));
+    const innocent = await session(t, one.gateway.url);
+    assert.equal((await call(innocent, one.at('s'), 'echo')).status, 200);
+    await until(() => hostile.frames.filter(({ type }) => type === RST_STREAM).length === 3, 'the ends of its streams');
+    assert.ok(hostile.frames.every(({ type }) => type !== DATA));
+  });
+
+  test('a connection that says nothing is closed', async (t) => {
+    const one = await running(t, { s: plain() }, { more: listening({ headTimeout: '300ms', idleTimeout: '600ms' }) });
+    const idle = await rawConnection(t, one.gateway.url);
+    assert.equal(await idle.ended, 0);
+    const half = await rawConnection(t, one.gateway.url);
+    await half.send(frame(HEADERS, 0, 1, get()));
+    assert.equal(await half.ended, CALM);
+  });
+});
