@@ -62,7 +62,7 @@ class Stream {
   // TLS session of a socket that has one; without it such a socket is not detached.
   virtual int detach(std::unique_ptr<TlsSession>* tls) = 0;
 
-  // Null: plain. Of a stream within a connection: the connection's.
+  // Null: plain. A stream within a connection has the connection's.
   virtual const TlsSession* tls() const = 0;
   // Other streams share its connection.
   virtual bool is_multiplexed() const { return false; }

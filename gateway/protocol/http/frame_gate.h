@@ -1,6 +1,6 @@
-// Looks at the frames of an HTTP/2 connection before the HTTP/2 library does, and bounds the work that a
-// client can cause for a few bytes: streams that are reset at once, control frames, endless heads (RFC 9113,
-// 10.5; CVE-2023-44487 and its kind). The limits do not depend on the version of the library.
+// Reads the frames of an HTTP/2 connection before the HTTP/2 library does. Bounds the work that a client can
+// cause for a few bytes, by streams that are reset at once, control frames and endless heads (RFC
+// 9113, 10.5). The limits do not depend on the version of the library.
 //
 // Owned by one connection. No sockets and no clock; reads the headers of frames only.
 #pragma once
@@ -38,7 +38,7 @@ class FrameGate {
 
   // Bytes behind the client's preface, in order. A fault stays; `now` is monotonic.
   std::optional<Fault> feed(std::string_view bytes, std::chrono::milliseconds now);
-  // A head has begun whose last frame did not come yet.
+  // A head has begun, and its last frame did not come yet.
   bool in_head() const { return in_head_ || (frame_at_ > 0 && frame_at_ < kHeader); }
 
   // A frame of data was sent to the client, which may acknowledge it.

@@ -1,5 +1,5 @@
 // The head of a request on an HTTP/2 stream, written as the HTTP/1.1 head with the same meaning (RFC 9113,
-// 8.3.1). What follows it then passes the same checks as every other head (protocol/http/head_gate.h).
+// 8.3.1). The text passes the same checks as every other head (protocol/http/head_gate.h).
 //
 // Owned by one stream. No sockets, no clock.
 #pragma once
@@ -14,8 +14,8 @@ namespace lineward::http {
 
 class StreamHead {
  public:
-  // Fields in their order, names in lower case. Of a head of more than `most` bytes so much is kept that its
-  // text is larger than that, and refused later.
+  // Fields in their order, names in lower case. If a head has more than `most` bytes, it is cut, and its text
+  // is still larger than that: it is refused later.
   void add(std::string_view name, std::string_view value, size_t most);
   // Bytes of all fields given, as RFC 9113 counts them (6.5.2).
   size_t size() const { return size_; }

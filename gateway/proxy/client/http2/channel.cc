@@ -77,7 +77,7 @@ size_t Channel::backlog() const {
 
 void Channel::end_writes() {
   ending_writes_ = true;
-  // A stream whose answer has no end must not look complete.
+  // An answer without an end must not look complete.
   if (stream_ != nullptr && !stream_->complete) connection_->reset(*std::exchange(stream_, nullptr));
   if (stream_ == nullptr) end_later();
 }

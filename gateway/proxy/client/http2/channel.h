@@ -1,5 +1,5 @@
 // A stream of an HTTP/2 connection as a client connection sees it: as a connection of its own, with HTTP/1.1
-// in both directions. One after the other, it serves several streams, as a kept connection serves several
+// in both directions. It serves several streams one after the other, as a kept connection serves
 // requests.
 //
 // Owned by its StreamCallbacks, which may outlive the HTTP/2 connection. Both are on one thread.

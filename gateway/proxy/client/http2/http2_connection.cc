@@ -25,8 +25,8 @@ using std::chrono::milliseconds;
 // Bytes of a request body that may be on their way: of one stream, and of all together.
 constexpr uint32_t kStreamWindow = 256 * 1024;
 constexpr int32_t kConnectionWindow = 1024 * 1024;
-// Answers are handed to the socket as it takes them, so that each stream's share of a slow connection is
-// known, and a short answer is not behind a long one.
+// The socket gets no more than it takes. So the backlog of each stream is known, and short answers do not
+// wait for long ones.
 constexpr size_t kMostUnsent = 64 * 1024;
 constexpr size_t kPiece = 16 * 1024;
 // Ends that are kept for the next streams.
@@ -79,7 +79,7 @@ void count(metrics::Http2Stream how) {
 
 }  // namespace
 
-// What nghttp2 calls. It must not be called itself from here, but for nghttp2_submit_*.
+// Callbacks of nghttp2. None of them may call it, but for nghttp2_submit_*.
 struct Http2Connection::Library {
   static Http2Connection& of(void* user) { return *static_cast<Http2Connection*>(user); }
 
@@ -386,7 +386,7 @@ std::optional<size_t> Http2Connection::take_answer(Http2Stream& stream, uint8_t*
   return size;
 }
 
-// A client that still sends its request is told that nobody reads it (RFC 9113, 8.1).
+// A client that still sends its request learns that it need not (RFC 9113, 8.1).
 void Http2Connection::sent_end(int32_t id) {
   Http2Stream* stream = find(id);
   if (stream == nullptr) return;

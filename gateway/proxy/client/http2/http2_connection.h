@@ -1,5 +1,5 @@
-// A client's HTTP/2 connection (RFC 9113): each of its streams is what a connection of HTTP/1.1 is. nghttp2
-// does framing, header compression and flow control; http::FrameGate bounds what a client may make it do.
+// A client's HTTP/2 connection (RFC 9113). Each of its streams is what a connection of HTTP/1.1 is. nghttp2
+// does framing, header compression and flow control. http::FrameGate bounds the work that a client can cause.
 //
 //   net::Stream ── Http2Connection ── Channel ── ClientConnection
 //                                  └─ Relay ── socket ── ClientConnection of another worker
@@ -87,7 +87,7 @@ class Http2Connection final : private net::StreamCallbacks {
   uint16_t local_port() const { return stream_ ? stream_->local_port() : uint16_t{0}; }
 
  private:
-  struct Library;  // what nghttp2 calls
+  struct Library;  // callbacks of nghttp2
   friend struct Library;
 
   void on_data(std::string_view bytes) override;

@@ -1,5 +1,5 @@
-// A stream of an HTTP/2 connection whose request belongs to another worker: a socket to the client connection
-// there. Carries one request after the other.
+// The end of a stream that belongs to another worker: a socket to the client connection there. Carries one
+// request after the other.
 //
 // Owned by the HTTP/2 connection.
 #pragma once
