@@ -15,6 +15,7 @@ plugin::Registry registry() {
       hook(),
       rate_limit(),
       redact(),
+      result_limit(),
       tool_filter(),
       trace(),
       otlp_metrics(),

@@ -13,6 +13,7 @@ plugin::Type otlp_logs();
 plugin::Type otlp_metrics();
 plugin::Type rate_limit();
 plugin::Type redact();
+plugin::Type result_limit();
 plugin::Type tool_filter();
 plugin::Type trace();
 

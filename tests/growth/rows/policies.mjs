@@ -27,6 +27,7 @@ export const keyLine = (i, scopes = 'read') => `k${i} sha256:${createHash('sha25
 export const withKey = (method, rest) => modern('/mcp', method, rest, { headers: { 'X-API-Key': key(0) } });
 const oneCall = () => modern('/mcp', 'tools/call', call());
 const manyTools = (meter, count) => (meter.server.on['tools/list'] = (_, say) => say.result(listed('tools', joined(count, (i) => `{"name":"tool_${i}","inputSchema":{"type":"object"}}`))));
+const resultOf = (meter, members) => (meter.server.on['tools/call'] = (_, say) => say.result(`{"resultType":"complete",${members}}`));
 const globs = (n) => repeat(n, (i) => `other_${i}_*`);
 const map = (n, of) => Object.fromEntries(repeat(n, of));
 
@@ -83,6 +84,8 @@ const policies = [
   policy('redact on the wire, texts of a message', 1000, 'texts', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":[${joined(n, () => '"text"')}]`))),
   policy('redact on the wire, texts that it changes', 500, 'texts', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":[${joined(n, () => `"sk-${'a'.repeat(24)}"`)}]`))),
   policy('redact on the wire, depth of a message (128 KiB within)', 12, 'levels', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'], arguments: ['/a/a/a/b'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":${deep(n, filler(128 * KIB))}`)), { kind: 'flat' }),
+  policy('resultLimit cut, length of a text', 64 * KIB, 'bytes', () => ({ resultLimit: { maxBytes: '1KiB', excess: 'cut' } }), oneCall, { before: (meter, n) => resultOf(meter, `"content":[{"type":"text","text":"${'x\\n'.repeat(n / 3)}"}]`) }),
+  policy('resultLimit cut, texts of a result', 500, 'texts', () => ({ resultLimit: { maxBytes: '1KiB', excess: 'cut' } }), oneCall, { before: (meter, n) => resultOf(meter, `"content":[${joined(n, () => `{"type":"text","text":"${'x'.repeat(200)}"}`)}]`) }),
   policy('redact on the wire, pointers (64 KiB of arguments)', 25, 'pointers', (n) => ({ plugins: [{ redact: { where: 'wire', arguments: repeat(n, (i) => `/a/b${i}/c`) } }] }), () => modern('/mcp', 'tools/call', call(`"a":{${joined(500, (i) => `"k${i}":"${'x'.repeat(100)}"`)}}`))),
   policy('redact on the wire, elements below a star', 500, 'elements', () => ({ plugins: [{ redact: { where: 'wire', arguments: ['/a/*/secret'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":[${joined(n, () => '{"secret":1}')}]`))),
   policy('redact on the wire, result with many members', 1000, 'members', () => ({ plugins: [{ redact: { where: 'wire', results: ['/structuredContent/*/secret'] } }] }), () => oneCall(), {
