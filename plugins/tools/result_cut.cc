@@ -56,7 +56,7 @@ std::vector<Item> read_items(std::string_view content) {
   return items;
 }
 
-// One character of a JSON string: its bytes there, and in UTF-8.
+// The size of one character of a JSON string, there and in UTF-8.
 struct Unit {
   size_t raw = 1;
   size_t decoded = 1;
