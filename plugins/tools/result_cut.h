@@ -24,8 +24,8 @@ struct ResultBounds {
 // `result`: a valid JSON text, the result of tools/call. Items are counted only if `items` is set.
 ResultSize size_of_result(std::string_view result, bool items);
 
-// The result within these bounds. Of its text items those at the end are cut first; the last line of each
-// says how much is missing. Items over `items` are left out. Never cuts structuredContent, images, audio or
+// The result within these bounds. Its last text items are cut first, and the last line of each says how much
+// is missing. Items over `items` are left out. Never cuts structuredContent, images, audio or
 // resources: nullopt if the rest alone is too large.
 std::optional<std::string> cut_result(std::string_view result, const ResultBounds& bounds);
 

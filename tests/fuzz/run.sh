@@ -15,7 +15,7 @@ seconds=$1
 shift
 [[ $seconds =~ ^([1-9][0-9]*|build)$ ]] || usage
 
-mapfile -t known < <(sed -n 's/^fuzz_target(\([a-z_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
+mapfile -t known < <(sed -n 's/^fuzz_target(\([a-z0-9_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
 targets=("$@")
 [ $# -gt 0 ] || targets=("${known[@]}")
 for target in "${targets[@]}"; do

@@ -104,6 +104,21 @@ describe('HTTP/2 of clients', { skip: DIRECT }, () => {
     });
   }
 
+  test('a reset with any code is a leave: NO_ERROR, INTERNAL_ERROR, CANCEL', async (t) => {
+    const record = fixtureRecord(t);
+    const one = await running(t, { s: fixture(record) }, { more: listening() });
+    const client = await session(t, one.gateway.url);
+    for (const code of [0, 2, CANCEL]) {
+      const tag = `code-${code}`;
+      const stream = open(client, one.at('s'), modernPost('tools/call', { name: 'test_wait', arguments: { tag } }, { id: 1 }));
+      await record.until({ event: 'started', tag });
+      stream.close(code);
+      await record.until({ event: 'aborted', tag });
+    }
+    assert.equal(record.events.filter(({ event }) => event === 'aborted').length, 3);
+    assert.equal((await call(client, one.at('s'), 'test_echo')).status, 200);
+  });
+
   test('thirty event streams beside calls on one connection, and the first event at once', async (t) => {
     const one = await running(t, { s: fixture(undefined) }, { more: listening({ keepAlive: '200ms' }) });
     const client = await session(t, one.gateway.url);
