@@ -230,10 +230,28 @@ struct ListenTls {
   }
 };
 
+// Whether connections begin with a PROXY header (docs/client-addresses.md): none; those of trusted proxies;
+// the same, and there are no others.
+enum class ProxyProtocol : uint8_t { off, trusted, required };
+// The header that trusted proxies write the client's address into.
+enum class ClientHeader : uint8_t { either, forwarded, x_forwarded_for };
+
+// Access to a Unix socket. Empty: mode 0600, the process's own user and group.
+struct SocketAccess {
+  std::string mode;  // octal
+  std::string owner;
+  std::string group;
+  bool operator==(const SocketAccess&) const = default;
+};
+
 struct Listen {
   std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
   std::string path = "/mcp";               // without a trailing slash, except "/" itself
+  SocketAccess socket;
   ListenTls tls;
+  std::vector<std::string> trusted_proxies;  // as net::Networks parses them
+  ClientHeader client_header = ClientHeader::either;
+  ProxyProtocol proxy_protocol = ProxyProtocol::off;
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;

@@ -304,7 +304,7 @@ std::string Reloader::prepare(const config::Config& next, const cluster::ServerP
     const net::Listener* first = k == 0 ? nullptr : http()->listener().newest();
     const bool done = workers_.run(k, [&] {
       client::FrontListener& listener = workers_.worker(k).http()->listener();
-      auto opened = k == 0 ? listener.open_next(next.listen.address)
+      auto opened = k == 0 ? listener.open_next(next.listen)
                            : listener.join_next(first->share(), first->address(), first->is_loopback());
       if (!opened) fault = opened.error().text;
     });
@@ -352,6 +352,7 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
     workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
       if (worker.http() != nullptr) worker.http()->listener().move();
+      if (worker.http() != nullptr && k == 0) worker.http()->listener().use_access(next.listen.socket);
       worker.upstreams().warm_up();
     });
   }

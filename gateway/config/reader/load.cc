@@ -11,6 +11,7 @@
 #include "config/reader/addresses.h"
 #include "config/reader/admin.h"
 #include "config/reader/audit.h"
+#include "config/reader/client_addresses.h"
 #include "config/reader/document.h"
 #include "config/reader/plugin_files.h"
 #include "config/reader/replicas.h"
@@ -235,6 +236,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   check_together(document.root, result);
   check_replicas(document.root, options, result);
   check_addresses(document.root, result);
+  check_client_addresses(document.root, result);
   check_tls(document.root, options, result);
   check_admin(document.root, options, result);
   check_audit(document.root, options, result);

@@ -94,6 +94,11 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
      "(failed). Not without replicas.",
      ""},
+    {M::proxy_headers, "lineward_proxy_headers_total", T::counter, B::mcp, "result",
+     "PROXY headers of trusted proxies: with the client's address (taken), without one (local), malformed or "
+     "missing (bad), not in time (late); and connections from elsewhere, with `required` (untrusted). Not "
+     "without listen.proxyProtocol.",
+     ""},
     {M::tls_handshakes, "lineward_tls_handshakes_total", T::counter, B::mcp, "result",
      "TLS handshakes of clients: full, resumed (by a session ticket), failed. Not without listen.tls.", ""},
     {M::tls_expiry, "lineward_tls_certificate_expiry_seconds", T::gauge, B::mcp, "certificate",

@@ -45,6 +45,7 @@ enum class Metric : uint8_t {
   log_lost,
   limits,
   replica_passed,
+  proxy_headers,
   tls_handshakes,
   tls_expiry,
   upstream_state,

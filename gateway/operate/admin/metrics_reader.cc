@@ -338,6 +338,11 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     out.add(M::audit_counted, {}, records.counted);
     out.add(M::audit_writable, {}, records.writable ? 1.0 : 0.0);
   }
+  if (sources.config.listen.proxy_protocol != config::ProxyProtocol::off) {
+    for (size_t i = 0; i < all.proxy_headers.size(); ++i)
+      out.add(M::proxy_headers, {{"result", metrics::label(static_cast<metrics::ProxyHeader>(i))}},
+              all.proxy_headers[i]);
+  }
   if (tls) {
     for (size_t i = 0; i < all.tls_handshakes.size(); ++i)
       out.add(M::tls_handshakes, {{"result", metrics::label(static_cast<metrics::TlsHandshake>(i))}},

@@ -276,6 +276,8 @@ void GatewayStats::add(const GatewayStats& other) {
     passed[i] += other.passed[i];
   for (size_t i = 0; i < tls_handshakes.size(); ++i)
     tls_handshakes[i] += other.tls_handshakes[i];
+  for (size_t i = 0; i < proxy_headers.size(); ++i)
+    proxy_headers[i] += other.proxy_headers[i];
   for (size_t i = 0; i < server_sessions.size(); ++i)
     server_sessions[i].add(other.server_sessions[i]);
 }
@@ -343,6 +345,9 @@ std::string_view label(Overload what) {
 }
 std::string_view label(TlsHandshake how) {
   return one_of(how, {"full", "resumed", "failed"});
+}
+std::string_view label(ProxyHeader how) {
+  return one_of(how, {"taken", "local", "bad", "late", "untrusted"});
 }
 std::string_view label(Passed what) {
   return one_of(what, {"in", "out", "failed"});

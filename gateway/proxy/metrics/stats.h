@@ -60,6 +60,9 @@ enum class Overload : uint8_t {
 };
 // TLS of clients; failed: also a connection that broke it later.
 enum class TlsHandshake : uint8_t { full, resumed, failed, count_ };
+// PROXY headers of trusted proxies: with an address; without one (a proxy's own connection); malformed or
+// missing; not complete in time. And connections of other networks that were closed (`required`).
+enum class ProxyHeader : uint8_t { taken, local, bad, late, untrusted, count_ };
 // Requests between replicas: received from a peer, passed to a peer, and passed ones left without an answer.
 enum class Passed : uint8_t { in, out, failed, count_ };
 enum class Side : uint8_t { client, upstream, count_ };
@@ -259,6 +262,7 @@ struct GatewayStats {
   std::array<uint64_t, size_of<Limit>> limits{};
   std::array<uint64_t, size_of<Passed>> passed{};
   std::array<uint64_t, size_of<TlsHandshake>> tls_handshakes{};
+  std::array<uint64_t, size_of<ProxyHeader>> proxy_headers{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
@@ -292,6 +296,7 @@ std::string_view label(RetryOn on);
 std::string_view label(Overload what);
 std::string_view label(Passed what);
 std::string_view label(TlsHandshake how);
+std::string_view label(ProxyHeader how);
 
 // The initiator that an end reason implies.
 CancelInitiator initiator_of(mcp::EndReason reason);

@@ -124,9 +124,10 @@ class ClientConnection final : private net::StreamCallbacks {
   // be retired. Empty while it cannot move.
   std::optional<MovedConnection> move_away();
 
+  // The other end, or the client that its PROXY header told.
   const std::string& peer() const { return peer_; }
-  // The origin of the current request: the peer, or the client's address if the peer is a replica that
-  // forwards the request.
+  // The origin of the current request: the peer, unless that is a replica that forwards the request, or a
+  // trusted proxy with headers that tell the client's address.
   const std::string& client() const { return client_.empty() ? peer_ : client_; }
   void use_client(std::string_view address);  // empty: the peer
   // From RequestHandler::on_head(): the request is served here, for that client (as use_client()), and has no
@@ -150,7 +151,9 @@ class ClientConnection final : private net::StreamCallbacks {
   // The certificate that the client showed in the handshake; null: none.
   ClientCertificate* certificate() const { return certificate_.get(); }
   // There is no proxy in between (proxy/client/http/proxy_signs.h).
-  bool is_direct() const { return stream_ && comes_directly(peer_, head(), stream_->local_port()); }
+  bool is_direct() const {
+    return stream_ && !sharing_.is_by_proxy() && comes_directly(peer_, head(), stream_->local_port());
+  }
   bool busy() const { return busy_; }
   // No request is in progress, and another one may come.
   bool may_ask() const { return stream_ && !busy_ && !lingering_; }

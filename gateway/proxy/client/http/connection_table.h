@@ -1,5 +1,6 @@
 // The HTTP connections of one worker. Admits or closes new ones (listen.maxConnections and its share of an
-// address), and takes connections from other workers. Cuts slow readers when too many bytes are pending.
+// address), and takes connections from other workers. Connections of trusted proxies wait for their PROXY
+// header first. Cuts slow readers when too many bytes are pending.
 //
 // Owned by the HttpFront. A closed connection is freed at the end of the turn.
 #pragma once
@@ -15,9 +16,11 @@
 #include "config/config.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/tls_listener.h"
+#include "proxy/client/http/awaited_header.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/http/connection_caps.h"
 #include "proxy/client/http/moved_connection.h"
+#include "proxy/client/http/trusted_proxies.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::client {
@@ -33,6 +36,8 @@ class ConnectionTable {
 
   // The TLS of connections that are accepted from here on.
   void use_tls(std::shared_ptr<const net::CurrentTls> tls) { tls_ = std::move(tls); }
+  TrustedProxies& proxies() { return proxies_; }
+  const TrustedProxies& proxies() const { return proxies_; }
   // Called by the listener. A connection over the limit is closed at once, unless another one has been idle
   // for long and is closed for it.
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
@@ -71,9 +76,14 @@ class ConnectionTable {
  private:
   void keep(std::unique_ptr<ClientConnection> connection);
   void begin(std::unique_ptr<net::ByteStream> stream, std::string peer);
+  void begin_http(std::unique_ptr<net::ByteStream> stream, std::string peer, bool by_proxy);
+  void header_over(AwaitedHeader& header);
+  void note_header(metrics::ProxyHeader outcome, std::string_view peer, std::string_view fault) const;
+  size_t most_of_address(std::string_view peer) const;
   bool hand_on(net::ByteStream& stream, const std::string& peer);
   bool close_longest_idle();
   void make_room();
+  void close_awaited();
 
   net::Loop& loop_;
   const config::Listen& config_;
@@ -82,6 +92,8 @@ class ConnectionTable {
   size_t self_ = 0, workers_ = 1;
   HandOn hand_on_;
   std::shared_ptr<const net::CurrentTls> tls_;
+  TrustedProxies proxies_;
+  std::unordered_map<const AwaitedHeader*, std::unique_ptr<AwaitedHeader>> awaited_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   size_t most_ = 0;
   std::chrono::milliseconds looked_for_idle_{0};
