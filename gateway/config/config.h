@@ -352,6 +352,8 @@ struct Replicas {
   std::string key_file;                                    // empty: no replicas. Its content is a secret
   std::string name;                                        // of this replica
   std::vector<std::pair<std::string, std::string>> peers;  // name → url; the entry of this replica is ignored
+  std::string peers_from;  // a URL: the addresses of its host are the peers, each named by its address
+  std::string ca_file;     // PEM; empty: the system's authorities
   milliseconds session_lifetime = 24h;
 };
 

@@ -125,10 +125,10 @@ void check_clients(const ListenTls& tls, const Replicas& replicas, TlsFindings& 
                  "add authorities: /path/clients-ca.pem");
     return;
   }
-  if (!replicas.peers.empty())
+  if (!replicas.peers.empty() || !replicas.peers_from.empty())
     findings.add("clientCertificates", "bad-value",
                  "requests that replicas pass to each other carry no client certificate",
-                 "remove replicas.peers or clientCertificates");
+                 "remove replicas.peers (or peersFrom), or clientCertificates");
 }
 
 }  // namespace
