@@ -286,6 +286,15 @@ struct Listen {
   }
 };
 
+// A further listener (docs/listeners.md): as `listen`, with differences. Limits of the whole process are
+// those of `listen`.
+struct FurtherListen {
+  std::string name;
+  Listen listen;
+  std::vector<std::string> servers;  // only these; empty: all, and all together
+  bool authenticates = true;         // false: each caller is anonymous, whatever `auth` says
+};
+
 struct Shutdown {
   milliseconds delay = 0ms;
   milliseconds drain = 25s;
@@ -375,6 +384,7 @@ struct Log {
 struct Config {
   uint32_t workers = 1;  // threads; 0: as many as there are processors
   Listen listen;
+  std::vector<FurtherListen> listeners;  // in the order of the file
   Shutdown shutdown;
   Watchdog watchdog;
   Ops ops;

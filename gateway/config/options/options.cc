@@ -1,6 +1,7 @@
 #include "config/options/options.h"
 
 #include <algorithm>
+#include <array>
 
 #include "config/forward_rules.h"
 #include "config/options/names.h"
@@ -490,6 +491,22 @@ const Option* find_option(std::string_view path) {
     if (option.path == path) return &option;
   }
   return nullptr;
+}
+
+bool is_of_process(std::string_view option) {
+  static constexpr std::array<std::string_view, 12> kOfProcess{"maxBufferedBytes",
+                                                               "maxBufferedBytesPerPrincipal",
+                                                               "maxPrincipalPercent",
+                                                               "maxInFlight",
+                                                               "maxInFlightPerPrincipal",
+                                                               "maxSessions",
+                                                               "sessionIdle",
+                                                               "resumeWindow",
+                                                               "maxStreamBacklogBytes",
+                                                               "maxDepth",
+                                                               "keepAlive",
+                                                               "probe"};
+  return std::find(kOfProcess.begin(), kOfProcess.end(), option) != kOfProcess.end();
 }
 
 bool is_group(std::string_view path) {

@@ -26,13 +26,12 @@ void check_proxies(const Listen& listen, SectionFindings& findings) {
   const bool headers = listen.proxy_protocol != ProxyProtocol::off;
   if (listen.trusted_proxies.empty()) {
     if (headers)
-      findings.add(
-          kProtocol, "missing-option",
-          "listen.proxyProtocol takes listen.trustedProxies: a PROXY header is believed from them alone",
-          "add trustedProxies: [10.0.0.0/8], with the network of the proxies");
+      findings.add(kProtocol, "missing-option",
+                   "proxyProtocol takes trustedProxies: a PROXY header is believed from them alone",
+                   "add trustedProxies: [10.0.0.0/8], with the network of the proxies");
     if (listen.client_header != ClientHeader::either)
       findings.add("clientHeader", "missing-option",
-                   "listen.clientHeader takes listen.trustedProxies: the header is believed from them alone",
+                   "clientHeader takes trustedProxies: the header is believed from them alone",
                    "add trustedProxies: [10.0.0.0/8], with the network of the proxies");
     return;
   }
@@ -43,13 +42,14 @@ void check_proxies(const Listen& listen, SectionFindings& findings) {
   }
   auto networks = net::Networks::parse(listen.trusted_proxies);
   if (!networks) {
-    findings.add(kProxies, "bad-network", "listen.trustedProxies: " + clip(networks.error().text), {});
+    findings.add(kProxies, "bad-network", findings.name() + ".trustedProxies: " + clip(networks.error().text),
+                 {});
     return;
   }
   if (networks->has_everyone())
     findings
         .add(kProxies, "trusts-everyone",
-             "listen.trustedProxies has every address: each client can claim any address by a header",
+             "trustedProxies has every address: each client can claim any address by a header",
              "write the networks of the proxies")
         .severity = Severity::warning;
   const auto& all = listen.trusted_proxies;
@@ -57,7 +57,7 @@ void check_proxies(const Listen& listen, SectionFindings& findings) {
   if (has_unix && !is_unix(listen))
     findings
         .add(kProxies, "ignored-option",
-             fmt::format("'unix' trusts the clients of a Unix socket, and listen.address is {}",
+             fmt::format("'unix' trusts the clients of a Unix socket, and the address is {}",
                          clip(listen.address)),
              "write the address of the proxy, such as 127.0.0.1")
         .severity = Severity::warning;
@@ -70,27 +70,26 @@ void check_socket(const Listen& listen, SectionFindings& findings) {
   const SocketAccess& socket = listen.socket;
   if (socket == SocketAccess()) return;
   if (!is_unix(listen)) {
-    findings.add(
-        kSocket, "bad-value",
-        fmt::format("listen.socket is for a Unix socket: listen.address is {}", clip(listen.address)),
-        "write listen.address: unix:/path, or remove socket:");
+    findings.add(kSocket, "bad-value",
+                 fmt::format("socket is for a Unix socket, and the address is {}", clip(listen.address)),
+                 "write address: unix:/path, or remove socket:");
     return;
   }
   if (!socket.owner.empty()) {
     if (auto id = user_id(socket.owner); !id)
-      findings.add(kSocket, "unknown-user", "listen.socket.owner: " + clip(id.error().text), {});
+      findings.add(kSocket, "unknown-user", "socket.owner: " + clip(id.error().text), {});
   }
   if (!socket.group.empty()) {
     if (auto id = group_id(socket.group); !id)
-      findings.add(kSocket, "unknown-group", "listen.socket.group: " + clip(id.error().text), {});
+      findings.add(kSocket, "unknown-group", "socket.group: " + clip(id.error().text), {});
   }
 }
 
 }  // namespace
 
-void check_client_addresses(const Node& root, LoadResult& result) {
-  const Listen& listen = result.config.listen;
-  SectionFindings findings(root, "listen", result);
+void check_client_addresses(const Member* section, const std::string& name, const Listen& listen,
+                            LoadResult& result) {
+  SectionFindings findings(section, name, result);
   check_proxies(listen, findings);
   check_socket(listen, findings);
 }

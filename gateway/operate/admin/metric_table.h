@@ -34,6 +34,7 @@ enum class Metric : uint8_t {
   subscription_events,
   sessions,
   client_connections,
+  listener_connections,
   held_bytes,
   held_by_owner,
   overload,

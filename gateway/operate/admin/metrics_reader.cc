@@ -322,6 +322,8 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
   out.add(M::client_connections, {}, uint64_t{sources.connections()});
+  for (const auto& [listener, count] : sources.listeners())
+    out.add(M::listener_connections, {{"listener", listener}}, uint64_t{count});
   out.add(M::held_bytes, {}, static_cast<double>(MemoryCharge::total()));
   for (size_t i = 0; i < kHeldNames.size(); ++i)
     out.add(M::held_by_owner, {{"owner", kHeldNames[i]}}, MemoryCharge::total(static_cast<Held>(i)));

@@ -9,11 +9,12 @@
 namespace lineward::client {
 
 HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths,
-                     core::ExchangeApi& exchanges, std::shared_ptr<ConnectionCaps> caps)
+                     core::ExchangeApi& exchanges, std::shared_ptr<ConnectionCaps> caps,
+                     SessionTable* sessions)
     : config_(config),
       router_(std::move(paths)),
       refusals_(router_, gate_),
-      sessions_(loop, config, router_, exchanges, links_),
+      sessions_(loop, config, router_, exchanges, links_, sessions),
       connections_(loop, config, *this, std::move(caps)),
       listener_(
           loop,
