@@ -230,10 +230,28 @@ struct ListenTls {
   }
 };
 
+// Whether connections begin with a PROXY header (docs/client-addresses.md): none; those of trusted proxies;
+// the same, and there are no others.
+enum class ProxyProtocol : uint8_t { off, trusted, required };
+// The header that trusted proxies write the client's address into.
+enum class ClientHeader : uint8_t { either, forwarded, x_forwarded_for };
+
+// Access to a Unix socket. Empty: mode 0600, the process's own user and group.
+struct SocketAccess {
+  std::string mode;  // octal
+  std::string owner;
+  std::string group;
+  bool operator==(const SocketAccess&) const = default;
+};
+
 struct Listen {
   std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
   std::string path = "/mcp";               // without a trailing slash, except "/" itself
+  SocketAccess socket;
   ListenTls tls;
+  std::vector<std::string> trusted_proxies;  // as net::Networks parses them
+  ClientHeader client_header = ClientHeader::either;
+  ProxyProtocol proxy_protocol = ProxyProtocol::off;
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
@@ -268,6 +286,15 @@ struct Listen {
   std::string below(std::string_view server) const {
     return std::string(mount()) + "/" + std::string(server);
   }
+};
+
+// A further listener (docs/listeners.md): as `listen`, with differences. Limits of the whole process are
+// those of `listen`.
+struct FurtherListen {
+  std::string name;
+  Listen listen;
+  std::vector<std::string> servers;  // only these; empty: all, and all together
+  bool authenticates = true;         // false: each caller is anonymous, whatever `auth` says
 };
 
 struct Shutdown {
@@ -336,6 +363,8 @@ struct Replicas {
   std::string key_file;                                    // empty: no replicas. Its content is a secret
   std::string name;                                        // of this replica
   std::vector<std::pair<std::string, std::string>> peers;  // name → url; the entry of this replica is ignored
+  std::string peers_from;  // a URL: the addresses of its host are the peers, each named by its address
+  std::string ca_file;     // PEM; empty: the system's authorities
   milliseconds session_lifetime = 24h;
 };
 
@@ -357,6 +386,7 @@ struct Log {
 struct Config {
   uint32_t workers = 1;  // threads; 0: as many as there are processors
   Listen listen;
+  std::vector<FurtherListen> listeners;  // in the order of the file
   Shutdown shutdown;
   Watchdog watchdog;
   Ops ops;

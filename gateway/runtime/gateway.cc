@@ -160,6 +160,7 @@ int Gateway::start() {
     log::tell(fmt::format("lineward: {}\n", started.error().text));
     return code(cli::ExitCode::internal);
   }
+  if (int failed = open_listeners(); failed != code(cli::ExitCode::ok)) return failed;
   join_remote_members(*this);
   net::Loop& loop = first_->loop();
   limit_file_waits();  // a reload, and what watches files, must not hold the loops up
@@ -223,8 +224,9 @@ int Gateway::all_sockets_taken() const {
 // ---- the workers ----
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index,   &pool_,         placement_, caps_,   in_flight_,
-                      states_, tls_.current(), nullptr,    nullptr, nullptr};
+  Worker::Place place{index,          &pool_,  placement_, caps_,   in_flight_, states_,
+                      tls_.current(), nullptr, nullptr,    nullptr, {}};
+  place.further = further_place(index);
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
     pool_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
       target->http()->adopt(std::move(moving));
@@ -241,6 +243,59 @@ Worker::Place Gateway::place(size_t index) {
     };
   }
   return place;
+}
+
+// Called on any worker's thread.
+ListenerParts Gateway::parts_of(const std::string& listener) {
+  ListenerParts parts;
+  parts.tls = tls_.current(listener);
+  const std::lock_guard<std::mutex> lock(caps_mutex_);
+  auto& caps = further_caps_[listener];
+  if (!caps) caps = std::make_shared<client::ConnectionCaps>();
+  parts.caps = caps;
+  return parts;
+}
+
+// A listener that a reload removes may be gone at the other worker; its connection is closed then.
+FurtherFronts::Place Gateway::further_place(size_t index) {
+  FurtherFronts::Place place;
+  place.index = index;
+  place.workers = pool_.size();
+  place.parts = [this](const std::string& listener) { return parts_of(listener); };
+  place.hand_on = [this](size_t to, const std::string& listener, client::MovedConnection connection) {
+    pool_.post(to, [this, target = &worker(to), listener, moving = std::move(connection)]() mutable {
+      if (client::HttpFront* front = target->further()->find(listener))
+        return front->adopt(std::move(moving));
+      parts_of(listener).caps->leave(moving.peer);
+    });
+  };
+  place.hand_on_new = [this](size_t to, const std::string& listener, client::NewConnection connection) {
+    pool_.post(to, [this, target = &worker(to), to, listener, moving = std::move(connection)]() mutable {
+      if (client::HttpFront* front = target->further()->find(listener))
+        return front->adopt(std::move(moving));
+      const auto caps = parts_of(listener).caps;
+      caps->arrived_at(to);
+      caps->leave(moving.peer);
+    });
+  };
+  return place;
+}
+
+int Gateway::open_listeners() {
+  std::string fault = prepare_listeners(*this, first_->config());
+  if (!fault.empty()) {
+    log::tell(fmt::format("lineward: {}\n", fault));
+    return code(cli::ExitCode::temporary);
+  }
+  for (size_t index = 0; index < pool_.size(); ++index) {
+    run(index, [this, index] {
+      if (FurtherFronts* further = worker(index).further()) {
+        further->use(worker(index).config());
+        further->move();
+      }
+    });
+  }
+  return code(cli::ExitCode::ok);
 }
 
 void Gateway::on_first(size_t index, std::function<void()> work) {
@@ -358,6 +413,16 @@ void Gateway::print_banner() {
   if (!unix_socket && local != scheme + address)
     text += fmt::format("           on every interface of this machine ({})\n", address);
   if (config.listen.tls.self_signed) text += self_signed_text(*tls_.current(), base + config.listen.path);
+  for (const config::FurtherListen& one : config.listeners) {
+    const client::HttpFront* front = first_->further() ? first_->further()->find(one.name) : nullptr;
+    if (front == nullptr) continue;
+    const std::string at = front->address();
+    const bool path = at.rfind("unix:", 0) == 0;
+    const std::string url =
+        path ? at + "#" : cli::reachable((one.listen.tls.enabled() ? "https://" : "http://") + at);
+    text += fmt::format("  MCP      {}{}   listener {}\n", url, one.listen.path, one.name);
+    if (one.listen.tls.self_signed) text += self_signed_text(*tls_.current(one.name), url + one.listen.path);
+  }
   if (!operations_->ops_url().empty())
     text += fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
   if (!operations_->admin_url().empty())

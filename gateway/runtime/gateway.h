@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,6 +74,9 @@ class Gateway final : public WorkerDirectory {
   int start_audit();
   void watch_signals();
   Worker::Place place(size_t index);
+  FurtherFronts::Place further_place(size_t index);
+  ListenerParts parts_of(const std::string& listener);
+  int open_listeners();
   WorkerEvents events(size_t index);
   template <class F>
   void on_each(F&& work);
@@ -110,7 +115,9 @@ class Gateway final : public WorkerDirectory {
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
   std::shared_ptr<exchange::InFlight> in_flight_ = std::make_shared<exchange::InFlight>();
   const exchange::RequestStates states_;
-  ListenerTls tls_;
+  ListenersTls tls_;
+  std::mutex caps_mutex_;
+  std::map<std::string, std::shared_ptr<client::ConnectionCaps>> further_caps_;  // by listener
   std::unique_ptr<Worker> first_;  // on this thread; members below use its loop
   std::optional<admin::WorkerView> first_view_;
   WorkerThreads threads_;

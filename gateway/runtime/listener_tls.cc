@@ -25,25 +25,35 @@ constexpr auto kSelfSignedLasts = std::chrono::hours(365 * 24);
 constexpr auto kSoon = std::chrono::hours(14 * 24);
 constexpr milliseconds kWarnEvery = std::chrono::hours(24);
 
+// Null: there is no such listener.
+const config::Listen* find_listen(const config::Config& config, const std::string& name) {
+  if (name.empty()) return &config.listen;
+  auto found = std::find_if(config.listeners.begin(), config.listeners.end(),
+                            [&](const config::FurtherListen& one) { return one.name == name; });
+  return found == config.listeners.end() ? nullptr : &found->listen;
+}
+
 }  // namespace
 
 Result<ListenerTls::Made> ListenerTls::make(const config::Config& config) {
-  const config::ListenTls& tls = config.listen.tls;
+  const config::Listen* listen = find_listen(config, name_);
   Made made;
-  if (!tls.enabled() || config.listen.address == "stdio") return made;
+  if (listen == nullptr || !listen->tls.enabled() || listen->address == "stdio") return made;
+  const config::ListenTls& tls = listen->tls;
+  const std::string what = (name_.empty() ? "listen" : "listeners." + name_) + ".tls";
   net::TlsListenerOptions options;
   for (const config::ListenTls::Pair& pair : tls.pairs()) {
     for (const std::string& file : {pair.certificate, pair.key, pair.ocsp}) {
       if (!file.empty()) made.files.emplace_back(file, net::FileWatch::look(file));
     }
     auto read = net::Certificate::read({pair.certificate, pair.key, pair.ocsp});
-    if (!read) return fail("listen.tls: " + read.error().text);
+    if (!read) return fail(what + ": " + read.error().text);
     options.certificates.push_back(std::move(*read));
   }
   if (options.certificates.empty()) {
     if (!self_signed_ || self_signed_->not_after() - Clock::now() < kSoon) {
       auto own = net::Certificate::self_signed(kSelfSignedLasts);
-      if (!own) return fail("listen.tls.selfSigned: " + own.error().text);
+      if (!own) return fail(what + ".selfSigned: " + own.error().text);
       self_signed_ = std::move(*own);
     }
     options.certificates.push_back(self_signed_);
@@ -52,7 +62,7 @@ Result<ListenerTls::Made> ListenerTls::make(const config::Config& config) {
     made.files.emplace_back(tls.client_authorities, net::FileWatch::look(tls.client_authorities));
     auto pem = read_regular_file(tls.client_authorities, kMaxAuthorities);
     if (!pem || pem->empty())
-      return fail(fmt::format("listen.tls.clientCertificates: {}: {}", tls.client_authorities,
+      return fail(fmt::format("{}.clientCertificates: {}: {}", what, tls.client_authorities,
                               pem ? "the file is empty" : pem.error().text));
     options.client_authorities = std::move(*pem);
     options.client_required = tls.client_required;
@@ -64,10 +74,11 @@ Result<ListenerTls::Made> ListenerTls::make(const config::Config& config) {
   if (!config.replicas.key_file.empty()) {
     auto keys = config::read_replica_keys(config.replicas.key_file);
     if (!keys) return fail("replicas.keyFile: " + keys.error().text);
-    made.ticket_secrets = (*keys)->derived("tls tickets");
+    // A ticket of another listener is none: that one may ask for other client certificates.
+    made.ticket_secrets = (*keys)->derived("tls tickets" + (name_.empty() ? "" : " " + name_));
   }
   auto listener = net::TlsListener::make(std::move(options));
-  if (!listener) return fail("listen.tls: " + listener.error().text);
+  if (!listener) return fail(what + ": " + listener.error().text);
   made.listener = std::move(*listener);
   return made;
 }
@@ -147,6 +158,50 @@ void ListenerTls::warn() {
                {{"certificate", one->title()}, {"file", one->source()}, {"expires_in_s", left.count()}});
   }
   warning_->start(kWarnEvery, [this] { warn(); });
+}
+
+// ---- all of them ----
+
+ListenerTls& ListenersTls::of(const std::string& listener) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto& one = all_[listener];
+  if (!one) {
+    one = std::make_unique<ListenerTls>(listener);
+    if (loop_ != nullptr) one->watch(*loop_, *config_);
+  }
+  return *one;
+}
+
+std::shared_ptr<const net::CurrentTls> ListenersTls::current(const std::string& listener) {
+  return of(listener).current();
+}
+
+Status<> ListenersTls::prepare(const config::Config& config) {
+  for (const config::FurtherListen& one : config.listeners)
+    of(one.name);
+  of({});
+  for (auto& entry : all_) {
+    if (auto prepared = entry.second->prepare(config); !prepared) return prepared;
+  }
+  return Done{};
+}
+
+void ListenersTls::use() {
+  for (auto& entry : all_)
+    entry.second->use();
+}
+
+void ListenersTls::watch(net::Loop& loop, const config::Config& config) {
+  for (auto& entry : all_)
+    entry.second->watch(loop, config);
+  loop_ = &loop;
+  config_ = &config;
+}
+
+void ListenersTls::stop() {
+  for (auto& entry : all_)
+    entry.second->stop();
+  loop_ = nullptr;
 }
 
 }  // namespace lineward::runtime

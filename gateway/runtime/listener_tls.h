@@ -1,12 +1,16 @@
-// The TLS of the listener for clients: made at the start and at each reload, and made anew when a file
+// The TLS of a listener for clients: made at the start and at each reload, and made anew when a file
 // changes. Files that cannot be used change nothing. Warns of certificates that expire soon.
 //
-// Owned by the Gateway; on the first worker's thread. Workers read current() from theirs.
+// ListenersTls has that of each listener. It is owned by the Gateway; on the first worker's thread. Workers
+// read current() from theirs.
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -21,7 +25,8 @@ namespace lineward::runtime {
 
 class ListenerTls {
  public:
-  ListenerTls() = default;
+  // `name`: of a further listener; empty: `listen`.
+  explicit ListenerTls(std::string name = {}) : name_(std::move(name)) {}
   ListenerTls(const ListenerTls&) = delete;
   ListenerTls& operator=(const ListenerTls&) = delete;
 
@@ -46,6 +51,7 @@ class ListenerTls {
   void reread(bool again);
   void warn();
 
+  const std::string name_;
   const std::shared_ptr<net::CurrentTls> current_ = std::make_shared<net::CurrentTls>();
   const std::shared_ptr<net::TicketKeys> tickets_ = std::make_shared<net::TicketKeys>();
   net::CertificatePtr self_signed_;
@@ -57,6 +63,25 @@ class ListenerTls {
   std::unique_ptr<net::Timer> warning_;
   std::unique_ptr<net::Timer> again_;
   std::string last_fault_;
+};
+
+class ListenersTls {
+ public:
+  // From any thread. `listener`: the name of a further one; empty: `listen`.
+  std::shared_ptr<const net::CurrentTls> current(const std::string& listener = {});
+  // As those of a ListenerTls, for all of them.
+  Status<> prepare(const config::Config& config);
+  void use();
+  void watch(net::Loop& loop, const config::Config& config);
+  void stop();
+
+ private:
+  ListenerTls& of(const std::string& listener);
+
+  std::mutex mutex_;  // of the map; a removed listener stays in it
+  std::map<std::string, std::unique_ptr<ListenerTls>> all_;
+  net::Loop* loop_ = nullptr;
+  const config::Config* config_ = nullptr;
 };
 
 }  // namespace lineward::runtime

@@ -89,6 +89,23 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// `gate_of`: called on the worker's thread; a worker without plugins of its own has none.
+template <class F>
+std::string prepare_listeners(WorkerDirectory& workers, const config::Config& next,
+                              const cluster::ServerPlacement& placement, F&& gate_of) {
+  std::string fault;
+  for (size_t k = 0; k < workers.workers() && fault.empty(); ++k) {
+    const bool done = workers.run(k, [&] {
+      FurtherFronts* further = workers.worker(k).further();
+      if (further == nullptr) return;
+      const FurtherFronts* first = k == 0 ? nullptr : workers.worker(0).further();
+      if (auto made = further->prepare(next, placement, gate_of(k), first); !made) fault = made.error().text;
+    });
+    if (!done) fault = kStuck;
+  }
+  return fault;
+}
+
 }  // namespace
 
 Reloader::Reloader(WorkerDirectory& workers, const bool& draining, config::ReadAgain load, std::string file)
@@ -273,6 +290,11 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   return rows;
 }
 
+std::string prepare_listeners(WorkerDirectory& workers, const config::Config& next) {
+  return prepare_listeners(workers, next, workers.placement(),
+                           [&](size_t k) { return workers.worker(k).exchanges().plugins(); });
+}
+
 std::string Reloader::prepare(const config::Config& next, const cluster::ServerPlacement& placement) {
   std::vector<size_t> moving;
   std::string fault;
@@ -304,16 +326,19 @@ std::string Reloader::prepare(const config::Config& next, const cluster::ServerP
     const net::Listener* first = k == 0 ? nullptr : http()->listener().newest();
     const bool done = workers_.run(k, [&] {
       client::FrontListener& listener = workers_.worker(k).http()->listener();
-      auto opened = k == 0 ? listener.open_next(next.listen.address)
+      auto opened = k == 0 ? listener.open_next(next.listen)
                            : listener.join_next(first->share(), first->address(), first->is_loopback());
       if (!opened) fault = opened.error().text;
     });
     if (!done) fault = kStuck;
   }
+  if (fault.empty())
+    fault = prepare_listeners(workers_, next, placement, [&](size_t k) { return plugins_[k]; });
   if (fault.empty()) return {};
   for (size_t k = 0; k < workers_.workers(); ++k) {
     workers_.run(k, [&] {
       plugins_[k].reset();
+      if (FurtherFronts* further = workers_.worker(k).further()) further->forget();
       if (client::HttpFront* front = workers_.worker(k).http()) front->listener().forget_next();
     });
   }
@@ -352,6 +377,8 @@ std::string Reloader::apply(const Changes& changes, const config::Config& next,
     workers_.run(k, [&] {
       Worker& worker = workers_.worker(k);
       if (worker.http() != nullptr) worker.http()->listener().move();
+      if (worker.http() != nullptr && k == 0) worker.http()->listener().use_access(next.listen.socket);
+      if (worker.further() != nullptr) worker.further()->move();
       worker.upstreams().warm_up();
     });
   }

@@ -34,6 +34,9 @@ struct ReloadEvents {
   std::function<void()> apply;
 };
 
+// Opens the further listeners of `next` that are not open yet, on all workers. Returns the error, or empty.
+std::string prepare_listeners(WorkerDirectory& workers, const config::Config& next);
+
 class Reloader {
  public:
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.

@@ -5,12 +5,17 @@
 
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
+#include "config/reader/changes.h"
 #include "proxy/upstream/http_client/http_url.h"
 #include "runtime/resource_documents.h"
 
 namespace lineward::runtime {
 
-client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement) {
+namespace {
+
+// `plain`: the plain sidecar's server; empty: none.
+client::PathTable make_table(const config::Config& config, const cluster::ServerPlacement& placement,
+                             std::string_view plain) {
   client::PathTable table;
   for (const auto& [name, place] : placement) {
     const config::Server* server = config::find_server(config, name);
@@ -30,7 +35,7 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
       table.most_bytes[server->name] = server->limits.max_request_bytes;
     if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
     if (server->missing_session == config::MissingSession::refuse) table.refuse_missing.insert(server->name);
-    table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
+    table.forward[server->name] = {*server, server->name == plain};
     list += (list.empty() ? "" : ", ") + path;
   }
   if (served.size() == 1) {
@@ -61,7 +66,8 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
     for (const auto* server : served)
       offer_sse(served.size() == 1 ? "" : "/" + server->name, server->name);
   }
-  if (const config::Server* only = config::plain_sidecar(config)) {
+  const config::Server* only = plain.empty() ? nullptr : config::find_server(config, plain);
+  if (only != nullptr) {
     table.plain = only->name;
     if (auto url = upstream::parse_http_url(only->url))
       table.resource = std::make_shared<const client::ResourceNames>(
@@ -72,9 +78,9 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
   return table;
 }
 
-client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement,
-                         const client::PathTable& before, const std::set<std::string>& leaving) {
-  client::PathTable table = routes(config, placement);
+// Keeps the paths in `before` of servers that are leaving.
+client::PathTable with_leaving(client::PathTable table, const client::PathTable& before,
+                               const std::set<std::string>& leaving) {
   // The aggregate has no process that could be leaving: its requests under way continue.
   const auto is_there = [&](const std::string& server) {
     return leaving.count(server) > 0 || table.forward.count(server) > 0 || config::is_aggregate(server);
@@ -113,6 +119,50 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
       led_to(path, server);
   }
   return table;
+}
+
+std::string plain_of(const config::Config& config) {
+  const config::Server* plain = config::plain_sidecar(config);
+  return plain != nullptr ? plain->name : std::string();
+}
+
+// The configuration as if the listener were the only one. All servers together are at a listener without a
+// choice of servers only.
+config::Config view_of(const config::FurtherListen& listener, const config::Config& config) {
+  config::Config view = config;
+  view.listen = listener.listen;
+  view.listeners.clear();
+  if (listener.servers.empty()) return view;
+  view.aggregate.enabled = false;
+  std::erase_if(view.servers, [&](const config::Server& server) {
+    return std::find(listener.servers.begin(), listener.servers.end(), server.name) == listener.servers.end();
+  });
+  return view;
+}
+
+}  // namespace
+
+client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement) {
+  return make_table(config, placement, plain_of(config));
+}
+
+client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement,
+                         const client::PathTable& before, const std::set<std::string>& leaving) {
+  return with_leaving(routes(config, placement), before, leaving);
+}
+
+// Credentials of clients pass to the only server of the whole gateway, never to the only one of a listener.
+client::PathTable routes_of(const config::FurtherListen& listener, const config::Config& config,
+                            const cluster::ServerPlacement& placement) {
+  client::PathTable table = make_table(view_of(listener, config), placement, plain_of(config));
+  if (!listener.authenticates) table.documents.clear();
+  return table;
+}
+
+client::PathTable routes_of(const config::FurtherListen& listener, const config::Config& config,
+                            const cluster::ServerPlacement& placement, const client::PathTable& before,
+                            const std::set<std::string>& leaving) {
+  return with_leaving(routes_of(listener, config, placement), before, leaving);
 }
 
 }  // namespace lineward::runtime

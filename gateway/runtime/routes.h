@@ -15,4 +15,11 @@ client::PathTable routes(const config::Config& config, const cluster::ServerPlac
 client::PathTable routes(const config::Config& config, const cluster::ServerPlacement& placement,
                          const client::PathTable& before, const std::set<std::string>& leaving);
 
+// The paths of a further listener.
+client::PathTable routes_of(const config::FurtherListen& listener, const config::Config& config,
+                            const cluster::ServerPlacement& placement);
+client::PathTable routes_of(const config::FurtherListen& listener, const config::Config& config,
+                            const cluster::ServerPlacement& placement, const client::PathTable& before,
+                            const std::set<std::string>& leaving);
+
 }  // namespace lineward::runtime

@@ -67,9 +67,13 @@ Worker::~Worker() {
   // Calls are ended before connections close: a lost connection would otherwise look like a client's
   // disconnect. A connection with its answer does not begin its next request.
   if (front_) front_->drain();
+  if (further_) further_->drain();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
   loop_.close_deferred();
+  if (further_) further_->close_all();
   if (front_) front_->close_all();
+  loop_.close_deferred();
+  further_.reset();
   loop_.close_deferred();
   front_.reset();
   loop_.close_deferred();
@@ -116,6 +120,7 @@ Status<> Worker::prepare() {
     front_->use_gate(*plugins);
   }
   if (auto made = prepare_replication(config_); !made) return made;
+  if (further_) further_->use_replicas(replication_);
   use_replication(std::move(replication_), http_, exchanges_);
   beat();
   return Done{};
@@ -131,6 +136,8 @@ void Worker::make_front() {
     if (place_.pool->size() > 1)
       http_->use_neighbours({place_.index, place_.pool->size(), place_.hand_on, place_.hand_on_new});
     front_ = std::move(http);
+    if (place_.further.parts)
+      further_ = std::make_unique<FurtherFronts>(loop_, exchanges_, front_->sessions(), place_.further);
     return;
   }
   std::string server;
@@ -174,7 +181,12 @@ void Worker::serve() {
   }
   loop_watch_ = watch_loop();
   memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] {
-    return MemoryReturn::Connections{front_->connections(), front_->take_most_connections()};
+    MemoryReturn::Connections now{front_->connections(), front_->take_most_connections()};
+    if (further_) {
+      now.now += further_->connections();
+      now.most += further_->take_most_connections();
+    }
+    return now;
   });
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
@@ -191,6 +203,11 @@ void Worker::apply(const config::Changes& changes, config::Config next, cluster:
   config_ = std::move(next);
   config::use_shares(config_.listen);
   const cluster::ServerPlacement places_before = std::exchange(place_.placement, std::move(placement));
+  if (further_) {
+    further_->use(config_);
+    further_->use_replicas(replication_);
+    further_->use_gate(plugins);
+  }
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
   if (auto before = exchanges_.plugins()) plugin_host_->linger(before->replaced_by(plugins.get()));
@@ -241,10 +258,12 @@ void Worker::end_calls_of(const std::string& server, const std::string& why) {
 
 void Worker::use_leaving(const std::set<std::string>& leaving) {
   if (http_ != nullptr) http_->use_paths(routes(config_, place_.placement, http_->paths(), leaving));
+  if (further_) further_->use_paths(config_, place_.placement, leaving);
 }
 
 void Worker::drain(std::function<void()> done) {
   front_->drain();
+  if (further_) further_->drain();
   exchanges_.end_listens();
   for (const auto& id : front_->sessions().ids()) {
     if (auto* session = front_->sessions().find(id)) session->end_get_streams();
@@ -266,7 +285,8 @@ void Worker::calls_over() {
   if (!over_) return;
   // A request that waited for the last one may have begun when that ended.
   if (exchanges_.live().size() > 0) return exchanges_.when_empty([this] { calls_over(); });
-  if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
+  const size_t unanswered = front_->unanswered() + (further_ ? further_->unanswered() : 0);
+  if (unanswered == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
   last_requests_.start(kLastAnswersStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
 }
 
@@ -293,8 +313,10 @@ void Worker::stop(std::function<void()> done) {
   auto polite = loop_.now() + kLastAnswers;
   auto step = std::make_shared<std::function<void()>>();
   *step = [this, deadline, polite, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
-    bool taken = front_->backlog() == 0 && loop_.now() >= polite;
-    if (front_->connections() == 0 || taken || loop_.now() >= deadline) return one_less();
+    const size_t backlog = front_->backlog() + (further_ ? further_->backlog() : 0);
+    const size_t connections = front_->connections() + (further_ ? further_->connections() : 0);
+    const bool taken = backlog == 0 && loop_.now() >= polite;
+    if (connections == 0 || taken || loop_.now() >= deadline) return one_less();
     last_answers_.start(kLastAnswersStep, [again = weak.lock()] { (*again)(); });
   };
   (*step)();
@@ -322,7 +344,14 @@ admin::WorkerView Worker::view() {
           exchanges_,
           *front_,
           metrics::stats(),
-          *loop_watch_};
+          *loop_watch_,
+          [this] {
+            std::vector<admin::ListenerView> out;
+            if (!further_) return out;
+            for (const FurtherFronts::View& one : further_->view())
+              out.push_back({one.name, one.front});
+            return out;
+          }};
 }
 
 std::unique_ptr<net::LoopWatch> Worker::watch_loop() {

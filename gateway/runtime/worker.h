@@ -19,6 +19,7 @@
 #include "proxy/client/endpoint/http_front.h"
 #include "proxy/cluster/server_placement.h"
 #include "proxy/exchange/exchange_table.h"
+#include "runtime/further_fronts.h"
 #include "runtime/log_flusher.h"
 #include "runtime/plugin_host.h"
 #include "runtime/replication.h"
@@ -68,6 +69,7 @@ class Worker {
     // For a connection that this worker has accepted, while another has fewer.
     std::function<void(size_t worker, client::NewConnection)> hand_on_new;
     std::function<void(uint64_t tag, const metrics::CancelReport&)> cancel_settled;
+    FurtherFronts::Place further;  // for the further listeners
   };
   Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events);
   ~Worker();
@@ -120,7 +122,8 @@ class Worker {
   UpstreamSet& upstreams() { return *upstreams_; }
   exchange::ExchangeTable& exchanges() { return exchanges_; }
   client::Front& front() { return *front_; }
-  client::HttpFront* http() { return http_; }  // the same, or null on stdio
+  client::HttpFront* http() { return http_; }          // the same, or null on stdio
+  FurtherFronts* further() { return further_.get(); }  // null on stdio
   admin::WorkerView view();
   // When its loop last turned, in Loop::nanoseconds(); from any thread.
   uint64_t beat_at() const { return beat_at_.load(std::memory_order_relaxed); }
@@ -151,6 +154,7 @@ class Worker {
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;
   client::HttpFront* http_ = nullptr;
+  std::unique_ptr<FurtherFronts> further_;
   Replication replication_;  // until it is used
   std::unique_ptr<net::LoopWatch> loop_watch_;
   std::unique_ptr<MemoryReturn> memory_return_;

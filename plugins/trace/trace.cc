@@ -243,13 +243,17 @@ OtlpAttributes Tracing::attributes(const plugin::RequestInfo& facts, const plugi
     out.text("error.type", std::to_string(ending.code));
   }
   if (server) {
-    size_t colon = facts.peer.rfind(':');
-    bool tcp = !facts.on_stdio && colon != std::string_view::npos && facts.peer.substr(0, 5) != "unix:";
+    // "192.0.2.7:80", "[2001:db8::1]:80", or without a port, as a proxy told it.
+    const size_t colon = facts.peer.rfind(':');
+    const bool has_port =
+        colon != std::string_view::npos && facts.peer.find(']', colon) == std::string_view::npos;
+    const bool tcp = !facts.on_stdio && facts.peer.find_first_of(".:") != std::string_view::npos &&
+                     facts.peer.substr(0, 4) != "unix";
     out.text("network.transport", facts.on_stdio ? "pipe" : tcp ? "tcp" : "unix");
     if (!facts.on_stdio) out.text("network.protocol.name", "http");
     if (tcp) {
-      out.text("client.address", facts.peer.substr(0, colon));
-      out.number("client.port", std::atoi(std::string(facts.peer.substr(colon + 1)).c_str()));
+      out.text("client.address", facts.peer.substr(0, has_port ? colon : facts.peer.size()));
+      if (has_port) out.number("client.port", std::atoi(std::string(facts.peer.substr(colon + 1)).c_str()));
     }
     out.text("gen_ai.tool.call.arguments", arguments_);
     // Questions are not a result, nor is a result that the client does not get.

@@ -126,6 +126,9 @@ struct Field {
                    const Server& other_server) {
     return in(config, server) == in(other_config, other_server);
   }
+  static void copy(const Config& from, const Server& from_server, Config& config, Server& server) {
+    in(config, server) = in(from, from_server);
+  }
 };
 
 struct Range {
@@ -138,7 +141,7 @@ template <auto... Path>
 Option row(std::string_view path, Kind kind, std::string_view fallback, Range range, std::string_view help,
            Check check = nullptr) {
   using F = Field<Path...>;
-  return {path, kind, fallback, range.least, range.most, {}, help, check, F::set, F::show, F::same};
+  return {path, kind, fallback, range.least, range.most, {}, help, check, F::set, F::show, F::same, F::copy};
 }
 
 // A number, or the word, which is stored as 0.
@@ -147,14 +150,14 @@ Option count_or_word(std::string_view path, std::string_view word, std::string_v
                      std::string_view help) {
   using F = Field<Path...>;
   return {path, Kind::count, fallback, range.least, range.most, word,
-          help, nullptr,     F::set,   F::show,     F::same};
+          help, nullptr,     F::set,   F::show,     F::same,    F::copy};
 }
 
 template <auto... Path>
 Option choice(std::string_view path, std::string_view choices, std::string_view fallback,
               std::string_view help) {
   using F = Field<Path...>;
-  return {path, Kind::choice, fallback, 0, 0, choices, help, nullptr, F::set, F::show, F::same};
+  return {path, Kind::choice, fallback, 0, 0, choices, help, nullptr, F::set, F::show, F::same, F::copy};
 }
 
 }  // namespace lineward::config::rows

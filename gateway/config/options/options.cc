@@ -1,6 +1,7 @@
 #include "config/options/options.h"
 
 #include <algorithm>
+#include <array>
 
 #include "config/forward_rules.h"
 #include "config/options/names.h"
@@ -87,6 +88,14 @@ std::string_view check_proxy(const Value& value) {
   return {};
 }
 
+std::string_view check_mode(const Value& value) {
+  const std::string_view text = value.text;
+  const bool octal = text.size() >= 3 && text.size() <= 4 &&
+                     text.find_first_not_of("01234567") == std::string_view::npos &&
+                     (text.size() == 3 || text.front() == '0');
+  return text.empty() || octal ? std::string_view() : "a mode is three octal digits, such as 0660";
+}
+
 void listen_rows(std::vector<Option>& rows) {
   using L = Listen;
   constexpr auto k = &Config::listen;
@@ -96,7 +105,30 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::path>(
       "listen.path", Kind::text, "/mcp", {},
       "The MCP path; several servers are below it by name: /mcp/<name> (path /: /<name>).", path_fault));
+  constexpr auto socket = &L::socket;
+  rows.push_back(row<k, socket, &SocketAccess::mode>(
+      "listen.socket.mode", Kind::text, "", {},
+      "The mode of a unix: address, such as 0660 for its owner (6), group (6), others (0). Empty: 0600.",
+      check_mode));
+  rows.push_back(row<k, socket, &SocketAccess::owner>(
+      "listen.socket.owner", Kind::text, "", {},
+      "The user that a unix: address belongs to, by name or number. Only root may give it away."));
+  rows.push_back(row<k, socket, &SocketAccess::group>(
+      "listen.socket.group", Kind::text, "", {},
+      "The group of a unix: address, by name or number: one that Lineward's user is in."));
   add_tls_rows(rows);
+  rows.push_back(row<k, &L::trusted_proxies>(
+      "listen.trustedProxies", Kind::list, "", {},
+      "Networks (10.0.0.0/8), addresses, and unix, of proxies that are believed what they tell of their "
+      "clients: by Forwarded or X-Forwarded-For, and by listen.proxyProtocol."));
+  rows.push_back(choice<k, &L::client_header>(
+      "listen.clientHeader", "either|Forwarded|X-Forwarded-For", "either",
+      "The header into which trusted proxies write the client's address. either: the one that is there; if "
+      "both are and differ, neither is believed."));
+  rows.push_back(choice<k, &L::proxy_protocol>("listen.proxyProtocol", "off|trusted|required", "off",
+                                               "trusted: connections of trusted proxies begin with a PROXY "
+                                               "header, version 1 or 2. required: the same, "
+                                               "and others are closed."));
   rows.push_back(
       row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
                                 "Host names clients may use, besides the address itself and localhost."));
@@ -465,6 +497,22 @@ const Option* find_option(std::string_view path) {
     if (option.path == path) return &option;
   }
   return nullptr;
+}
+
+bool is_of_process(std::string_view option) {
+  static constexpr std::array<std::string_view, 12> kOfProcess{"maxBufferedBytes",
+                                                               "maxBufferedBytesPerPrincipal",
+                                                               "maxPrincipalPercent",
+                                                               "maxInFlight",
+                                                               "maxInFlightPerPrincipal",
+                                                               "maxSessions",
+                                                               "sessionIdle",
+                                                               "resumeWindow",
+                                                               "maxStreamBacklogBytes",
+                                                               "maxDepth",
+                                                               "keepAlive",
+                                                               "probe"};
+  return std::find(kOfProcess.begin(), kOfProcess.end(), option) != kOfProcess.end();
 }
 
 bool is_group(std::string_view path) {

@@ -28,6 +28,8 @@ struct Option {
   void (*set)(Config&, Server&, const Value&);
   std::string (*show)(const Config&, const Server&, Kind, std::string_view choices);
   bool (*same)(const Config&, const Server&, const Config&, const Server&);
+  // Takes the value over into another configuration; null for a plugin's options.
+  void (*copy)(const Config&, const Server&, Config&, Server&) = nullptr;
 
   bool per_server() const;
   bool inherited() const;  // may appear under `defaults:`
@@ -43,6 +45,8 @@ inline constexpr std::string_view kServerPrefix = "mcpServers.*.";
 
 const std::vector<Option>& options();
 const Option* find_option(std::string_view path);
+// Options of `listen`, by their last words, that are for the whole process: no further listener has its own.
+bool is_of_process(std::string_view option);
 // whether some option begins with it and a dot
 bool is_group(std::string_view path);
 std::vector<std::string_view> children(std::string_view group);  // names directly below; "" is the top

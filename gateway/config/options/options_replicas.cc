@@ -11,13 +11,13 @@ using namespace rows;
 
 constexpr size_t kMaxPeers = 64;
 
-// The error, or empty. 1 to 63 letters, digits, '-', '_' and '.': names appear in header values.
+// The error, or empty. 1 to 63 letters, digits, '-', '_', '.' and ':': names appear in header values.
 std::string_view replica_name_fault(std::string_view name) {
   bool good = !name.empty() && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
+           c == '_' || c == '.' || c == ':';
   });
-  return good ? std::string_view() : "a replica's name is 1 to 63 letters, digits, '-', '_' and '.'";
+  return good ? std::string_view() : "a replica's name is 1 to 63 letters, digits, '-', '_', '.' and ':'";
 }
 
 // http://host:port, https://host:port or unix:/path, without a request path or user.
@@ -51,6 +51,12 @@ std::string_view check_peers(const Value& value) {
   return {};
 }
 
+std::string_view check_peers_from(const Value& value) {
+  if (value.text.empty()) return {};
+  if (value.text.substr(0, 5) == "unix:") return "a name has addresses: write http:// or https://";
+  return peer_url_fault(value.text);
+}
+
 }  // namespace
 
 void add_replica_rows(std::vector<Option>& rows) {
@@ -68,6 +74,14 @@ void add_replica_rows(std::vector<Option>& rows) {
       "The others by name, and this one if you like: { a: http://10.0.0.1:8000 }. Requests that only one of "
       "them can serve are passed there.",
       check_peers));
+  rows.push_back(row<k, &R::peers_from>(
+      "replicas.peersFrom", Kind::text, "", {},
+      "Instead of peers: the URL of a name with an address for each replica (a headless service), such as "
+      "https://lineward-replicas:8000. Each replica is named by its address.",
+      check_peers_from));
+  rows.push_back(row<k, &R::ca_file>(
+      "replicas.caFile", Kind::text, "", {},
+      "Certificates (PEM) that sign the replicas' own, for https:// URLs. Empty: the system's."));
   rows.push_back(row<k, &R::session_lifetime>(
       "replicas.sessionLifetime", Kind::duration, "24h", {kMinute, 365 * kDay},
       "How long a sealed session id is good for; then its client has to initialise anew."));

@@ -225,6 +225,22 @@ std::string overrides_schema() {
           one.object()));
 }
 
+// Not rows of the table (config/reader/listeners.cc): the options of `listen`, but those of the whole
+// process.
+std::string listeners_schema(Group listen) {
+  std::erase_if(listen.children, [](const Group& one) { return is_of_process(one.name); });
+  Members members = members_of(listen);
+  members.add("servers",
+              fmt::format(R"({{"description":"It serves these only.","type":["array","null"],"items":{}}})",
+                          kScalar));
+  members.add(
+      "auth",
+      R"({"description":"off: each caller is anonymous, whatever auth says.","enum":[null,"on","off"]})");
+  return fmt::format(
+      R"({{"description":"Further listeners by name: as listen, with differences.","type":["object","null"],"propertyNames":{{"pattern":"^[A-Za-z0-9_-]{{1,64}}$"}},"additionalProperties":{}}})",
+      object_of(members, R"(,"required":["address"])"));
+}
+
 Members plugin_members(const PluginSpec& spec) {
   Group all;
   for (const Option& option : spec.options)
@@ -317,6 +333,7 @@ std::string options_schema(const PluginSpecs& plugins, std::string_view version)
   for (const Group& group : gateway.children) {
     const bool may_be_off = group.name == "ops" || group.name == "admin";
     const std::string schema = schema_of(group);
+    if (group.name == "listen") top.add("listeners", listeners_schema(group));
     top.add(group.name, may_be_off ? "{" + alternatives({R"({"const":"off"})", schema}) + "}" : schema);
   }
   for (const PluginSpec* spec : plugins) {

@@ -68,6 +68,13 @@ constexpr std::string_view kCertificatesYaml =
     "    # list; - { certificate: /etc/tls/b.pem, key: /etc/tls/b.key }\n"
     "    certificates: []\n";
 
+// A map by name: not rows of the table (config/reader/listeners.cc).
+constexpr std::string_view kListenersYaml =
+    "# Further listeners by name: as listen, with differences; servers: [NAME] and auth: off may stand there "
+    "too.\n"
+    "# map; inside: { address: 127.0.0.1:8001, path: /inside }\n"
+    "listeners: {}\n";
+
 // The table is sorted by group: a new group begins when the names before the last dot change.
 void add_groups(const std::vector<const Option*>& rows, const std::string& indent, std::string& out) {
   std::vector<std::string> open;
@@ -188,6 +195,7 @@ std::string options_yaml() {
       "# Copy the lines you want to change. An option that is not written has the value shown here.\n"
       "# The environment variable of an option outranks this file. A command-line flag outranks both.\n\n";
   add_groups(select(of_gateway), "", out);
+  out += kListenersYaml;
   add_auth(out);
   out += "\n# Defaults of every server below; each may also stand at one server.\ndefaults:\n";
   add_groups(select(of_defaults), "  ", out);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <string>
+#include <vector>
 
 #include "config/reader/admin.h"
+#include "config/reader/listeners.h"
 #include "config/reader/section_findings.h"
 
 namespace lineward::config {
@@ -13,8 +15,9 @@ namespace {
 constexpr std::string_view kOps = "ops";
 
 struct Listening {
-  std::string_view section;
+  std::string section;
   std::string_view address;
+  const Member* at = nullptr;  // of a listener
 };
 
 std::string_view host_of(std::string_view address) {
@@ -39,20 +42,25 @@ bool same_place(std::string_view one, std::string_view other) {
 
 void check_addresses(const Node& root, LoadResult& result) {
   const Config& config = result.config;
-  const std::array<Listening, 3> all{
-      {{"listen", config.listen.address}, {kOps, config.ops.address}, {"admin", config.admin.address}}};
+  std::vector<Listening> all{{"listen", config.listen.address}};
+  for (const FurtherListen& one : config.listeners)
+    all.push_back({"listeners." + one.name, one.listen.address, find_listener(root, one.name)});
+  all.push_back({std::string(kOps), config.ops.address});
+  all.push_back({"admin", config.admin.address});
   for (size_t later = 1; later < all.size(); ++later) {
     for (size_t first = 0; first < later; ++first) {
       if (!same_place(all[first].address, all[later].address)) continue;
       // The default ops address yields to another process that already has it.
       const bool is_default = all[later].section == kOps && !config.ops.given;
-      Diagnostic& found = SectionFindings(root, std::string(all[later].section), result)
-                              .add("address", "same-address",
-                                   fmt::format("{}.address {} is {}.address too: {}", all[later].section,
-                                               all[later].address, all[first].section,
-                                               is_default ? "there would be no probes and metrics"
-                                                          : "only one can listen there"),
-                                   "give each a port, or a path, of its own");
+      SectionFindings findings = all[later].at != nullptr
+                                     ? SectionFindings(all[later].at, all[later].section, result)
+                                     : SectionFindings(root, all[later].section, result);
+      Diagnostic& found = findings.add(
+          "address", "same-address",
+          fmt::format("{}.address {} is {}.address too: {}", all[later].section, all[later].address,
+                      all[first].section,
+                      is_default ? "there would be no probes and metrics" : "only one can listen there"),
+          "give each a port, or a path, of its own");
       if (is_default) found.severity = Severity::warning;
       break;
     }

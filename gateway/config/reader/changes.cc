@@ -138,6 +138,52 @@ std::string digests_of(const std::vector<std::string>& paths) {
   return out;
 }
 
+// The further listeners: added, removed, or with other options.
+void compare_listeners(const Config& now, const Config& next, Changes& changes) {
+  const bool pipe = now.listen.address == kStdio || next.listen.address == kStdio;
+  const auto find = [](const Config& config, const std::string& name) {
+    auto found = std::find_if(config.listeners.begin(), config.listeners.end(),
+                              [&](const FurtherListen& one) { return one.name == name; });
+    return found == config.listeners.end() ? nullptr : &*found;
+  };
+  const auto add = [&](const std::string& name, std::string what) {
+    changes.settings.push_back({"listeners." + name, std::move(what), pipe});
+  };
+  for (const FurtherListen& one : next.listeners) {
+    const FurtherListen* before = find(now, one.name);
+    if (before == nullptr) {
+      add(one.name, "added at " + one.listen.address);
+      continue;
+    }
+    Config old_one, new_one;
+    old_one.listen = before->listen;
+    new_one.listen = one.listen;
+    const Server unused;
+    for (const Option& option : options()) {
+      if (option.path.substr(0, 7) != "listen." || option.same(old_one, unused, new_one, unused)) continue;
+      add(one.name, describe(option, old_one, unused, new_one, unused).substr(7));
+    }
+    if (before->servers != one.servers) add(one.name, "servers changed");
+    if (before->authenticates != one.authenticates)
+      add(one.name, one.authenticates ? "auth off → on" : "auth on → off");
+    if (before->listen.tls.certificates != one.listen.tls.certificates) {
+      add(one.name, "tls.certificates changed");
+    } else if (before->listen.tls.files_seen != one.listen.tls.files_seen) {
+      add(one.name, "a certificate or key changed on disk");
+    }
+  }
+  for (const FurtherListen& one : now.listeners) {
+    if (find(next, one.name) == nullptr) add(one.name, "removed");
+  }
+}
+
+void note_tls_files(ListenTls& tls) {
+  std::vector<std::string> files{tls.client_authorities};
+  for (const ListenTls::Pair& pair : tls.pairs())
+    files.insert(files.end(), {pair.certificate, pair.key, pair.ocsp});
+  tls.files_seen = digests_of(files);
+}
+
 }  // namespace
 
 const Server* find_server(const Config& config, std::string_view name) {
@@ -212,6 +258,7 @@ Changes compare(const Config& now, const Config& next) {
   } else if (now.listen.tls.files_seen != next.listen.tls.files_seen) {
     changes.settings.push_back({"listen.tls", "a certificate or key changed on disk", false});
   }
+  compare_listeners(now, next, changes);
   if (now.auth != next.auth) changes.settings.push_back({"auth", "changed", false});
   if (now.plugins != next.plugins) changes.settings.push_back({"plugins", "changed", false});
   for (const Server& server : next.servers) {
@@ -249,15 +296,16 @@ void keep_fixed_settings(const Config& now, Config& next) {
   next.aggregate_server.name = now.aggregate_server.name;  // calls find it by this name
   next.aggregate.prefix = now.aggregate.prefix;
   next.aggregate.prefix_mode = now.aggregate.prefix_mode;
-  if (is_fixed("listen.address", now, next)) next.listen.address = now.listen.address;
+  if (is_fixed("listen.address", now, next)) {
+    next.listen.address = now.listen.address;
+    next.listeners = now.listeners;
+  }
 }
 
 void note_files(Config& config) {
-  ListenTls& tls = config.listen.tls;
-  std::vector<std::string> files{tls.client_authorities};
-  for (const ListenTls::Pair& pair : tls.pairs())
-    files.insert(files.end(), {pair.certificate, pair.key, pair.ocsp});
-  tls.files_seen = digests_of(files);
+  note_tls_files(config.listen.tls);
+  for (FurtherListen& one : config.listeners)
+    note_tls_files(one.listen.tls);
   for (Server& server : config.servers) {
     server.files_seen = digests_of({server.ca_file, server.client_cert, server.client_key});
   }

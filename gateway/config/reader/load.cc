@@ -11,7 +11,9 @@
 #include "config/reader/addresses.h"
 #include "config/reader/admin.h"
 #include "config/reader/audit.h"
+#include "config/reader/client_addresses.h"
 #include "config/reader/document.h"
+#include "config/reader/listeners.h"
 #include "config/reader/plugin_files.h"
 #include "config/reader/replicas.h"
 #include "config/reader/report.h"
@@ -161,12 +163,6 @@ void check_together(const Node& root, LoadResult& result) {
   }
 }
 
-// "/mcp/" means "/mcp": paths below it bring their own slash.
-void take_off_slash(std::string& path) {
-  while (path.size() > 1 && path.back() == '/')
-    path.pop_back();
-}
-
 bool is_toml(std::string_view name) {
   constexpr std::string_view kEnd = ".toml";
   return name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd;
@@ -203,6 +199,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   result.diagnostics = std::move(document.diagnostics);
   Server defaults;
   VariableUses uses = options.uses;
+  std::vector<WrittenListener> written;
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
@@ -210,6 +207,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     const bool client_file = options.as_client_file || is_client_file(document.root, syntax);
     reader.read(document.root, client_file, options.running);
     result.left_out = reader.left_out();
+    written = reader.listeners();
     defaults = reader.defaults();
     result.config.aggregate_server = defaults;
     result.config.aggregate_server.protocol_era = Era::modern;  // the only era of an aggregate
@@ -230,12 +228,16 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   for (const Setting& setting : options.settings)
     apply(setting, result);
   take_off_slash(result.config.listen.path);
+  inherit_listeners(written, result.config);
   take_off_slash(result.config.aggregate.path);
   result.config.aggregate_server.name = aggregate_path(result.config);
   check_together(document.root, result);
   check_replicas(document.root, options, result);
   check_addresses(document.root, result);
-  check_tls(document.root, options, result);
+  const Member* listen = document.root.find("listen");
+  check_client_addresses(listen, "listen", result.config.listen, result);
+  check_tls(listen, "listen", result.config.listen, options, result);
+  check_listeners(document.root, options, result);
   check_admin(document.root, options, result);
   check_audit(document.root, options, result);
   check_plugin_files(document.root, options, result);

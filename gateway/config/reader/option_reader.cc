@@ -19,7 +19,6 @@ struct Later {
 
 // Options named before their feature exists: refused by name, because ignoring a policy is worse.
 constexpr Later kLater[] = {
-    {"listen.trustedProxies", "trusted proxies"},
     {"health", "health checks of servers"},
     {"retry", "retries"},
     {"tools", "tool filters"},

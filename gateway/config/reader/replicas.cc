@@ -2,13 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "config/reader/section_findings.h"
 #include "config/reader/variables.h"
+#include "foundation/base/regular_file.h"
+#include "foundation/net/networks.h"
+#include "foundation/net/tls.h"
 
 namespace lineward::config {
 namespace {
 
 constexpr size_t kMaxKeyFile = 64 * 1024;
+constexpr size_t kMaxAuthorities = 1 << 20;
 
 }  // namespace
 
@@ -20,8 +27,40 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
                  "replicas.peers is of no use without replicas.name: ids must name their replica",
                  "add name:, such as ${env:HOSTNAME}");
   }
+  if (!replicas.peers_from.empty()) {
+    if (!replicas.peers.empty())
+      findings.add("peersFrom", "bad-value", "replicas has peers and peersFrom", "remove one of them");
+    if (!net::IpAddress::parse(replicas.name))
+      findings.add(replicas.name.empty() ? "peersFrom" : "name", "bad-value",
+                   "with replicas.peersFrom a replica's name is its address, as the name in peersFrom has it",
+                   "write name: ${env:POD_IP}, with the address of this replica");
+  }
+  const auto is_https = [](std::string_view url) { return url.substr(0, 8) == "https://"; };
+  const bool any_tls =
+      is_https(replicas.peers_from) || std::any_of(replicas.peers.begin(), replicas.peers.end(),
+                                                   [&](const auto& peer) { return is_https(peer.second); });
+  if (!replicas.ca_file.empty()) {
+    replicas.ca_file = resolve_path(replicas.ca_file, options.directory);
+    if (!any_tls)
+      findings
+          .add("caFile", "ignored-option", "replicas.caFile is for https://, and no replica has such a URL",
+               "write https:// for the replicas' URLs")
+          .severity = Severity::warning;
+    net::TlsOptions tls;
+    tls.ca_file = replicas.ca_file;
+    if (options.read_files) {
+      auto usable = check_regular_file(tls.ca_file, kMaxAuthorities);
+      std::string fault = usable ? std::string() : usable.error().text;
+      if (usable) {
+        if (auto context = net::TlsContext::for_client(tls); !context) fault = context.error().text;
+      }
+      if (!fault.empty())
+        findings.add("caFile", "bad-authorities", fmt::format("{}: {}", replicas.ca_file, fault),
+                     "caFile: is a PEM file of certificates");
+    }
+  }
   if (replicas.key_file.empty()) {
-    if (replicas.peers.empty() && replicas.name.empty()) return;
+    if (replicas.peers.empty() && replicas.name.empty() && replicas.peers_from.empty()) return;
     findings.add("keyFile", "missing-option",
                  "replicas take a keyFile: without a common key none can trust another",
                  "openssl rand -base64 32 > replicas.key");

@@ -15,6 +15,11 @@ class SectionFindings {
   SectionFindings(const Node& root, std::string name, LoadResult& result)
       : section_(root.find(name)), name_(std::move(name)), result_(result) {}
 
+  // A part of a section, with its whole name.
+  SectionFindings(const Member* section, std::string name, LoadResult& result)
+      : section_(section), name_(std::move(name)), result_(result) {}
+  const std::string& name() const { return name_; }
+
   Diagnostic& add(const char* option, std::string code, std::string message, std::string hint);
   // Warns if every local user can read the file of secrets that the option names.
   void check_secrecy(const char* option, std::string code, const std::string& path);

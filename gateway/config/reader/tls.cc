@@ -33,8 +33,8 @@ std::string_view without_port(std::string_view host) {
 
 class TlsFindings {
  public:
-  TlsFindings(const Node& root, LoadResult& result) : findings_(root, "listen", result), result_(result) {
-    const Member* listen = root.find("listen");
+  TlsFindings(const Member* listen, const std::string& name, LoadResult& result)
+      : findings_(listen, name, result), result_(result) {
     tls_ = listen != nullptr ? listen->value.find("tls") : nullptr;
   }
 
@@ -125,10 +125,10 @@ void check_clients(const ListenTls& tls, const Replicas& replicas, TlsFindings& 
                  "add authorities: /path/clients-ca.pem");
     return;
   }
-  if (!replicas.peers.empty())
+  if (!replicas.peers.empty() || !replicas.peers_from.empty())
     findings.add("clientCertificates", "bad-value",
                  "requests that replicas pass to each other carry no client certificate",
-                 "remove replicas.peers or clientCertificates");
+                 "remove replicas.peers (or peersFrom), or clientCertificates");
 }
 
 }  // namespace
@@ -173,28 +173,29 @@ void read_certificates(ValueReader& values, const Member& member, ListenTls& tls
   }
 }
 
-void check_tls(const Node& root, const LoadOptions& options, LoadResult& result) {
-  ListenTls& tls = result.config.listen.tls;
-  TlsFindings findings(root, result);
+void check_tls(const Member* section, const std::string& name, Listen& listen, const LoadOptions& options,
+               LoadResult& result) {
+  ListenTls& tls = listen.tls;
+  TlsFindings findings(section, name, result);
   check_clients(tls, result.config.replicas, findings);
   if (tls.certificate.empty() && !(tls.key.empty() && tls.ocsp.empty())) {
-    findings.add(tls.key.empty() ? "ocsp" : "key", "missing-option", "listen.tls takes a certificate",
+    findings.add(tls.key.empty() ? "ocsp" : "key", "missing-option", name + ".tls takes a certificate",
                  "add certificate: /path/cert.pem");
     return;
   }
   if (!tls.enabled()) {
     if (tls.client_authorities.empty() && tls.min_version == TlsMinimum::tls12) return;
-    findings.add("certificate", "missing-option", "listen.tls takes a certificate",
+    findings.add("certificate", "missing-option", name + ".tls takes a certificate",
                  "add certificate: and key:");
     return;
   }
   if (tls.self_signed && !tls.pairs().empty())
-    findings.add("selfSigned", "bad-value", "listen.tls has a certificate and selfSigned",
+    findings.add("selfSigned", "bad-value", name + ".tls has a certificate and selfSigned",
                  "remove one of them");
-  const std::string& address = result.config.listen.address;
+  const std::string& address = listen.address;
   if (address == "stdio" || address.rfind("unix:", 0) == 0) {
     findings.add("certificate", "bad-value",
-                 fmt::format("TLS is for TCP: listen.address is {}", clip(address)),
+                 fmt::format("TLS is for TCP: {}.address is {}", name, clip(address)),
                  "write host:port, or remove tls:");
     return;
   }
@@ -217,7 +218,7 @@ void check_tls(const Node& root, const LoadOptions& options, LoadResult& result)
                            pairs[i].key.empty() ? pairs[i].certificate : pairs[i].key);
     certificates.push_back(std::move(certificate));
   }
-  if (certificates.size() == pairs.size()) check_names(certificates, result.config.listen, findings);
+  if (certificates.size() == pairs.size()) check_names(certificates, listen, findings);
   if (certificates.size() != pairs.size() || certificates.empty() || tls.client_authorities.empty()) return;
   auto authorities = read_regular_file(tls.client_authorities, kMaxAuthorities);
   net::TlsListenerOptions trial;

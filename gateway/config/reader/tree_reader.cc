@@ -64,6 +64,7 @@ void TreeReader::read_top(const Member& member) {
         .severity = Severity::info;
     return;
   }
+  if (member.key == kListeners) return read_listeners(values_, member, listeners_);
   if (plugins_ && plugins_->read(member)) return;
   Server unused;
   options_.read("", member, unused);

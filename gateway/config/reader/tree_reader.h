@@ -10,6 +10,7 @@
 #include "config/diagnostic.h"
 #include "config/options/plugin_spec.h"
 #include "config/reader/document.h"
+#include "config/reader/listeners.h"
 #include "config/reader/option_reader.h"
 #include "config/reader/server_reader.h"
 #include "config/reader/value_reader.h"
@@ -30,6 +31,7 @@ class TreeReader {
   // `running`: see LoadOptions.
   void read(const Node& root, bool client_file = false, const std::set<std::string>& running = {});
   const std::vector<LeftOut>& left_out() const { return servers_.left_out(); }
+  const std::vector<WrittenListener>& listeners() const { return listeners_; }
   // A server with `defaults:` applied and nothing else set.
   const Server& defaults() const { return defaults_; }
   const VariableUses& uses() const { return values_.uses(); }
@@ -44,6 +46,7 @@ class TreeReader {
   OptionReader options_;
   std::unique_ptr<PluginReader> plugins_;
   ServerReader servers_;
+  std::vector<WrittenListener> listeners_;
 };
 
 }  // namespace lineward::config

@@ -9,7 +9,8 @@ namespace lineward {
 
 std::string address_of_peer(std::string_view peer) {
   const size_t colon = peer.rfind(':');
-  std::string address(peer.substr(0, colon));
+  const bool has_port = colon != std::string_view::npos && peer.find(']', colon) == std::string_view::npos;
+  std::string address(peer.substr(0, has_port ? colon : peer.size()));
   if (address.size() < 2 || address.front() != '[') return address;
   address = address.substr(1, address.find_first_of("]%") - 1);
   std::array<unsigned char, 16> bytes{};

@@ -51,7 +51,8 @@ struct ByteStream::Rest {
 
   ByteStream& stream;
   std::string bytes;
-  size_t at = 0;  // offset of the first byte
+  size_t at = 0;            // offset of the first byte
+  bool before_tls = false;  // put back before TLS began: they are its first bytes
   MemoryCharge held{Held::bodies};
   Handle<uv_idle_t> next_turn;
 };
@@ -141,6 +142,10 @@ int ByteStream::detach(std::unique_ptr<TlsSession>* tls) {
   if (tls_) *tls = std::move(tls_->session);
   close();
   return other;
+}
+
+void ByteStream::rest_is_tls() {
+  if (rest_) rest_->before_tls = true;
 }
 
 uint16_t ByteStream::local_port() const {
@@ -365,8 +370,13 @@ void ByteStream::give_rest() {
   std::unique_ptr<Rest> rest = std::move(rest_);
   if (rest->at < rest->bytes.size() && owner_ != nullptr) {
     const Lifetime::Watch here = lifetime_.watch();
-    giving_ = rest.get();
-    reader()->on_data(std::string_view(rest->bytes).substr(rest->at));
+    const std::string_view bytes = std::string_view(rest->bytes).substr(rest->at);
+    if (rest->before_tls) {
+      owner_->on_data(bytes);
+    } else {
+      giving_ = rest.get();
+      reader()->on_data(bytes);
+    }
     if (here.gone()) return;
     giving_ = nullptr;
   }

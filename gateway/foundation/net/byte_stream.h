@@ -32,9 +32,9 @@ class ByteStream final : public Stream {
   ByteStream& operator=(const ByteStream&) = delete;
 
   void set_owner(StreamCallbacks* owner) override;
-  // Everything from here on is TLS; the owner sees and writes plain bytes. For a TCP socket, before anything
-  // is read or written. A session from detach() continues where it stopped. False: the stream is no TCP
-  // socket.
+  // Everything from here on is TLS, bytes that were put back too; the owner sees and writes plain bytes. For
+  // a TCP socket, before anything is written. A session from detach() continues where it stopped. False: the
+  // stream is no TCP socket.
   bool speak_tls(std::unique_ptr<TlsSession> session);
   const TlsSession* tls() const override;
   void start_reading() override;
@@ -93,6 +93,7 @@ class ByteStream final : public Stream {
   void read_pipe(std::string_view bytes, bool full);
   int read_on();
   void give_rest();
+  void rest_is_tls();
   StreamCallbacks* reader() const;
   int try_send();
   void drop_queue() {

@@ -40,6 +40,7 @@ bool ByteStream::speak_tls(std::unique_ptr<TlsSession> session) {
   if (!tcp_ || session == nullptr) return false;
   tls_ = std::make_unique<Tls>(*this, std::move(session));
   tls_->owner = std::exchange(owner_, tls_.get());
+  rest_is_tls();
   flush_later_.use([](void* self) { static_cast<ByteStream*>(self)->flush_tls(); });
   return true;
 }

@@ -69,6 +69,29 @@ int bind_private(uv_pipe_t* pipe, const std::string& path) {
   return error;
 }
 
+// The file is reached by a descriptor: its name may lead elsewhere by now, if others may write its directory.
+// 0, or a negative errno.
+int use_file(const std::string& path, const SocketFile& file) {
+  const int fd = ::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return -errno;
+  struct stat status {};
+  int error = fstat(fd, &status) == 0 ? 0 : -errno;
+  if (error == 0 && !S_ISSOCK(status.st_mode)) error = UV_ENOTSOCK;
+  constexpr uid_t kSameUser = static_cast<uid_t>(-1);
+  constexpr gid_t kSameGroup = static_cast<gid_t>(-1);
+  const uid_t owner = file.owner && *file.owner != status.st_uid ? *file.owner : kSameUser;
+  const gid_t group = file.group && *file.group != status.st_gid ? *file.group : kSameGroup;
+  if (error == 0 && (owner != kSameUser || group != kSameGroup) &&
+      fchownat(fd, "", owner, group, AT_EMPTY_PATH) != 0)
+    error = -errno;
+  // chmod has no form for such a descriptor before Linux 6.6.
+  const std::string by_descriptor = fmt::format("/proc/self/fd/{}", fd);
+  if (error == 0 && (status.st_mode & 07777) != file.mode && chmod(by_descriptor.c_str(), file.mode) != 0)
+    error = -errno;
+  ::close(fd);
+  return error;
+}
+
 }  // namespace
 
 void Listener::on_connection(uv_stream_t* handle, int status) {
@@ -86,7 +109,14 @@ int Listener::listen_at(const sockaddr_storage& address) {
   return error;
 }
 
-Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted) {
+Status<> Listener::change_file(const SocketFile& file) {
+  if (unlink_.empty()) return Done{};
+  if (const int error = use_file(unlink_, file)) return failure(error, address_);
+  return Done{};
+}
+
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted,
+                                                 const SocketFile& file) {
   if (auto given = activation_sockets().take(address))
     return join(loop, given->fd, std::move(given->address), given->loopback, std::move(accepted));
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
@@ -99,6 +129,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& 
     int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
     if (error == 0) error = bind_private(self->pipe_.get(), path);
     if (error == 0) self->unlink_ = path;
+    if (error == 0) error = use_file(path, file);
     if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_connection);
     if (error != 0) return failure(error, address);
     self->address_ = address;

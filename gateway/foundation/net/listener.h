@@ -2,15 +2,24 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "foundation/base/result.h"
 #include "foundation/net/byte_stream.h"
 
 namespace lineward::net {
+
+// Access to a Unix socket: the mode, user and group of its file.
+struct SocketFile {
+  mode_t mode = 0600;
+  std::optional<uid_t> owner = {};  // empty: as it is
+  std::optional<gid_t> group = {};
+};
 
 class Listener {
  public:
@@ -19,8 +28,9 @@ class Listener {
 
   // `address` is "host:port", ":port" (all addresses, IPv6 too if the machine has it) or "unix:/path"; port 0
   // picks a free port. The error has the errno. A socket of a service manager at this address is used instead
-  // (activation_sockets.h).
-  static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, Accepted accepted);
+  // (activation_sockets.h). `file`: of a Unix socket that is made here; no client connects before it is so.
+  static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, Accepted accepted,
+                                                const SocketFile& file = {});
   // Accepts from the same socket on another loop and thread. Takes ownership of `fd` from share() (closed on
   // failure too); `address` is that listener's address().
   static Result<std::unique_ptr<Listener>> join(Loop& loop, int fd, std::string address, bool loopback,
@@ -32,6 +42,8 @@ class Listener {
   // The bound address, with the real port.
   const std::string& address() const { return address_; }
   bool is_loopback() const { return loopback_; }
+  // Changes the file of a Unix socket that open() has made; does nothing for others.
+  Status<> change_file(const SocketFile& file);
   // A descriptor of the same socket, or -1.
   int share() const;
   // Accepts all connections waiting in the kernel: closing would reset them.

@@ -371,12 +371,46 @@ std::string url_of(const Sources& sources) {
   return url + sources.config.listen.path;
 }
 
+struct ListenerRecord {
+  const config::FurtherListen& config;
+  std::string address;  // as it is bound
+  size_t connections;
+};
+
+void list_listener(Members& to, const ListenerRecord* of) {
+  to.has("name", [&] { return of->config.name; });
+  to.has("url", "The address that clients connect to.", [&] {
+    const bool path = of->address.rfind("unix:", 0) == 0;
+    const std::string base =
+        path ? of->address + "#" : (of->config.listen.tls.enabled() ? "https://" : "http://") + of->address;
+    return base + of->config.listen.path;
+  });
+  to.has("connections", [&] { return of->connections; });
+}
+
+json listeners_of(const Sources& sources) {
+  json all = json::array();
+  const WorkerView& first = sources.workers.view(0);
+  if (!first.further) return all;
+  const std::map<std::string, size_t> connections = sources.listeners();
+  for (const ListenerView& one : first.further()) {
+    for (const config::FurtherListen& config : sources.config.listeners) {
+      if (config.name != one.name) continue;
+      const ListenerRecord of{config, one.front->address(), connections.at(one.name)};
+      all.push_back(Members::made(kJson, [&](Members& to) { list_listener(to, &of); }));
+    }
+  }
+  return all;
+}
+
 void list_status(Members& to, const StatusRecord* of) {
   to.has("version", [&] { return of->sources.version; });
   to.has("revision", [&] { return of->sources.revision; });
   to.has("pid", [&] { return getpid(); });
   to.has("config", "The configuration file, or `command line`.", [&] { return of->sources.config_source; });
   to.has("url", "The address that clients connect to.", [&] { return url_of(of->sources); });
+  to.has("listeners", R"({"type": "array", "items": {"$ref": "#/components/schemas/Listener"}})",
+         [&] { return listeners_of(of->sources); });
   to.has("certificates", R"({"type": "array", "items": {"$ref": "#/components/schemas/Certificate"}})",
          [&] { return certificates_of(of->sources); });
   to.has("ops", "Probes and metrics; empty: off.", [&] { return of->urls.ops; });
@@ -447,6 +481,7 @@ void add_record_schemas(json& to) {
     to[name] =
         Members::made(kSchema, [&](Members& of) { list_call(of, static_cast<CallShape>(shape++), nullptr); });
   to["Status"] = Members::made(kSchema, [](Members& of) { list_status(of, nullptr); });
+  to["Listener"] = Members::made(kSchema, [](Members& of) { list_listener(of, nullptr); });
   to["Certificate"] = Members::made(kSchema, [](Members& of) { list_certificate(of, nullptr); });
   to["ServerState"] = Members::made(kSchema, [](Members& of) { list_server(of, true, nullptr); });
   to["Server"] = Members::made(kSchema, [](Members& of) { list_server(of, false, nullptr); });

@@ -67,6 +67,9 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::sessions, "lineward_sessions", T::gauge, B::mcp, "upstream", "Open legacy sessions of clients.", ""},
     {M::client_connections, "lineward_client_connections", T::gauge, B::mcp, "",
      "Open connections of clients.", ""},
+    {M::listener_connections, "lineward_listener_connections", T::gauge, B::mcp, "listener",
+     "Open connections of each further listener (listeners); they count in lineward_client_connections too.",
+     ""},
     {M::held_bytes, "lineward_buffered_bytes", T::gauge, B::mcp, "",
      "Bytes held for clients and servers: bodies, queues, backlogs (listen.maxBufferedBytes).", ""},
     {M::held_by_owner, "lineward_held_bytes", T::gauge, B::mcp, "owner",
@@ -93,6 +96,11 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::replica_passed, "lineward_replica_passed_total", T::counter, B::mcp, "outcome",
      "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
      "(failed). Not without replicas.",
+     ""},
+    {M::proxy_headers, "lineward_proxy_headers_total", T::counter, B::mcp, "result",
+     "PROXY headers of trusted proxies: with the client's address (taken), without one (local), malformed or "
+     "missing (bad), not in time (late); and connections from elsewhere, with `required` (untrusted). Not "
+     "without listen.proxyProtocol.",
      ""},
     {M::tls_handshakes, "lineward_tls_handshakes_total", T::counter, B::mcp, "result",
      "TLS handshakes of clients: full, resumed (by a session ticket), failed. Not without listen.tls.", ""},

@@ -322,6 +322,8 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
   out.add(M::client_connections, {}, uint64_t{sources.connections()});
+  for (const auto& [listener, count] : sources.listeners())
+    out.add(M::listener_connections, {{"listener", listener}}, uint64_t{count});
   out.add(M::held_bytes, {}, static_cast<double>(MemoryCharge::total()));
   for (size_t i = 0; i < kHeldNames.size(); ++i)
     out.add(M::held_by_owner, {{"owner", kHeldNames[i]}}, MemoryCharge::total(static_cast<Held>(i)));
@@ -345,6 +347,11 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   for (size_t i = 0; i < all.http2_faults.size(); ++i)
     out.add(M::http2_faults, {{"fault", metrics::label(static_cast<metrics::Http2Fault>(i))}},
             all.http2_faults[i]);
+  if (sources.config.listen.proxy_protocol != config::ProxyProtocol::off) {
+    for (size_t i = 0; i < all.proxy_headers.size(); ++i)
+      out.add(M::proxy_headers, {{"result", metrics::label(static_cast<metrics::ProxyHeader>(i))}},
+              all.proxy_headers[i]);
+  }
   if (tls) {
     for (size_t i = 0; i < all.tls_handshakes.size(); ++i)
       out.add(M::tls_handshakes, {{"result", metrics::label(static_cast<metrics::TlsHandshake>(i))}},

@@ -20,6 +20,12 @@
 
 namespace lineward::admin {
 
+// A worker's front of a further listener.
+struct ListenerView {
+  std::string name;
+  const client::Front* front;
+};
+
 // The data of a worker. Its own thread changes it: other threads read it within WorkerDirectory::paused() or
 // run().
 struct WorkerView {
@@ -34,6 +40,7 @@ struct WorkerView {
   client::Front& front;
   metrics::GatewayStats& stats;
   const net::LoopWatch& loop_watch;
+  std::function<std::vector<ListenerView>()> further = {};  // empty: there are none
 };
 
 // The workers; this module runs on the first one's thread.
@@ -138,6 +145,18 @@ struct Sources {
   size_t connections() const {
     size_t sum = 0;
     each([&](const WorkerView& worker) { sum += worker.front.connections(); });
+    for (const auto& [listener, count] : listeners())
+      sum += count;
+    return sum;
+  }
+  // Only within paused(): connections of further listeners by name.
+  std::map<std::string, size_t> listeners() const {
+    std::map<std::string, size_t> sum;
+    each([&](const WorkerView& worker) {
+      if (!worker.further) return;
+      for (const ListenerView& one : worker.further())
+        sum[one.name] += one.front->connections();
+    });
     return sum;
   }
   std::map<std::string, size_t> sessions() const {

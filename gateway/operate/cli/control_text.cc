@@ -249,6 +249,11 @@ std::string status_screen(const json& status, const Style& style) {
                                 text_of(status, "config"));
   const std::string url = text_of(status, "url");
   out += fmt::format("  MCP      {}\n", url.rfind("http", 0) == 0 ? reachable(url) : url);
+  for (const json& one : member_of(status, "listeners")) {
+    const std::string at = text_of(one, "url");
+    out += fmt::format("  MCP      {}  listener {}, {}\n", at.rfind("http", 0) == 0 ? reachable(at) : at,
+                       text_of(one, "name"), counted(number_of(one, "connections"), "connection"));
+  }
   for (const json& one : member_of(status, "certificates"))
     out += certificate_line(one, style);
   out += fmt::format("  Metrics  {}\n",

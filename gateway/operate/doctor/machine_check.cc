@@ -204,12 +204,15 @@ void check_descriptors(const config::Config& config, Findings& findings) {
   for (const config::Server& server : config.servers)
     processes += server.disabled || !server.url.empty() ? 0 : server.instances;
   const uint64_t have = std::min<uint64_t>(limit.rlim_max, kMostRaised);
-  const uint64_t wanted = kOwnDescriptors + config.listen.max_connections + processes * kDescriptorsOfProcess;
+  uint64_t connections = config.listen.max_connections;
+  for (const config::FurtherListen& one : config.listeners)
+    connections += one.listen.max_connections;
+  const uint64_t wanted = kOwnDescriptors + connections + processes * kDescriptorsOfProcess;
   if (have >= wanted)
     return findings.ok("descriptors", fmt::format("{} may be open, {} are needed at most", have, wanted));
   findings.warning("descriptors",
                    fmt::format("{} may be open, and {} connections with {} processes need up to {}", have,
-                               config.listen.max_connections, processes, wanted),
+                               connections, processes, wanted),
                    fmt::format("LimitNOFILE={} in its unit, ulimit -n {}, or a lower listen.maxConnections",
                                wanted, wanted));
 }
@@ -220,6 +223,8 @@ void check_machine(const config::Config& config, const std::vector<RunningGatewa
                    Findings& findings) {
   check_descriptors(config, findings);
   check_address("listen.address", config.listen.address, gateways, findings);
+  for (const config::FurtherListen& one : config.listeners)
+    check_address("listeners." + one.name + ".address", one.listen.address, gateways, findings);
   // A conflict on the default ops port is only a warning: the other process keeps it.
   Findings ops("machine");
   check_address("ops.address", config.ops.address, gateways, config.ops.given ? findings : ops);

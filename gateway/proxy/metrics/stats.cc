@@ -281,6 +281,8 @@ void GatewayStats::add(const GatewayStats& other) {
     http2_streams[i] += other.http2_streams[i];
   for (size_t i = 0; i < http2_faults.size(); ++i)
     http2_faults[i] += other.http2_faults[i];
+  for (size_t i = 0; i < proxy_headers.size(); ++i)
+    proxy_headers[i] += other.proxy_headers[i];
   for (size_t i = 0; i < server_sessions.size(); ++i)
     server_sessions[i].add(other.server_sessions[i]);
 }
@@ -354,6 +356,9 @@ std::string_view label(Http2Stream how) {
 }
 std::string_view label(Http2Fault fault) {
   return one_of(fault, {"resets", "control_frames", "head", "protocol"});
+}
+std::string_view label(ProxyHeader how) {
+  return one_of(how, {"taken", "local", "bad", "late", "untrusted"});
 }
 std::string_view label(Passed what) {
   return one_of(what, {"in", "out", "failed"});

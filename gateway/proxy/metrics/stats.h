@@ -64,6 +64,9 @@ enum class TlsHandshake : uint8_t { full, resumed, failed, count_ };
 enum class Http2Stream : uint8_t { answered, left, cut, refused, count_ };
 // The faults for which a client loses its HTTP/2 connection.
 enum class Http2Fault : uint8_t { resets, control_frames, head, protocol, count_ };
+// PROXY headers of trusted proxies: with an address; without one (a proxy's own connection); malformed or
+// missing; not complete in time. And connections of other networks that were closed (`required`).
+enum class ProxyHeader : uint8_t { taken, local, bad, late, untrusted, count_ };
 // Requests between replicas: received from a peer, passed to a peer, and passed ones left without an answer.
 enum class Passed : uint8_t { in, out, failed, count_ };
 enum class Side : uint8_t { client, upstream, count_ };
@@ -266,6 +269,7 @@ struct GatewayStats {
   int64_t http2_connections = 0;
   std::array<uint64_t, size_of<Http2Stream>> http2_streams{};
   std::array<uint64_t, size_of<Http2Fault>> http2_faults{};
+  std::array<uint64_t, size_of<ProxyHeader>> proxy_headers{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
@@ -301,6 +305,7 @@ std::string_view label(Passed what);
 std::string_view label(TlsHandshake how);
 std::string_view label(Http2Stream how);
 std::string_view label(Http2Fault fault);
+std::string_view label(ProxyHeader how);
 
 // The initiator that an end reason implies.
 CancelInitiator initiator_of(mcp::EndReason reason);

@@ -21,7 +21,12 @@ void Listener::hand_on(std::unique_ptr<ByteStream> stream) {
   accepted_(std::move(stream), "somebody");
 }
 
-Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted) {
+Status<> Listener::change_file(const SocketFile&) {
+  return Done{};
+}
+
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, Accepted accepted,
+                                                 const SocketFile&) {
   return join(loop, -1, address, true, std::move(accepted));
 }
 

@@ -43,6 +43,7 @@ void Client::connect(const std::string& address) {
   hooks.record = [this, label](char direction, std::string_view bytes) {
     run_.record(label, direction, bytes);
   };
+  if (const Word* first = command_.option("first")) hooks.first = expand(*first);
   const Word* from = command_.option("from");
   const Word* pem = command_.option("tls-cert");
   std::optional<HttpConnection::Tls> tls;

@@ -163,11 +163,25 @@ void Gateway::wait_ready(const Setup& setup) {
     std::string address = address_of(option, title, setup, deadline);
     if (!address.empty()) run_.set(name_ + "." + option, {std::move(address)});
   }
+  // The line about the first listener comes last.
+  if (setup.conf.find("listeners:") != std::string::npos)
+    expect_log("event=listen address=" + address_ + "( |$)", 1, deadline);
+  note_listeners();
   run_.set(name_ + ".addr", {address_});
   run_.set(name_ + ".port", {address_.substr(address_.rfind(':') + 1)});
   run_.set(name_ + ".url", {"http://" + address_ + "/mcp"});
   run_.set(name_ + ".pid", {std::to_string(child_.pid), true});
   if (!run_.get("first-gateway")) run_.set("first-gateway", {address_});
+}
+
+// The addresses of further listeners, from the log.
+void Gateway::note_listeners() {
+  static const std::regex said(R"(event=listen address=([0-9.]+:\d+) listener=(\S+))");
+  std::lock_guard lock(mutex_);
+  for (const std::string& line : lines_) {
+    std::smatch match;
+    if (std::regex_search(line, match, said)) run_.set(name_ + ".listener." + match[2].str(), {match[1]});
+  }
 }
 
 // The TCP address of the listener of this option; empty without one.
@@ -264,6 +278,7 @@ void Gateway::reload(const std::string& conf, Clock::time_point deadline) {
   std::ofstream(run_.tmp() + "/" + name_ + ".yaml") << conf;
   signal("HUP");
   expect_log(answer, before + 1, deadline);
+  note_listeners();
 }
 
 int Gateway::wait_exit(Clock::time_point deadline) {

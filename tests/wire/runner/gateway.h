@@ -56,6 +56,7 @@ class Gateway {
   bool poll_exit();
   int count_lines(const std::string& regex);
   void wait_ready(const Setup& setup);
+  void note_listeners();
   std::string address_of(const std::string& option, const std::string& title, const Setup& setup,
                          Clock::time_point deadline);
 

@@ -56,6 +56,10 @@ HttpConnection::HttpConnection(const std::string& address, const std::string& fr
   }
   int on = 1;
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const std::string& first = hooks_.first;
+  if (!first.empty() &&
+      ::send(fd_, first.data(), first.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(first.size()))
+    throw WireError("cannot send the first bytes");
   if (tls) begin_tls(*tls);
 }
 

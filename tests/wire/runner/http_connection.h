@@ -39,6 +39,7 @@ class HttpConnection {
   struct Hooks {
     std::function<void()> idle;
     std::function<void(char direction, std::string_view)> record;
+    std::string first = {};  // bytes that come before all others, TLS too
   };
 
   // TLS without verification of the gateway's certificate. `pem`: the client's own, with its key; may be

@@ -45,13 +45,15 @@ const std::vector<VerbSpec>& verb_table() {
        "its block runs from here on. Options as above, and for -era legacy: -no-session (initialize gives no "
        "session id), -hold-get (the GET stream is held open instead of 405)",
        1, 1, "", "", BlockOf::upstream},
-      {top, "client", "NAME [-connect ADDR] [-from ADDR] [-tls] { … } -start | -run",
+      {top, "client", "NAME [-connect ADDR] [-from ADDR] [-first TEXT] [-tls] { … } -start | -run",
        "an MCP client (default address: ${g1.addr}); -start runs it beside, -run waits for it, `client NAME "
        "-wait` "
-       "waits later; -from: the address of this machine that it comes from; -stdio GATEWAY: the one that "
+       "waits later; -from: the address of this machine that it comes from; -first: the first bytes of each "
+       "of "
+       "its connections, before TLS; -stdio GATEWAY: the one that "
        "started this gateway, on its stdin and stdout; -tls: its connections speak TLS (shutdown is a "
        "close_notify), -tls-cert FILE: with the client certificate and key in this PEM file",
-       1, 1, "start run wait tls", "connect from stdio tls-cert", BlockOf::client},
+       1, 1, "start run wait tls", "connect from first stdio tls-cert", BlockOf::client},
       {top, "gateway",
        "NAME [-upstream U | -conf { YAML }] [-args WORDS] [-stdio] -start, then -signal/-kill/…",
        "the binary under test; -stdio: as the stdio server of a client. -upstream U gives it U's command "

@@ -9,11 +9,12 @@
 namespace lineward::client {
 
 HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths,
-                     core::ExchangeApi& exchanges, std::shared_ptr<ConnectionCaps> caps)
+                     core::ExchangeApi& exchanges, std::shared_ptr<ConnectionCaps> caps,
+                     SessionTable* sessions)
     : config_(config),
       router_(std::move(paths)),
       refusals_(router_, gate_),
-      sessions_(loop, config, router_, exchanges, links_),
+      sessions_(loop, config, router_, exchanges, links_, sessions),
       connections_(loop, config, *this, std::move(caps)),
       listener_(
           loop,
@@ -48,7 +49,7 @@ void HttpFront::use_documents(core::FetchDocument fetch) {
 }
 
 Status<> HttpFront::listen() {
-  auto opened = listener_.open_next(config_.address);
+  auto opened = listener_.open_next(config_);
   if (opened) listener_.move();
   return opened;
 }
@@ -61,6 +62,7 @@ Status<> HttpFront::listen_with(int socket, std::string address, bool loopback) 
 
 void HttpFront::use_paths(PathTable paths) {
   router_.use(std::move(paths));
+  connections_.proxies().reconfigured();
   balance_connections();
   sse_.paths_changed();
 }
@@ -117,7 +119,9 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
 HeadVerdict HttpFront::on_head(ClientConnection& connection) {
   if (belongs_elsewhere(connection)) return HeadVerdict::elsewhere;
   const http::RequestHead& head = connection.head();
-  connection.begin_head(links_.replicas ? peers_.client_of(head) : std::string_view());
+  const std::string_view told = links_.replicas ? peers_.client_of(head) : std::string_view();
+  connection.begin_head(told.empty() ? connections_.proxies().client_of(head, connection.peer())
+                                     : std::string(told));
   if (gatekeeper_.refuses_head(connection)) return HeadVerdict::answered;
   return head.expect_continue && gatekeeper_.wants_body(head) ? HeadVerdict::invited : HeadVerdict::read;
 }
@@ -131,7 +135,8 @@ void HttpFront::advance(ClientConnection& connection, Step step, std::string bod
         const http::RequestHead& head = connection.head();
         const bool passed = links_.replicas && peers_.is_passed(head, body);
         connection.facts().passed_by_peer = passed;
-        connection.use_client(passed ? peers_.client_of(head) : std::string_view());
+        connection.use_client(passed ? std::string(peers_.client_of(head))
+                                     : connections_.proxies().client_of(head, connection.peer()));
         step = Step::document;
         break;
       }

@@ -43,9 +43,11 @@ struct Neighbours {
 
 class HttpFront final : public Front, private RequestHandler {
  public:
-  // `caps` are shared by the fronts of all workers.
+  // `caps` are shared by the fronts of all workers. `sessions`: of the worker's first front, for a further
+  // listener; null: a table of its own.
   HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeApi& exchanges,
-            std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
+            std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>(),
+            SessionTable* sessions = nullptr);
   ~HttpFront() override;
 
   Status<> listen() override;

@@ -89,7 +89,7 @@ void ResourceMetadataEndpoint::fetch(ClientConnection& connection, const WellKno
       return refusals_.refuse(*asker, refused_with(502, fmt::format("the server's metadata names no {}",
                                                                     of_resource ? "resource" : "issuer")));
     }
-    log::write(log::Level::debug, "metadata.served", {{"remote", asker->peer()}});
+    log::write(log::Level::debug, "metadata.served", {{"remote", asker->client()}});
     asker->respond(200, "application/json", *document, {{"Cache-Control", "no-store"}});
   });
   fetch_(paths.resource->metadata_path(asked), std::move(done));

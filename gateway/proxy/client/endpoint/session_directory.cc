@@ -25,11 +25,16 @@ UnnamedSessions::Connection key_of(ClientConnection& connection) {
 }  // namespace
 
 SessionDirectory::SessionDirectory(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                                   core::ExchangeApi& exchanges, const ReplicaLinks& links)
+                                   core::ExchangeApi& exchanges, const ReplicaLinks& links,
+                                   SessionTable* shared)
     : router_(router),
       exchanges_(exchanges),
       links_(links),
-      sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
+      own_(shared != nullptr
+               ? nullptr
+               : std::make_unique<SessionTable>(
+                     loop, config, [this](const std::string& id) { exchanges_.session_ended(id); })),
+      sessions_(shared != nullptr ? *shared : *own_),
       unnamed_(loop, sessions_, [this](const std::string& id) { exchanges_.session_ended(id); }) {}
 
 // A session is found only at a path of its server, for all messages. Exception: a reload has given the path

@@ -7,6 +7,7 @@
 // unknown one.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,9 +25,10 @@ namespace lineward::client {
 
 class SessionDirectory {
  public:
-  // `links`: the current ones.
+  // `links`: the current ones. `shared`: the table of another front of this worker, which outlives this;
+  // null: a table of its own.
   SessionDirectory(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                   core::ExchangeApi& exchanges, const ReplicaLinks& links);
+                   core::ExchangeApi& exchanges, const ReplicaLinks& links, SessionTable* shared = nullptr);
   SessionDirectory(const SessionDirectory&) = delete;
   SessionDirectory& operator=(const SessionDirectory&) = delete;
 
@@ -82,7 +84,8 @@ class SessionDirectory {
   const PathRouter& router_;
   core::ExchangeApi& exchanges_;
   const ReplicaLinks& links_;
-  SessionTable sessions_;
+  const std::unique_ptr<SessionTable> own_;  // null: shared
+  SessionTable& sessions_;
   UnnamedSessions unnamed_;
 };
 

@@ -129,9 +129,10 @@ class ClientConnection final : private net::StreamCallbacks {
   // Called from on_http2(): the client's connection; this object is finished then, and must be retired.
   std::unique_ptr<net::Stream> take_stream();
 
+  // The other end, or the client that its PROXY header told.
   const std::string& peer() const { return peer_; }
-  // The origin of the current request: the peer, or the client's address if the peer is a replica that
-  // forwards the request.
+  // The origin of the current request: the peer, unless that is a replica that forwards the request, or a
+  // trusted proxy with headers that tell the client's address.
   const std::string& client() const { return client_.empty() ? peer_ : client_; }
   void use_client(std::string_view address);  // empty: the peer
   // From RequestHandler::on_head(): the request is served here, for that client (as use_client()), and has no
@@ -157,7 +158,9 @@ class ClientConnection final : private net::StreamCallbacks {
   // The certificate that the client showed in the handshake; null: none.
   ClientCertificate* certificate() const { return certificate_.get(); }
   // There is no proxy in between (proxy/client/http/proxy_signs.h).
-  bool is_direct() const { return stream_ && comes_directly(peer_, head(), stream_->local_port()); }
+  bool is_direct() const {
+    return stream_ && !sharing_.is_by_proxy() && comes_directly(peer_, head(), stream_->local_port());
+  }
   bool busy() const { return busy_; }
   // No request is in progress, and another one may come.
   bool may_ask() const { return stream_ && !busy_ && !lingering_; }

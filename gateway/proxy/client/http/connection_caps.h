@@ -38,6 +38,23 @@ class ConnectionCaps {
     ++total_;
     return AdmitResult::welcome;
   }
+  // An admitted connection counts at another address from here on. False: it may not, and counts as before.
+  bool rename(std::string_view peer, std::string_view other, size_t most_of_address) {
+    std::string from = address_of(peer), to = address_of(other);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (from == to) return true;
+    if (!to.empty()) {
+      auto found = open_.try_emplace(std::move(to), 0).first;
+      if (found->second >= most_of_address) {
+        if (found->second == 0) open_.erase(found);
+        return false;
+      }
+      ++found->second;
+    }
+    auto before = open_.find(from);
+    if (before != open_.end() && --before->second == 0) open_.erase(before);
+    return true;
+  }
   void leave(std::string_view peer) {
     std::lock_guard<std::mutex> lock(mutex_);
     --total_;

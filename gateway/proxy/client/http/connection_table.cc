@@ -29,6 +29,7 @@ ConnectionTable::ConnectionTable(net::Loop& loop, const config::Listen& config, 
       config_(config),
       handler_(handler),
       caps_(std::move(caps)),
+      proxies_(config),
       last_chance_(loop),
       make_room_later_(
           loop,
@@ -64,9 +65,7 @@ void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
 
 bool ConnectionTable::admit(const std::string& peer) {
   using AdmitResult = ConnectionCaps::AdmitResult;
-  auto enter = [&] {
-    return caps_->enter(peer, config_.max_connections, config::connections_of_address(config_));
-  };
+  auto enter = [&] { return caps_->enter(peer, config_.max_connections, most_of_address(peer)); };
   AdmitResult result = enter();
   if (result != AdmitResult::welcome && close_longest_idle()) result = enter();
   switch (result) {
@@ -78,17 +77,68 @@ bool ConnectionTable::admit(const std::string& peer) {
 }
 
 void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  if (config_.proxy_protocol == config::ProxyProtocol::required && !proxies_.trusts(peer))
+    return note_header(metrics::ProxyHeader::untrusted, peer,
+                       "the connection comes from none of listen.trustedProxies");
   if (!admit(peer)) return;
   if (hand_on(*stream, peer)) return loop_.retire(std::move(stream));
   begin(std::move(stream), std::move(peer));
 }
 
-// Each worker begins TLS itself, so that no handshake is under way when a connection changes hands.
+// A proxy has the connections of many clients.
+size_t ConnectionTable::most_of_address(std::string_view peer) const {
+  return proxies_.trusts(peer) ? SIZE_MAX : config::connections_of_address(config_);
+}
+
+// Counted each, logged at powers of two: a flood must not become a flood of log lines.
+void ConnectionTable::note_header(metrics::ProxyHeader outcome, std::string_view peer,
+                                  std::string_view fault) const {
+  const uint64_t count = ++metrics::stats().proxy_headers[static_cast<size_t>(outcome)];
+  const bool fine = outcome == metrics::ProxyHeader::taken || outcome == metrics::ProxyHeader::local;
+  if (fine || (count & (count - 1)) != 0) return;  // counts 1, 2, 4, 8 …
+  log::write(log::Level::warn, "proxy_header.refused", {{"why", fault}, {"count", count}, {"remote", peer}});
+}
+
 void ConnectionTable::begin(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  if (config_.proxy_protocol == config::ProxyProtocol::off || !proxies_.trusts(peer))
+    return begin_http(std::move(stream), std::move(peer), false);
+  auto header = std::make_unique<AwaitedHeader>(loop_, config_, std::move(stream), std::move(peer),
+                                                [this](AwaitedHeader& one) { header_over(one); });
+  caps_->lives_on(self_, true);
+  const AwaitedHeader* key = header.get();
+  awaited_.emplace(key, std::move(header));
+}
+
+// From here on the connection counts at its client's address.
+void ConnectionTable::header_over(AwaitedHeader& header) {
+  auto found = awaited_.find(&header);
+  if (found == awaited_.end()) return;
+  loop_.retire(std::move(found->second));
+  awaited_.erase(found);
+  caps_->lives_on(self_, false);
+  note_header(header.outcome(), header.peer(), header.fault());
+  auto stream = header.take_stream();
+  if (!stream || header.client().empty()) {
+    if (!stream) return caps_->leave(header.peer());
+    return begin_http(std::move(stream), header.peer(), true);
+  }
+  if (!caps_->rename(header.peer(), header.client(), most_of_address(header.client()))) {
+    caps_->leave(header.peer());
+    loop_.retire(std::move(stream));
+    return turned_away(metrics::Overload::address);
+  }
+  begin_http(std::move(stream), header.client(), true);
+}
+
+// Each worker begins TLS itself, so that no handshake is under way when a connection changes hands.
+void ConnectionTable::begin_http(std::unique_ptr<net::ByteStream> stream, std::string peer, bool by_proxy) {
   if (auto listener = tls_ ? tls_->get() : nullptr) {
     if (!stream->speak_tls(net::TlsSession::accept(std::move(listener)))) return caps_->leave(peer);
   }
-  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
+  auto connection =
+      std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer));
+  if (by_proxy) connection->sharing().by_proxy();
+  keep(std::move(connection));
 }
 
 void ConnectionTable::adopt(NewConnection accepted) {
@@ -167,6 +217,7 @@ void ConnectionTable::speak_http2(ClientConnection& connection, std::string_view
   release(connection);
   caps_->lives_on(self_, true);
   Http2Connection& http2 = *made;
+  if (connection.sharing().shared()) http2.comes_by_proxy();
   http2_.emplace(&http2, std::move(made));
   http2.begin(first);
   if (handler_.draining()) http2.announce_end();
@@ -174,7 +225,10 @@ void ConnectionTable::speak_http2(ClientConnection& connection, std::string_view
 
 bool ConnectionTable::on_channel(Http2Connection& connection, std::unique_ptr<Channel> channel) {
   if (!admit(connection.peer())) return false;
-  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(channel), connection.peer()));
+  auto made =
+      std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(channel), connection.peer());
+  if (connection.by_proxy()) made->sharing().by_proxy();
+  keep(std::move(made));
   return true;
 }
 
@@ -199,7 +253,7 @@ size_t ConnectionTable::idle() const {
     return std::count_if(table.begin(), table.end(),
                          [](const auto& entry) { return entry.second->may_ask(); });
   };
-  return static_cast<size_t>(in(connections_) + in(http2_));
+  return awaited_.size() + static_cast<size_t>(in(connections_) + in(http2_));
 }
 
 void ConnectionTable::make_room_now() {
@@ -229,7 +283,7 @@ void ConnectionTable::make_room() {
                   {"held", MemoryCharge::total()},
                   {"backlog", uint64_t{bytes}},
                   {"count", count},
-                  {"remote", connection->peer()}});
+                  {"remote", connection->client()}});
     }
     connection->cut(mcp::EndReason::client_too_slow);
   }
@@ -239,6 +293,7 @@ void ConnectionTable::close_idle_soon() {
   for (auto& entry : http2_)
     entry.second->announce_end();
   last_chance_.start(kLastChance, [this] {
+    close_awaited();
     std::vector<ClientConnection*> all;
     for (auto& entry : connections_)
       all.push_back(entry.second.get());
@@ -249,7 +304,16 @@ void ConnectionTable::close_idle_soon() {
   });
 }
 
+void ConnectionTable::close_awaited() {
+  for (auto& [key, header] : std::exchange(awaited_, {})) {
+    caps_->lives_on(self_, false);
+    caps_->leave(header->peer());
+    loop_.retire(std::move(header));
+  }
+}
+
 void ConnectionTable::close_all() {
+  close_awaited();
   std::vector<ClientConnection*> all;
   for (auto& entry : connections_)
     all.push_back(entry.second.get());

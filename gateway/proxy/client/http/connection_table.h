@@ -1,6 +1,7 @@
 // The HTTP connections of one worker. Admits or closes new ones (listen.maxConnections and its share of an
-// address), and takes connections from other workers. Cuts slow readers when too many bytes are pending. A
-// stream of HTTP/2 is a connection here, beside the one that it is on.
+// address), and takes connections from other workers. Connections of trusted proxies wait for their PROXY
+// header first. Cuts slow readers when too many bytes are pending. A stream of HTTP/2 is a connection here,
+// beside the one that it is on.
 //
 // Owned by the HttpFront. A closed connection is freed at the end of the turn.
 #pragma once
@@ -18,9 +19,11 @@
 #include "foundation/net/byte_stream.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/tls_listener.h"
+#include "proxy/client/http/awaited_header.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/http/connection_caps.h"
 #include "proxy/client/http/moved_connection.h"
+#include "proxy/client/http/trusted_proxies.h"
 #include "proxy/client/http2/http2_connection.h"
 #include "proxy/metrics/stats.h"
 
@@ -37,6 +40,8 @@ class ConnectionTable final : private Http2Owner {
 
   // The TLS of connections that are accepted from here on.
   void use_tls(std::shared_ptr<const net::CurrentTls> tls) { tls_ = std::move(tls); }
+  TrustedProxies& proxies() { return proxies_; }
+  const TrustedProxies& proxies() const { return proxies_; }
   // Called by the listener. A connection over the limit is closed at once, unless another one has been idle
   // for long and is closed for it.
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
@@ -81,9 +86,14 @@ class ConnectionTable final : private Http2Owner {
   void release(ClientConnection& connection);
   void keep(std::unique_ptr<ClientConnection> connection);
   void begin(std::unique_ptr<net::ByteStream> stream, std::string peer);
+  void begin_http(std::unique_ptr<net::ByteStream> stream, std::string peer, bool by_proxy);
+  void header_over(AwaitedHeader& header);
+  void note_header(metrics::ProxyHeader outcome, std::string_view peer, std::string_view fault) const;
+  size_t most_of_address(std::string_view peer) const;
   bool hand_on(net::ByteStream& stream, const std::string& peer);
   bool close_longest_idle();
   void make_room();
+  void close_awaited();
 
   net::Loop& loop_;
   const config::Listen& config_;
@@ -92,6 +102,8 @@ class ConnectionTable final : private Http2Owner {
   size_t self_ = 0, workers_ = 1;
   HandOn hand_on_;
   std::shared_ptr<const net::CurrentTls> tls_;
+  TrustedProxies proxies_;
+  std::unordered_map<const AwaitedHeader*, std::unique_ptr<AwaitedHeader>> awaited_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   std::unordered_map<const Http2Connection*, std::unique_ptr<Http2Connection>> http2_;
   size_t most_ = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "config/config.h"
 #include "foundation/base/result.h"
 #include "foundation/net/listener.h"
 
@@ -23,10 +24,12 @@ class FrontListener {
   FrontListener& operator=(const FrontListener&) = delete;
 
   // Opens an address for new connections; move() closes the previous one, if any.
-  Status<> open_next(const std::string& address);
+  Status<> open_next(const config::Listen& listen);
   // The same on the socket that the first worker's front has opened (net::Listener::join).
   Status<> join_next(int socket, std::string address, bool loopback);
   void move();
+  // After a reload that stays at its address: the access to a Unix socket (listen.socket).
+  void use_access(const config::SocketAccess& access);
   void forget_next() { next_.reset(); }
   // The listener opened last; null: none yet.
   const net::Listener* newest() const { return next_ ? next_.get() : now_.get(); }
@@ -44,6 +47,7 @@ class FrontListener {
   const std::function<void()> out_of_descriptors_;
   std::unique_ptr<net::Listener> now_;
   std::unique_ptr<net::Listener> next_;
+  config::SocketAccess access_;  // of the one that was opened last
 };
 
 }  // namespace lineward::client

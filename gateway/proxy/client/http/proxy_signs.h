@@ -28,6 +28,9 @@ class Sharing {
   Sharing();
   // Must be called with the head of each request of the connection.
   void saw(const http::RequestHead& head);
+  // A proxy has told its client's address in front of it (listen.proxyProtocol).
+  void by_proxy() { by_proxy_ = true; }
+  bool is_by_proxy() const { return by_proxy_; }
   // A session is opened on it; `by_client`: by the client's own `initialize`.
   void opens(bool by_client);
   // The client was given this name of the session that was opened last.
@@ -44,6 +47,7 @@ class Sharing {
   std::array<size_t, 3> callers_{};  // digests of the caller's distinguishing headers; 0: none yet
   size_t session_ = 0;               // a digest of the session's name; 0: none yet
   bool opened_ = false;
+  bool by_proxy_ = false;
   std::string_view sign_;
 };
 

@@ -61,7 +61,9 @@ class Http2Connection final : private net::StreamCallbacks {
 
   const std::string& peer() const { return peer_; }
   bool may_ask() const { return stream_ != nullptr && !last_words_; }
-  size_t streams() const { return streams_.size(); }
+  // A proxy made the connection for its client.
+  void comes_by_proxy() { by_proxy_ = true; }
+  bool by_proxy() const { return by_proxy_; }
   // The time without streams, if it has none.
   std::optional<std::chrono::milliseconds> idle_for() const;
   // GOAWAY: announces the end; streams that are on their way are still served.
@@ -138,6 +140,7 @@ class Http2Connection final : private net::StreamCallbacks {
   bool in_library_ = false;       // which must not be called then
   bool last_words_ = false;       // the final GOAWAY was sent
   bool ending_ = false;           // everything is sent; waits for the client to close
+  bool by_proxy_ = false;
   size_t last_backlog_ = 0;
   std::chrono::milliseconds began_at_, idle_at_, head_at_{0}, progress_at_{0}, due_{0};
   net::Timer timer_;

@@ -1,18 +1,23 @@
-// The connections to the other replicas: a pool for each, made from `replicas.peers`. Passes a whole HTTP
-// request and streams the response back (docs/replicas.md).
+// The connections to the other replicas: a pool for each, made from `replicas.peers`, or from the addresses
+// of the name in `replicas.peersFrom`, which is looked up again and again. Passes a whole HTTP request and
+// streams the response back (docs/replicas.md).
 //
 // Owned by the gateway, shared with the front that sends requests over it; a reload creates another.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "foundation/base/result.h"
+#include "foundation/net/lifetime.h"
 #include "foundation/net/loop.h"
+#include "foundation/net/resolver.h"
 #include "protocol/http/response_parser.h"
 #include "protocol/http/writer.h"
 #include "proxy/upstream/http_client/http_pool.h"
@@ -43,16 +48,40 @@ class PeerListener {
   ~PeerListener() = default;
 };
 
+struct PeerOptions {
+  std::vector<std::pair<std::string, std::string>> peers;  // name → url
+  std::string from;                   // a URL: the addresses of its host are the peers; empty: none
+  std::string own_name;               // of this replica: with `from` its address, which is left out
+  std::string ca_file;                // PEM; empty: the system's authorities
+  std::chrono::milliseconds kept{0};  // how long a peer keeps an idle connection open
+  net::NameLookup::Work look_up;      // for `from`; empty: the system's resolver
+};
+
+// The name of a replica at this address, as replicas.peersFrom names it; empty: it is none.
+std::string replica_name_of(std::string_view address);
+
+// A replica, as long as it is known or requests to it are in progress.
+struct Peer {
+  HttpUrl url;
+  std::unique_ptr<HttpPool> pool;
+};
+
 // A request in progress. Destroying it aborts it; its owner frees it at the end of the turn.
 class PeerTransfer final : public HttpTransferCallbacks {
  public:
-  PeerTransfer(net::Loop& loop, HttpPool& pool, HttpRequest request, PeerListener& listener);
+  PeerTransfer(net::Loop& loop, PeerListener& listener) : loop_(loop), listener_(listener) {}
   ~PeerTransfer();
   // Pauses the response: the client reads slowly.
-  void pause() { transfer_->pause(); }
-  void resume() { transfer_->resume(); }
+  void pause() {
+    if (transfer_) transfer_->pause();
+  }
+  void resume() {
+    if (transfer_) transfer_->resume();
+  }
 
  private:
+  friend class PeerLinks;
+  void begin(std::shared_ptr<Peer> peer, HttpRequest request);
   void on_transfer_sent() override { sent_ = true; }
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo& info) override;
@@ -62,32 +91,58 @@ class PeerTransfer final : public HttpTransferCallbacks {
 
   net::Loop& loop_;
   PeerListener& listener_;
-  std::unique_ptr<HttpTransfer> transfer_;
+  std::shared_ptr<Peer> peer_;
+  std::unique_ptr<HttpTransfer> transfer_;  // null: its peer is being looked up
   bool sent_ = false;
+  net::Lifetime lifetime_;
 };
 
 class PeerLinks {
  public:
-  // `peers`: name → url. Connects nothing yet. `kept`: how long a peer keeps an idle connection open.
-  static Result<std::shared_ptr<PeerLinks>> make(
-      net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers,
-      std::chrono::milliseconds kept);
+  static constexpr size_t kMostFound = 64;  // peers by addresses
 
-  bool knows(const std::string& peer) const { return peers_.count(peer) > 0; }
+  // Connects nothing yet.
+  static Result<std::shared_ptr<PeerLinks>> make(net::Loop& loop, PeerOptions options);
+  ~PeerLinks();
+  PeerLinks(const PeerLinks&) = delete;
+  PeerLinks& operator=(const PeerLinks&) = delete;
+
+  // Known, or possibly found by a look-up: pass() waits for it.
+  bool knows(const std::string& peer) const;
+  // The peers that are known now.
   std::vector<std::string> names() const;
   // The peer with this replica_tag(); empty: none.
   std::string tagged(const std::string& tag) const;
-  // `peer` must be known. The listener is never called before this returns. This must outlive the transfer.
+  // knows() has said yes. The listener is never called before this returns. This must outlive the transfer.
   std::unique_ptr<PeerTransfer> pass(const std::string& peer, PeerRequest request, PeerListener& listener);
 
  private:
-  explicit PeerLinks(net::Loop& loop) : loop_(loop) {}
-  struct Peer {
-    HttpUrl url;
-    std::unique_ptr<HttpPool> pool;
-  };
+  PeerLinks(net::Loop& loop, PeerOptions options);
+  std::shared_ptr<Peer> make_peer(const HttpUrl& url, std::optional<net::Address> at) const;
+  void look_up();
+  void found(const Result<net::Addresses>& answer);
+  void use(const net::Addresses& addresses);
+  void answer_waiting();
+
   net::Loop& loop_;
-  std::map<std::string, std::unique_ptr<Peer>> peers_;
+  const PeerOptions options_;
+  std::shared_ptr<net::TlsContext> tls_;  // null: no URL is https://
+  std::map<std::string, std::shared_ptr<Peer>> peers_;
+  // With `from`:
+  HttpUrl from_;
+  std::unique_ptr<net::Resolver> resolver_;  // null: without
+  bool looking_ = false;
+  std::chrono::milliseconds looked_at_{0};
+  std::string last_fault_;
+  net::Timer again_;
+  struct Waiting {
+    PeerTransfer* transfer;
+    net::Lifetime::Watch watch;  // of the transfer
+    std::string peer;
+    HttpRequest request;
+  };
+  std::vector<Waiting> waiting_;
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

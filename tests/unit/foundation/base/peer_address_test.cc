@@ -14,6 +14,8 @@ TEST_CASE(
   CHECK(address_of_peer("[2001:db8:1:3::1]:2") != address_of_peer("[2001:db8:1:2::1]:2"));
   CHECK(address_of_peer("[::ffff:192.0.2.7]:1") == "192.0.2.7");
   CHECK(address_of_peer("[fe80::1%eth0]:1") == "fe80::/64");
+  CHECK(address_of_peer("192.0.2.7") == "192.0.2.7");
+  CHECK(address_of_peer("[2001:db8:1:2::1]") == "2001:db8:1:2::/64");
   CHECK(address_of_peer("unix") == "unix");
   CHECK(address_of_peer("stdio") == "stdio");
 }

@@ -271,3 +271,42 @@ TEST_CASE("a stream that speaks TLS may end in each of its callbacks") {
   CHECK(pair.owner.got == "one");
   loop.close_all();
 }
+
+TEST_CASE("bytes that were put back before TLS are its first ones") {
+  Loop loop;
+  const TcpPair ends = connect_pair();
+  auto made = ByteStream::from_socket(loop, ends.near);
+  REQUIRE(made);
+  std::unique_ptr<ByteStream> near = std::move(*made);
+  TlsOwner owner;
+  // Takes two bytes that are no TLS, and puts back what follows in the same piece.
+  struct First final : StreamCallbacks {
+    std::function<void(std::string_view)> on_bytes;
+    void on_data(std::string_view bytes) override { on_bytes(bytes); }
+    void on_end(int) override {}
+  } first;
+  first.on_bytes = [&](std::string_view bytes) {
+    REQUIRE(bytes.size() > 2);
+    near->put_back(bytes.substr(2));
+    near->set_owner(nullptr);
+    REQUIRE(near->speak_tls(TlsSession::accept(test_listener())));
+    near->set_owner(&owner);
+    near->start_reading();
+  };
+  near->set_owner(&first);
+  near->start_reading();
+  TestTlsClient client;
+  std::string out = "xy" + client.take();
+  REQUIRE(wait_for(loop, [&] {
+    if (!out.empty() && send(ends.far, out.data(), out.size(), MSG_NOSIGNAL) > 0) out.clear();
+    char bytes[16 * 1024];
+    const ssize_t n = recv(ends.far, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n > 0) client.feed({bytes, static_cast<size_t>(n)});
+    if (client.open() && owner.secured == 0) client.write("hello");
+    out += client.take();
+    return owner.got == "hello";
+  }));
+  CHECK(owner.secured == 1);
+  near->close();
+  ::close(ends.far);
+}

@@ -32,3 +32,23 @@ TEST_CASE("an IPv6 network is one address, and a Unix socket none") {
   caps.leave("[2001:db8:1:2::7]:1");
   CHECK(enter(caps, "[2001:db8:1:2::8]:1"));
 }
+
+TEST_CASE("a connection that counts at another address makes room at the first, or stays as it was") {
+  ConnectionCaps caps;
+  const auto enter = [&](const char* peer) {
+    return caps.enter(peer, 100, 1) == ConnectionCaps::AdmitResult::welcome;
+  };
+  CHECK(enter("10.0.0.1:1"));
+  CHECK(caps.rename("10.0.0.1:1", "192.0.2.7:5", 1));
+  CHECK(enter("10.0.0.1:2"));
+  CHECK_FALSE(caps.rename("10.0.0.1:2", "192.0.2.7:6", 1));
+  CHECK_FALSE(enter("10.0.0.1:3"));
+  CHECK(caps.rename("10.0.0.1:2", "10.0.0.1:9", 1));
+  CHECK(enter("unix"));
+  CHECK(caps.rename("unix", "192.0.2.8:1", 1));
+  CHECK_FALSE(enter("192.0.2.8:2"));
+  CHECK(caps.total() == 3);
+  caps.leave("192.0.2.7:5");
+  CHECK(enter("192.0.2.7:7"));
+  CHECK(caps.total() == 3);
+}

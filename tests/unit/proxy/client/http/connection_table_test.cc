@@ -191,3 +191,102 @@ TEST_CASE("idle connections are closed a while after they were asked to be, othe
   front.table.close_all();
   CHECK(front.table.size() == 0);
 }
+
+namespace {
+
+config::Listen behind_proxies(config::ProxyProtocol how) {
+  config::Listen limits;
+  limits.trusted_proxies = {"10.0.0.0/8"};
+  limits.proxy_protocol = how;
+  limits.max_connections_per_address = 2;
+  limits.head_timeout = std::chrono::milliseconds(300);
+  return limits;
+}
+
+uint64_t headers(metrics::ProxyHeader how) {
+  return metrics::stats().proxy_headers[static_cast<size_t>(how)];
+}
+
+}  // namespace
+
+TEST_CASE("a connection of a trusted proxy is its client's, and the bytes behind the header are its own") {
+  Answering front(behind_proxies(config::ProxyProtocol::trusted));
+  FarClient proxied(front.loop), plain(front.loop), more(front.loop), one_too_many(front.loop);
+  front.table.accept(proxied.take_stream(), "10.0.0.1:1");
+  CHECK(front.table.size() == 0);
+  CHECK(front.table.idle() == 1);
+  proxied.send("PROXY TCP4 192.0.2.7 10.0.0.1 4711 80\r\n" + asking_for("/3") + asking_for("/4"));
+  run_until(front.loop, [&] { return front.answered == 2; });
+  CHECK(front.table.size() == 1);
+  // From elsewhere there is no header, and such bytes are no request.
+  front.table.accept(plain.take_stream(), "192.0.2.9:1");
+  plain.send("PROXY TCP4 192.0.2.8 10.0.0.1 4711 80\r\n" + asking_for("/3"));
+  run_until(front.loop, [&] { return plain.received().find("400 ") != std::string::npos; });
+  // It counts at the address of its client.
+  front.table.accept(more.take_stream(), "192.0.2.7:1");
+  CHECK(front.caps->total() == 3);
+  const uint64_t before = refused(metrics::Overload::address);
+  front.table.accept(one_too_many.take_stream(), "10.0.0.1:2");
+  one_too_many.send("PROXY TCP4 192.0.2.7 10.0.0.1 4712 80\r\n");
+  run_until(front.loop, [&] { return one_too_many.closed(); });
+  CHECK(refused(metrics::Overload::address) == before + 1);
+  proxied.leave();
+  more.leave();
+  plain.leave();
+  run_until(front.loop, [&] { return front.caps->total() == 0; });
+}
+
+TEST_CASE("a proxy may speak for itself, and has no share of an address") {
+  Answering front(behind_proxies(config::ProxyProtocol::required));
+  const uint64_t local = headers(metrics::ProxyHeader::local);
+  const uint64_t untrusted = headers(metrics::ProxyHeader::untrusted);
+  std::vector<std::unique_ptr<FarClient>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<FarClient>(front.loop));
+    front.table.accept(clients.back()->take_stream(), "10.0.0.1:" + std::to_string(i));
+    clients.back()->send("PROXY UNKNOWN\r\n" + asking_for("/1"));
+  }
+  run_until(front.loop, [&] { return front.answered == 4; });
+  CHECK(headers(metrics::ProxyHeader::local) == local + 4);
+  FarClient stranger(front.loop);
+  front.table.accept(stranger.take_stream(), "192.0.2.7:1");
+  run_until(front.loop, [&] { return stranger.closed(); });
+  CHECK(headers(metrics::ProxyHeader::untrusted) == untrusted + 1);
+  CHECK(front.caps->total() == 4);
+}
+
+TEST_CASE("without a header in time, or with a wrong one, the connection is closed without an answer") {
+  Answering front(behind_proxies(config::ProxyProtocol::trusted));
+  const uint64_t bad = headers(metrics::ProxyHeader::bad), late = headers(metrics::ProxyHeader::late);
+  const uint64_t local = headers(metrics::ProxyHeader::local);
+  FarClient wrong(front.loop), slow(front.loop), cut(front.loop), check(front.loop);
+  front.table.accept(wrong.take_stream(), "10.0.0.1:1");
+  front.table.accept(slow.take_stream(), "10.0.0.1:2");
+  front.table.accept(cut.take_stream(), "10.0.0.1:3");
+  front.table.accept(check.take_stream(), "10.0.0.1:4");
+  wrong.send(asking_for("/1"));
+  slow.send("PROXY TCP4 ");
+  cut.send("PROXY TCP4 ");
+  cut.leave();
+  check.leave();
+  run_until(front.loop, [&] { return wrong.closed() && slow.closed(); });
+  CHECK(wrong.received().empty());
+  CHECK(slow.received().empty());
+  CHECK(headers(metrics::ProxyHeader::bad) == bad + 2);
+  CHECK(headers(metrics::ProxyHeader::late) == late + 1);
+  CHECK(headers(metrics::ProxyHeader::local) == local + 1);
+  CHECK(front.caps->total() == 0);
+  CHECK(front.answered == 0);
+}
+
+TEST_CASE("connections that wait for their header end with the others") {
+  Answering front(behind_proxies(config::ProxyProtocol::trusted));
+  FarClient first(front.loop), second(front.loop);
+  front.table.accept(first.take_stream(), "10.0.0.1:1");
+  front.table.close_all();
+  run_until(front.loop, [&] { return first.closed(); });
+  front.table.accept(second.take_stream(), "10.0.0.1:1");
+  front.table.close_idle_soon();
+  run_until(front.loop, [&] { return second.closed(); });
+  CHECK(front.caps->total() == 0);
+}

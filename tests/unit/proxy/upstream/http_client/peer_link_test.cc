@@ -1,8 +1,14 @@
 #include "proxy/upstream/http_client/peer_link.h"
 
-#include <catch2/catch.hpp>
-#include <string>
+#include <arpa/inet.h>
 
+#include <catch2/catch.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "foundation/base/seal_keys.h"
 #include "unit/foundation/net/scripted_server.h"
 #include "unit/foundation/net/turns.h"
 
@@ -36,7 +42,10 @@ TEST_CASE("a connection to a replica is closed before that one would close it fo
   net::ScriptedServer peer(loop);
   peer.script = {kTwoLetters, kTwoLetters};
   const milliseconds kept{400};
-  auto links = PeerLinks::make(loop, {{"b", "http://" + peer.listener->address()}}, kept);
+  PeerOptions options;
+  options.peers = {{"b", "http://" + peer.listener->address()}};
+  options.kept = kept;
+  auto links = PeerLinks::make(loop, options);
   REQUIRE(links);
   const auto passed = [&] {
     PeerEars listener;
@@ -54,4 +63,92 @@ TEST_CASE("a connection to a replica is closed before that one would close it fo
   CHECK(peer.peers.size() == 2);
   links->reset();
   net::turn(loop);
+}
+
+TEST_CASE("replicas are found by the addresses of a name, and follow it") {
+  net::Loop loop;
+  net::ScriptedServer peer(loop);
+  peer.script = {kTwoLetters, kTwoLetters};
+  const std::string address = peer.listener->address();
+  struct Name {
+    std::mutex mutex;
+    std::vector<std::string> hosts;
+    int asked = 0;
+  };
+  auto name = std::make_shared<Name>();
+  name->hosts = {"127.0.0.9"};
+  PeerOptions options;
+  options.from = "http://replicas.test:" + address.substr(address.rfind(':') + 1);
+  options.own_name = "127.0.0.9";
+  options.kept = milliseconds(10000);
+  options.look_up = [name](const std::string& host, uint16_t port) -> Result<net::Addresses> {
+    std::lock_guard<std::mutex> lock(name->mutex);
+    ++name->asked;
+    if (host != "replicas.test" || name->hosts.empty()) return fail("no such name");
+    net::Addresses out;
+    for (const std::string& one : name->hosts) {
+      sockaddr_in bytes{};
+      bytes.sin_family = AF_INET;
+      bytes.sin_port = htons(port);
+      inet_pton(AF_INET, one.c_str(), &bytes.sin_addr);
+      out.push_back(net::make_address(reinterpret_cast<sockaddr*>(&bytes), sizeof bytes));
+    }
+    return out;
+  };
+  auto links = PeerLinks::make(loop, options);
+  REQUIRE(links);
+  const auto passed = [&](const std::string& to) {
+    PeerEars listener;
+    REQUIRE((*links)->knows(to));
+    auto call = (*links)->pass(to, {"POST", "/mcp", "a", "127.0.0.1", {}, "{}"}, listener);
+    CHECK_FALSE(listener.over);
+    REQUIRE(net::wait_for(loop, [&] { return listener.over; }));
+    return listener.failed + listener.body;
+  };
+  const auto use = [&](std::vector<std::string> hosts) {
+    std::lock_guard<std::mutex> lock(name->mutex);
+    name->hosts = std::move(hosts);
+  };
+  // The first look-up is under way: a request waits for it. The own address is no peer.
+  CHECK(passed("127.0.0.1") == "unreached: is not among the addresses of replicas.test");
+  CHECK((*links)->names().empty());
+  CHECK_FALSE((*links)->knows("127.0.0.9"));
+  CHECK_FALSE((*links)->knows("b"));
+  // A moment later a name that is not there is no reason for another look-up.
+  CHECK_FALSE((*links)->knows("127.0.0.1"));
+  use({"127.0.0.9", "127.0.0.1", "127.0.0.8", "127.0.0.1"});
+  const auto since = loop.now();
+  REQUIRE(net::wait_for(loop, [&] { return loop.now() - since > milliseconds(1100); }));
+  CHECK(passed("127.0.0.1") == "ok");
+  CHECK((*links)->names() == std::vector<std::string>{"127.0.0.1", "127.0.0.8"});
+  CHECK((*links)->tagged(replica_tag("127.0.0.8")) == "127.0.0.8");
+  // Without an answer they stay; one that has left is unknown once the name says so.
+  use({});
+  REQUIRE(net::wait_for(loop, [&] {
+    std::lock_guard<std::mutex> lock(name->mutex);
+    return name->asked >= 3;
+  }));
+  CHECK(passed("127.0.0.1") == "ok");
+  use({"127.0.0.8"});
+  REQUIRE(net::wait_for(loop, [&] { return (*links)->names().size() == 1; }));
+  {
+    std::lock_guard<std::mutex> lock(name->mutex);
+    CHECK(name->asked <= 5);
+  }
+  // A request that still waits when the links are gone hears nothing.
+  PeerEars late;
+  REQUIRE(net::wait_for(loop, [&] { return (*links)->knows("127.0.0.7"); }));
+  auto call = (*links)->pass("127.0.0.7", {"POST", "/mcp", "a", "127.0.0.1", {}, "{}"}, late);
+  call.reset();
+  links->reset();
+  net::turn(loop);
+  CHECK_FALSE(late.over);
+}
+
+TEST_CASE("a replica of peersFrom is named by its address") {
+  CHECK(replica_name_of("10.0.0.7:8000") == "10.0.0.7");
+  CHECK(replica_name_of("10.0.0.7") == "10.0.0.7");
+  CHECK(replica_name_of("[FD00::0:1]:8000") == "fd00::1");
+  CHECK(replica_name_of("fd00::1") == "fd00::1");
+  CHECK(replica_name_of("lineward-0").empty());
 }
