@@ -34,9 +34,14 @@ void HttpSubRequest::start() {
   Origin& origin = plan_.origin.get() != nullptr ? *plan_.origin.get() : origins.any();
   if (may_move) tried_ |= origin.bit();
   HttpRequest request = may_move ? plan_.request : std::move(plan_.request);
+  send_to(origin, std::move(request));
+  limit_.start(plan_.limit, [this] { ran_out(); });
+}
+
+void HttpSubRequest::send_to(Origin& origin, HttpRequest&& request) {
+  if (plan_.went) plan_.went->take(origin, OriginUse::As::other);
   messages_ =
       std::make_unique<HttpMessages>(origin.pool(), std::move(request), owner_.max_message_bytes_, *this);
-  limit_.start(plan_.limit, [this] { ran_out(); });
 }
 
 // True: another origin gets it now, within the same limit, since the first got not a byte of it.
@@ -46,8 +51,7 @@ bool HttpSubRequest::send_elsewhere(const MessagesEnd& end) {
   if (origin == nullptr) return false;
   tried_ |= origin->bit();
   owner_.loop_.retire(std::move(messages_));
-  messages_ = std::make_unique<HttpMessages>(origin->pool(), HttpRequest(plan_.request),
-                                             owner_.max_message_bytes_, *this);
+  send_to(*origin, HttpRequest(plan_.request));
   return true;
 }
 

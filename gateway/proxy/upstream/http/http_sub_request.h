@@ -21,7 +21,8 @@ struct SubRequestPlan {
   HttpRequest request;
   // The origin that gets it. None: any, and another one if not a byte could be sent to the first.
   OriginUse origin = {};
-  int64_t id = 0;  // of its request; 0: no answer is expected
+  std::shared_ptr<OriginUse> went = {};  // if set, gets the origin that it was sent to last
+  int64_t id = 0;                        // of its request; 0: no answer is expected
   // Its session (HttpSubRequests::next_session); 0: none. The last request of a session waits briefly for
   // earlier ones, which it could overtake on another connection.
   uint64_t session = 0;
@@ -49,6 +50,7 @@ class HttpSubRequest final : public MessagesCallbacks {
 
  private:
   void start();
+  void send_to(Origin& origin, HttpRequest&& request);
   bool send_elsewhere(const MessagesEnd& end);
   void on_messages_drained(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;

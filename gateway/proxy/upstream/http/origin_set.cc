@@ -92,14 +92,11 @@ std::vector<OriginSet::Wanted> OriginSet::wanted() {
   std::vector<Wanted> out;
   for (const config::OriginUrl& one : urls) {
     auto url = parse_http_url(one.url);
-    if (url) {
-      add_wanted({one.url, std::move(*url), {}, one.weight, one.drain}, out);
-    } else if (!serves_) {
-      fault_ = url.error().text;
-    } else {
-      log::write(log::Level::warn, "upstream.origin",
-                 {{"upstream", server_.name}, {"state", "invalid"}, {"why", url.error().text}});
+    if (!url) {
+      invalid({}, url.error().text);
+      continue;
     }
+    add_wanted({one.url, std::move(*url), {}, one.weight, one.drain}, out);
   }
   if (out.empty() && !serves_) out.emplace_back();  // see `fault_`
   return out;
@@ -197,18 +194,21 @@ void OriginSet::add(const Wanted& wanted) {
     auto context = net::TlsContext::for_client({server_.ca_file, server_.client_cert, server_.client_key});
     if (context) {
       tls_ = *context;
-    } else if (fault_.empty()) {
-      fault_ = context.error().text;
+    } else {
+      invalid(name_of(wanted.url, wanted.address), context.error().text);
+      if (serves_) return;
     }
   }
-  auto options = pool_options(server_, wanted.url);
-  if (!options && fault_.empty()) fault_ = options.error().text;
-  PoolOptions its = options ? std::move(*options) : PoolOptions();
-  if (options) {
+  PoolOptions its;
+  if (auto options = pool_options(server_, wanted.url)) {
+    its = std::move(*options);
     its.stats = &metrics::upstream_stats(server_.name);
     its.worker = shared_.worker;
     its.workers = shared_.workers;
     its.take_limits(server_);
+  } else {
+    invalid(name_of(wanted.url, wanted.address), options.error().text);
+    if (serves_) return;
   }
   its.useless = useless_;
   its.address = wanted.address;
@@ -222,6 +222,14 @@ void OriginSet::add(const Wanted& wanted) {
   if (credentials_ != nullptr) origin->pool().use(*credentials_);
   if (freed_) origin->pool().on_freed(freed_);
   origins_.push_back(std::move(origin));
+}
+
+// At the start no call is possible; after a reload only this origin is left out.
+void OriginSet::invalid(const std::string& name, const std::string& why) {
+  if (!serves_ && fault_.empty()) fault_ = why;
+  if (!serves_) return;
+  log::write(log::Level::warn, "upstream.origin",
+             {{"upstream", server_.name}, {"origin", name}, {"state", "left_out"}, {"why", why}});
 }
 
 void OriginSet::reconfigure() {
@@ -321,6 +329,11 @@ core::Failure OriginSet::refusal(const Origin* only) const {
   failure.retry_after_ms = left->count();
   failure.headers = {{"Retry-After", std::to_string(whole)}};
   return failure;
+}
+
+bool OriginSet::has_closed() const {
+  return several_ &&
+         std::any_of(origins_.begin(), origins_.end(), [](const auto& one) { return one->is_closed(); });
 }
 
 bool OriginSet::full() const {

@@ -69,6 +69,8 @@ class OriginSet final : private OriginCallbacks {
   Origin* another(uint64_t tried) { return several_ ? choose(tried) : nullptr; }
   // `only`: the one that the call has to go to; null: any would do.
   core::Failure refusal(const Origin* only = nullptr) const;
+  // There are several, and one of them is drained or leaving.
+  bool has_closed() const;
   // All connections are in use, and no stream may be opened.
   bool full() const;
   bool has_stream_room() const;
@@ -112,6 +114,7 @@ class OriginSet final : private OriginCallbacks {
   void update(const std::vector<Wanted>& wanted);
   Origin* find(const std::string& key) const;
   void add(const Wanted& wanted);
+  void invalid(const std::string& name, const std::string& why);
   void reap();
   Origin* choose(uint64_t tried);
   // Its weight for new calls; 0: none.

@@ -156,7 +156,7 @@ bool SessionGroups::open_elsewhere(HttpCall& call, SessionGroup& group) {
 }
 
 void SessionGroups::leave_closed_origins() {
-  if (!parts_.origins.are_several()) return;
+  if (!parts_.origins.has_closed()) return;
   for (const auto& key : keys()) {
     SessionGroup* group = find(key);
     HttpSession* session = group != nullptr ? group->session() : nullptr;
