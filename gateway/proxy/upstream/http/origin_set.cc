@@ -291,7 +291,7 @@ size_t OriginSet::draw(const std::array<uint32_t, kMost>& shares, uint32_t total
 }
 
 Origin* OriginSet::choose(uint64_t tried) {
-  std::array<uint32_t, kMost> shares;
+  std::array<uint32_t, kMost> shares{};
   uint32_t total = 0;
   for (size_t i = 0; i < origins_.size(); ++i)
     total += shares[i] = (origins_[i]->bit() & tried) == 0 ? share_of(*origins_[i]) : 0;
