@@ -75,6 +75,26 @@ struct CircuitBreaker {
   milliseconds open_for = 30s;        // then one probe call is sent
 };
 
+// An HTTP server may have several addresses (docs/origins.md).
+struct OriginUrl {
+  std::string url;
+  uint32_t weight = 1;  // its share of calls and sessions, relative to the others'
+  bool drain = false;   // gets nothing new
+  bool operator==(const OriginUrl&) const = default;
+};
+
+// How calls are spread over several origins, and when one is left alone.
+struct Origins {
+  uint32_t eject_after = 5;  // failures in a row; 0: never
+  milliseconds eject_for = 10s;
+  milliseconds max_eject_for = 5min;
+  milliseconds max_retry_after = 1min;  // of a server that sends Retry-After; 0: ignored
+  milliseconds slow_start = 10s;        // of an origin that is back; 0: full share at once
+  milliseconds resolve{0};              // each address of a name is an origin; 0: a name is one origin
+  milliseconds check{0};                // between checks of each origin; 0: none
+  milliseconds check_timeout = 2s;
+};
+
 // Prewarmed processes, and the lifetime of a process.
 struct Pool {
   uint32_t prewarm = 0;          // spare processes started ahead
@@ -184,6 +204,8 @@ struct Server {
   StdoutMode stdout_mode = StdoutMode::tolerant;
   // A server over Streamable HTTP instead of a command: http://…, https://… or unix:/socket[:/path].
   std::string url;
+  std::vector<OriginUrl> urls;  // several of them; then `url` is the first one's. Empty: `url` alone
+  Origins origins;
   std::vector<std::pair<std::string, std::string>>
       headers;                               // on every request; values may be secrets: never log them
   std::vector<std::string> forward_headers;  // names of client headers that are forwarded

@@ -87,8 +87,9 @@ class Secrets {
       if (gap != std::string::npos) add(std::string_view(value).substr(gap + 1));
       add_pairs(value, ";");
     }
-    const size_t query = server.url.find('?');
-    if (query != std::string::npos) add_pairs(std::string_view(server.url).substr(query + 1), "&");
+    add_query(server.url);
+    for (const OriginUrl& origin : server.urls)
+      add_query(origin.url);
     add(server.credentials.client_secret);
     add(server.credentials.private_key);
     add_userinfo(server.proxy);
@@ -97,6 +98,11 @@ class Secrets {
   std::vector<std::string> take() { return std::move(out_); }
 
  private:
+  void add_query(std::string_view url) {
+    const size_t query = url.find('?');
+    if (query != std::string_view::npos) add_pairs(url.substr(query + 1), "&");
+  }
+
   bool passes(std::string_view name, std::string_view value) const {
     return config_ != nullptr && is_harmless(name, value);
   }

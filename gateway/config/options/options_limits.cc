@@ -66,6 +66,32 @@ void add_server_limits(std::vector<Option>& rows) {
   rows.push_back(row<b, &CircuitBreaker::open_for>("mcpServers.*.circuitBreaker.openFor", Kind::duration,
                                                    "30s", {10, kDay},
                                                    "For how long; then one call tries whether it is back."));
+  constexpr auto o = &Server::origins;
+  rows.push_back(row<o, &Origins::eject_after>(
+      "mcpServers.*.origins.ejectAfter", Kind::count, "5", {0, 1000},
+      "Several urls: after so many failures in a row an origin gets no calls for a while, but never more "
+      "than half of them (docs/origins.md). 0: never."));
+  rows.push_back(row<o, &Origins::eject_for>("mcpServers.*.origins.ejectFor", Kind::duration, "10s",
+                                             {10, kDay}, "For how long at first; doubles each time."));
+  rows.push_back(row<o, &Origins::max_eject_for>("mcpServers.*.origins.maxEjectFor", Kind::duration, "5m",
+                                                 {10, kDay}, "The longest such time."));
+  rows.push_back(row<o, &Origins::max_retry_after>("mcpServers.*.origins.maxRetryAfter", Kind::duration, "1m",
+                                                   {0, kDay},
+                                                   "HTTP: a server, or the one of its urls, that answers 429 "
+                                                   "or 503 with Retry-After gets no calls for that "
+                                                   "long, at most this. 0s: Retry-After is ignored."));
+  rows.push_back(row<o, &Origins::slow_start>(
+      "mcpServers.*.origins.slowStart", Kind::duration, "10s", {0, kHour},
+      "Several urls: an origin that is new or back gets its full share after this time. 0s: at once."));
+  rows.push_back(row<o, &Origins::resolve>(
+      "mcpServers.*.origins.resolve", Kind::duration, "0s", {0, kDay},
+      "Each address of the host name is an origin; the name is resolved again after this time. 0s: a name "
+      "is one origin."));
+  rows.push_back(row<o, &Origins::check>(
+      "mcpServers.*.origins.check", Kind::duration, "0s", {0, kDay},
+      "Several urls: the time between two checks of each origin. 0s: calls alone show whether it works."));
+  rows.push_back(row<o, &Origins::check_timeout>("mcpServers.*.origins.checkTimeout", Kind::duration, "2s",
+                                                 {10, kHour}, "A check without an answer by then failed."));
   constexpr auto p = &Server::pool;
   rows.push_back(
       row<p, &Pool::prewarm>("mcpServers.*.pool.prewarm", Kind::count, "0", {0, 1000},

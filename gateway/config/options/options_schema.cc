@@ -135,6 +135,13 @@ constexpr std::string_view kCertificates =
     R"("type":["array","null"],"items":{"type":"object","additionalProperties":false,"required":["certificate"],)"
     R"("properties":{"certificate":{"type":"string"},"key":{"type":"string"},"ocsp":{"type":"string"}}}})";
 
+// Likewise (config/reader/server_reader.cc).
+constexpr std::string_view kUrls =
+    R"({"description":"Several addresses of a server over Streamable HTTP, in place of url.",)"
+    R"("type":["array","null"],"maxItems":64,"items":{"anyOf":[{"type":"string"},{"type":"object",)"
+    R"("additionalProperties":false,"required":["url"],"properties":{"url":{"type":"string"},)"
+    R"("weight":{"type":"integer","minimum":1,"maximum":1000},"drain":{"type":"boolean"}}}]}})";
+
 std::string schema_of(const Group& group);
 
 Members members_of(const Group& group) {
@@ -177,6 +184,7 @@ Members server_members() {
   for (const Group& group : all.children) {
     const bool is_type = group.name == "type";
     server.add(group.name, is_type ? said(about(*group.option), type_words()) : schema_of(group));
+    if (group.name == "url") server.add("urls", kUrls);
   }
   return server;
 }

@@ -75,6 +75,12 @@ constexpr std::string_view kListenersYaml =
     "# map; inside: { address: 127.0.0.1:8001, path: /inside }\n"
     "listeners: {}\n";
 
+// Likewise (config/reader/server_reader.cc).
+constexpr std::string_view kUrlsYaml =
+    "    # Several addresses of it, in place of url (docs/origins.md).\n"
+    "    # list; - { url: http://10.0.0.1:8000/mcp, weight: 2, drain: true }\n"
+    "    urls: []\n";
+
 // The table is sorted by group: a new group begins when the names before the last dot change.
 void add_groups(const std::vector<const Option*>& rows, const std::string& indent, std::string& out) {
   std::vector<std::string> open;
@@ -92,6 +98,7 @@ void add_groups(const std::vector<const Option*>& rows, const std::string& inden
       out += fmt::format("{}{}:\n", indent + std::string(2 * i, ' '), groups[i]);
     add_option(*option, indent + std::string(2 * groups.size(), ' '), out);
     if (option->path == "listen.tls.ocsp") out += kCertificatesYaml;
+    if (option->path == "mcpServers.*.url") out += kUrlsYaml;
     open = std::move(groups);
   }
 }

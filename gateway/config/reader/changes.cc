@@ -66,10 +66,17 @@ std::string describe(const Option& option, const Config& now, const Server& now_
 ServerChange compare_servers(const Server& now, const Server& next) {
   ServerChange change{Change::adjusted, next.name, {}};
   const Config unused;
+  // Origins come and go in place; the others keep their connections and sessions.
+  const bool have_origins = !now.urls.empty() && !next.urls.empty();
   for (const Option& option : options()) {
     if (!option.per_server() || option.same(unused, now, unused, next)) continue;
+    if (option.key() == "url" && have_origins) continue;  // that of the first of them
     change.what.push_back(describe(option, unused, now, unused, next));
     if (!is_adjustable(option.key())) change.kind = Change::replaced;
+  }
+  if (now.urls != next.urls) {
+    change.what.emplace_back("urls changed");
+    if (!have_origins) change.kind = Change::replaced;
   }
   if (now.withheld_env != next.withheld_env) {
     change.what.emplace_back("inherited environment changed");
@@ -222,6 +229,13 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("restart.maxBackoff"),
                                      std::string_view("circuitBreaker.consecutiveFailures"),
                                      std::string_view("circuitBreaker.openFor"),
+                                     std::string_view("origins.ejectAfter"),
+                                     std::string_view("origins.ejectFor"),
+                                     std::string_view("origins.maxEjectFor"),
+                                     std::string_view("origins.maxRetryAfter"),
+                                     std::string_view("origins.slowStart"),
+                                     std::string_view("origins.check"),
+                                     std::string_view("origins.checkTimeout"),
                                      std::string_view("pool.maxRequests"),
                                      std::string_view("errors.stderr"),
                                      std::string_view("cache.enabled"),

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kMaxEnvFile = 256 * 1024;
 constexpr size_t kMaxServers = 1000;
+constexpr size_t kMaxOrigins = 64;
+constexpr uint64_t kMaxWeight = 1000;
 
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -126,6 +128,13 @@ void ServerReader::read_server(const Member& member) {
   values_.read_beside(env == nullptr ? nullptr : &env->value);
   for (const Member& child : member.value.members)
     read_server_member(child, server, http);
+  if (http.urls != nullptr && http.url != nullptr) {
+    values_.add("two-servers", fmt::format("server '{}' has a url and urls", clip(name)), *http.urls).hint =
+        "put the url into urls";
+  } else if (!server.urls.empty()) {
+    server.url = server.urls.front().url;
+    http.url = http.urls;
+  }
   finish_server(member, server, http);
   values_.read_beside(nullptr);
   values_.read_for(std::string());
@@ -143,6 +152,8 @@ bool ServerReader::read_client_word(const Member& member, Server& server, HttpSi
   if (is_one_of(kUrls, member.key)) {
     options_.set(*find_option("mcpServers.*.url"), member.value, server);
     if (member.value.kind != NodeKind::null && !member.value.text.empty()) http.url = &member;
+  } else if (member.key == "urls") {
+    read_urls(member, server, http);
   } else if (member.key == "headers") {
     http.headers = &member;
     options_.set(*find_option("mcpServers.*.headers"), member.value, server);
@@ -170,6 +181,61 @@ bool ServerReader::read_client_word(const Member& member, Server& server, HttpSi
     return false;
   }
   return true;
+}
+
+void ServerReader::read_urls(const Member& member, Server& server, HttpSigns& http) {
+  if (member.value.kind == NodeKind::null) return;
+  if (member.value.kind != NodeKind::sequence) {
+    values_.add("wrong-type", "'urls' is a list of addresses of one server", member.value).hint =
+        "write urls: [http://10.0.0.1:8000/mcp, { url: http://10.0.0.2:8000/mcp, weight: 2 }]";
+    return;
+  }
+  http.urls = &member;
+  for (const Node& item : member.value.items) {
+    if (server.urls.size() == kMaxOrigins) {
+      values_.add("too-many", fmt::format("more than {} urls of one server", kMaxOrigins), item);
+      return;
+    }
+    OriginUrl origin;
+    read_origin(item, origin);
+    if (origin.url.empty()) continue;
+    const bool is_twice = std::any_of(server.urls.begin(), server.urls.end(),
+                                      [&](const OriginUrl& other) { return other.url == origin.url; });
+    if (is_twice) {
+      values_.add("duplicate-key", "'urls' has an address twice", item).hint = "give it a weight: instead";
+      continue;
+    }
+    server.urls.push_back(std::move(origin));
+  }
+}
+
+// `origin.url` stays empty after a mistake.
+void ServerReader::read_origin(const Node& item, OriginUrl& origin) {
+  static const Option kWeight = plugin_option("weight", Kind::count, "1", 1, kMaxWeight, "");
+  static const Option kDrain = plugin_option("drain", Kind::flag, "false", 0, 0, "");
+  const Option& url = *find_option("mcpServers.*.url");
+  Value value;
+  if (item.kind != NodeKind::mapping) {
+    if (values_.read_option(url, item, value)) origin.url = value.text;
+    return;
+  }
+  if (item.find("url") == nullptr) {
+    values_.add("missing-option", "one of 'urls' has no url", item).hint = "add url: http://…";
+    return;
+  }
+  for (const Member& field : item.members) {
+    if (field.key == "url") {
+      if (values_.read_option(url, field.value, value)) origin.url = value.text;
+    } else if (field.key == "weight") {
+      if (values_.read_option(kWeight, field.value, value))
+        origin.weight = static_cast<uint32_t>(value.number);
+    } else if (field.key == "drain") {
+      if (values_.read_option(kDrain, field.value, value)) origin.drain = value.flag;
+    } else {
+      values_.add("unknown-option", fmt::format("'{}' is not an option here", clip(field.key)), field).hint =
+          "there are url, weight and drain";
+    }
+  }
 }
 
 void ServerReader::read_type(const Member& member, Server& server, HttpSigns& http) {

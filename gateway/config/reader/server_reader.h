@@ -35,6 +35,7 @@ class ServerReader {
  private:
   struct HttpSigns {
     const Member* url = nullptr;
+    const Member* urls = nullptr;
     const Member* type = nullptr;
     const Member* headers = nullptr;
   };
@@ -44,6 +45,9 @@ class ServerReader {
   std::string name_of(const Member& member);
   void read_server_member(const Member& member, Server& server, HttpSigns& http);
   bool read_client_word(const Member& member, Server& server, HttpSigns& http);
+  // `urls: [URL, {url, weight, drain}]`.
+  void read_urls(const Member& member, Server& server, HttpSigns& http);
+  void read_origin(const Node& item, OriginUrl& origin);
   void read_type(const Member& member, Server& server, HttpSigns& http);
   void read_enabled(const Member& member, Server& server);
   void finish_server(const Member& member, Server& server, const HttpSigns& http);

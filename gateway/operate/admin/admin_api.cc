@@ -1,11 +1,13 @@
 #include "operate/admin/admin_api.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "config/duration.h"
+#include "config/reader/changes.h"
 #include "foundation/log/log.h"
 #include "foundation/log/sanitize.h"
 #include "operate/admin/api_lists.h"
@@ -15,6 +17,8 @@
 #include "operate/admin/redact_json.h"
 #include "operate/admin/request_body.h"
 #include "proxy/audit/audit.h"
+#include "proxy/core/upstream.h"
+#include "proxy/upstream/shared/origin_book.h"
 
 namespace lineward::admin {
 namespace {
@@ -208,15 +212,45 @@ PlainResponse AdminApi::look_at_log(const Asked& asked, size_t limit) {
   return reply(200, log_page(events_->ring(), query));
 }
 
+// Calls there go on; each worker sees it with its next call.
+ServerActed AdminApi::act_on_origin(const std::string& server, const std::string& origin, ServerAct act) {
+  ServerActed acted;
+  acted.outcome = ServerActed::Outcome::refused;
+  const auto book = upstream::OriginBook::find(server);
+  const auto state = book ? book->named(origin) : nullptr;
+  const config::Server* its = config::find_server(sources_.config, server);
+  if (its == nullptr) {
+    acted.outcome = ServerActed::Outcome::unknown;
+    acted.error = core::not_in_service(sanitize(server, 100)).text;
+  } else if (act != ServerAct::drain && act != ServerAct::start) {
+    acted.error = fmt::format("an origin can be drained and started, not {}ed", word(act));
+  } else if (!book || (its->urls.empty() && its->origins.resolve.count() == 0)) {
+    acted.error = server + " has a single address";
+  } else if (!state) {
+    acted.outcome = ServerActed::Outcome::unknown;
+    acted.error = fmt::format("{} has no origin '{}'; there are {}", server, sanitize(origin, 100),
+                              fmt::join(book->names(), ", "));
+  } else {
+    state->drained = act == ServerAct::drain;
+    acted.outcome = ServerActed::Outcome::done;
+    acted.calls = state->in_flight;
+    acted.sessions = state->sessions;
+  }
+  return acted;
+}
+
 PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
   const ServerAct act = act_of(asked.route.call);
   const bool force = flag(body, "force");
-  ServerActed acted = sources_.reload.act(asked.argument, act, force);
+  const std::string origin = text(body, "origin");
+  ServerActed acted = origin.empty() ? sources_.reload.act(asked.argument, act, force)
+                                     : act_on_origin(asked.argument, origin, act);
   const bool done = acted.outcome == ServerActed::Outcome::done;
   log::write(log::Level::info, "admin.action",
              {{"action", fmt::format("server.{}", word(act))},
               {"who", asked.who},
               {"upstream", sanitize(asked.argument, 100)},
+              {"origin", sanitize(origin, 100)},
               {"force", force ? "yes" : ""},
               {"outcome", done ? "done" : acted.error},
               {"why", text(body, "reason")}});
@@ -224,6 +258,7 @@ PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
                                       {"who", asked.who},
                                       {"from", asked.http.peer},
                                       {"server", asked.argument},
+                                      {"origin", origin},
                                       {"force", force ? "yes" : ""},
                                       {"outcome", done ? "done" : acted.error},
                                       {"why", text(body, "reason")}});

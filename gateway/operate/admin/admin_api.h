@@ -47,6 +47,7 @@ class AdminApi {
   PlainResponse look_at_call(const Asked& asked);
   PlainResponse look_at_log(const Asked& asked, size_t limit);
   PlainResponse act_on_server(const Asked& asked, const Json& body);
+  ServerActed act_on_origin(const std::string& server, const std::string& origin, ServerAct act);
   PlainResponse reload(const Asked& asked, const Json& body);
   void cancel(const Asked& asked, const Json& body, OpsHttpServer::Answer answer);
   PlainResponse unknown_call(const std::string& id);

@@ -14,6 +14,7 @@ constexpr std::string_view kSchemas = R"json({
   "total": {"type": "integer"}, "next": {"type": "string", "description": "For `after`; absent on the last page."}}},
 "ServerAction": {"type": "object", "additionalProperties": false, "properties": {
   "force": {"type": "boolean", "description": "restart: calls of the old form are cancelled."},
+  "origin": {"type": "string", "description": "drain, start: only this one of its origins."},
   "reason": {"type": "string", "description": "For the log."}}},
 "ServerActed": {"type": "object", "additionalProperties": false, "required": ["name", "action", "calls", "sessions"],
   "properties": {"name": {"type": "string"}, "action": {"enum": ["start", "stop", "restart", "drain"]},

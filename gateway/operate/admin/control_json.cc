@@ -193,6 +193,22 @@ json processes_json(const ServerRecord& of, bool pids) {
   return out;
 }
 
+json origins_json(const ServerRecord& of) {
+  json out = json::array();
+  for (const auto& one : of.status.origins) {
+    json& added = out.emplace_back(json{{"name", one.name},
+                                        {"state", core::name(one.state)},
+                                        {"weight", one.weight},
+                                        {"in_flight", one.in_flight},
+                                        {"sessions", one.sessions},
+                                        {"calls", one.calls},
+                                        {"failures", one.failures},
+                                        {"ejections", one.ejections}});
+    if (one.left.count() > 0) added["left_ms"] = one.left.count();
+  }
+  return out;
+}
+
 json versions_json(const ServerRecord& of) {
   json out = json::array();
   for (const std::string& one : of.status.versions.value_or(std::vector<std::string>{}))
@@ -244,6 +260,15 @@ constexpr std::string_view kProcesses = R"({"type": "array", "items": {"type": "
   "additionalProperties": false, "required": ["pid", "instance"], "properties": {"pid": {"type": "integer"},
     "instance": {"type": "integer"}, "cpu_seconds": {"type": "number"}, "resident_bytes": {"type": "integer"},
     "open_fds": {"type": "integer"}}}})";
+constexpr std::string_view kOrigins = R"({"type": ["array", "null"], "maxItems": 64,
+  "description": "Its addresses, if it has `urls`; numbers of all workers, `calls` to `ejections` since the start.",
+  "items": {"type": "object", "additionalProperties": false,
+  "required": ["name", "state", "weight", "in_flight", "sessions", "calls", "failures", "ejections"],
+  "properties": {"name": {"type": "string"},
+    "state": {"enum": ["ready", "slow_start", "ejected", "left_alone", "draining", "leaving"]},
+    "left_ms": {"type": "integer", "description": "Until the end of slow_start, ejected or left_alone."},
+    "weight": {"type": "integer"}, "in_flight": {"type": "integer"}, "sessions": {"type": "integer"},
+    "calls": {"type": "integer"}, "failures": {"type": "integer"}, "ejections": {"type": "integer"}}}})";
 constexpr std::string_view kStderr = R"({"type": "array", "maxItems": 20, "items": {"type": "object",
   "additionalProperties": false, "required": ["time", "line"], "properties": {"time": {"type": "string"},
     "line": {"type": "string"}, "pid": {"type": "integer"}}}})";
@@ -323,6 +348,7 @@ void list_server(Members& to, bool is_short, const ServerRecord* of) {
   to.has("on_all_workers", "All threads serve it; `worker` is the one that probes it.",
          [&] { return of->sources.workers.is_on_all(of->server.name); });
   to.object("breaker", true, "", [&](Members& in) { list_breaker(in, of); });
+  to.has("origins", kOrigins, [&] { return when(!of->status.origins.empty(), origins_json(*of)); });
   to.has("versions", R"({"type": "array", "items": {"type": "string"},
     "description": "Towards clients; empty while unknown."})",
          [&] { return versions_json(*of); });

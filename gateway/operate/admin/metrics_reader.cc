@@ -219,6 +219,20 @@ void upstream_now(Families& out, const Sources& sources, const config::Server& s
     out.add(M::upstream_state, {{"upstream", name}, {"state", core::name(state)}},
             status.state == state ? 1.0 : 0.0);
   }
+  using OriginState = core::UpstreamStatus::Origin::State;
+  for (const auto& origin : status.origins) {
+    const Labels labels{{"upstream", name}, {"origin", origin.name}};
+    for (size_t i = 0; i < static_cast<size_t>(OriginState::count_); ++i) {
+      const auto state = static_cast<OriginState>(i);
+      out.add(M::origin_state, {{"upstream", name}, {"origin", origin.name}, {"state", core::name(state)}},
+              origin.state == state ? 1.0 : 0.0);
+    }
+    out.add(M::origin_in_flight, labels, uint64_t{origin.in_flight});
+    out.add(M::origin_sessions, labels, uint64_t{origin.sessions});
+    out.add(M::origin_calls, labels, origin.calls);
+    out.add(M::origin_failures, labels, origin.failures);
+    out.add(M::origin_ejections, labels, origin.ejections);
+  }
   for (const auto& process : status.processes) {
     ProcessInfo info;
     if (!read_tree(process.pid, info)) continue;

@@ -30,6 +30,7 @@ constexpr const char* kServerFooter =
     "  drain      out of service; its calls go on to their end\n"
     "  restart    a new form takes its place; the old one ends with its calls, with --force at once\n"
     "  start      back into service\n"
+    "drain and start with --origin HOST:PORT are for one of its urls.\n"
     "A stopped server stays stopped until it is started, or the gateway ends.\n"
     "\n"
     "Examples\n"
@@ -119,6 +120,8 @@ std::string fault_of(const ListFlags& flags) {
   if (!none && action != "start" && action != "stop" && action != "restart" && action != "drain")
     return fmt::format("'{}' is no action: start, stop, restart or drain", config::clip(action));
   if (flags.force && action != "restart") return "--force belongs to restart";
+  if (!flags.origin.empty() && action != "drain" && action != "start")
+    return "--origin belongs to drain and start";
   if (none && (flags.wait || flags.yes)) return "--wait and --yes belong to an action";
   return {};
 }
@@ -144,6 +147,8 @@ void add_lists(CLI::App& app, ListFlags& flags) {
       command("server", "Shows one server, and starts, stops, restarts or drains it.", kServerFooter);
   server->add_option("NAME", flags.name, "The server")->type_name("");
   server->add_option("ACTION", flags.action, "start, stop, restart or drain")->type_name("");
+  server->add_option("--origin", flags.origin, "drain, start: only this one of its urls")
+      ->type_name("HOST:PORT");
   server->add_flag("--force", flags.force, "restart: the old form ends at once, its calls are cancelled");
   server->add_flag("--yes", flags.yes, "Do not ask for confirmation, even if calls are cancelled");
   server->add_flag("--wait", flags.wait, "Until it is ready, or has ended");
@@ -168,7 +173,7 @@ ExitCode run_list(std::string_view command, const ListFlags& flags, const Comman
   const std::string& socket = std::get<std::string>(chosen);
   if (listing != nullptr) return print_listing(*listing, socket, flags, around);
   if (flags.action.empty()) return show_server(socket, flags, around);
-  ServerAction wanted{flags.name,  flags.action, flags.reason, flags.json(),
+  ServerAction wanted{flags.name,  flags.action, flags.reason, flags.origin, flags.json(),
                       flags.force, flags.yes,    flags.wait,   *limit};
   return act_on_server(socket, wanted, around);
 }

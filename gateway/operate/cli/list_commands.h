@@ -13,7 +13,7 @@ struct ListFlags : GatewayFlags {
   std::string upstream;
   bool wide = false;
   std::string name, action;  // server NAME ACTION
-  std::string reason;
+  std::string reason, origin;
   std::string timeout = "60s";
   bool force = false;
   bool yes = false;

@@ -127,6 +127,15 @@ std::string server_text(const json& server, const Style& style) {
                                              number_of(counts, "starts_failed"),
                                              counted(number_of(counts, "exits"), "exit")));
   }
+  for (const json& one : member_of(server, "origins")) {
+    std::string origin = fmt::format("{}  {}", text_of(one, "name"), text_of(one, "state"));
+    if (has(one, "left_ms")) origin += fmt::format(" for {}", short_time(number_of(one, "left_ms")));
+    origin +=
+        fmt::format("  {}, {}; {}, {} failed, {}", counted(number_of(one, "in_flight"), "call"),
+                    counted(number_of(one, "sessions"), "session"), counted(number_of(one, "calls"), "call"),
+                    number_of(one, "failures"), counted(number_of(one, "ejections"), "ejection"));
+    out += detail_line("origin", origin);
+  }
   for (const json& one : member_of(server, "processes")) {
     std::string process = fmt::format("pid {}", number_of(one, "pid"));
     if (has(one, "resident_bytes"))

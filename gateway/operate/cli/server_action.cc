@@ -69,9 +69,29 @@ std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& w
   return ExitCode::usage;
 }
 
+std::string origin_done(const ServerAction& wanted, const json& acted) {
+  if (wanted.action == "start") return fmt::format("{} gets calls again\n", wanted.origin);
+  return fmt::format(
+      "{} takes no new calls; {}\n", wanted.origin,
+      action_effect("drain", false, {number_of(acted, "calls"), 0, number_of(acted, "sessions")}));
+}
+
+// A drained origin is free.
+bool is_free(const ServerAction& wanted, const json& server) {
+  for (const json& one : member_of(server, "origins")) {
+    if (text_of(one, "name") == wanted.origin)
+      return number_of(one, "in_flight") + number_of(one, "sessions") == 0;
+  }
+  return true;
+}
+
 // The exit code once the server has reached the action's state; nullopt before.
 std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server,
                                 const CommandContext& around) {
+  if (!wanted.origin.empty()) {
+    const bool is_over = wanted.action == "start" || is_free(wanted, server);
+    return is_over ? std::optional(ExitCode::ok) : std::nullopt;
+  }
   const std::string state = text_of(server, "state");
   const bool leaves = wanted.action == "stop" || wanted.action == "drain";
   if (leaves) return state == "disabled" ? std::optional(ExitCode::ok) : std::nullopt;
@@ -120,7 +140,8 @@ ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, co
   if (auto* code = std::get_if<ExitCode>(&before)) return *code;
   const ServerWork work = work_of(std::get<json>(before));
   if (auto code = unwanted(wanted, work, around)) return *code;
-  const json body{{"force", wanted.force}, {"reason", wanted.reason}};
+  json body{{"force", wanted.force}, {"reason", wanted.reason}};
+  if (!wanted.origin.empty()) body["origin"] = wanted.origin;
   const std::string path = path_of(wanted.name) + "/" + wanted.action;
   auto reply = ask(socket, path, body.dump(-1, ' ', false, json::error_handler_t::replace));
   if (!reply) return failed(around, socket, reply.error().text);
@@ -132,7 +153,8 @@ ExitCode act_on_server(const std::string& socket, const ServerAction& wanted, co
   if (wanted.json) {
     around.out << reply->body.dump(2) << "\n";
   } else {
-    around.out << action_done(wanted.action, wanted.name, wanted.force, work);
+    around.out << (wanted.origin.empty() ? action_done(wanted.action, wanted.name, wanted.force, work)
+                                         : origin_done(wanted, reply->body));
   }
   around.out.flush();
   return wanted.wait ? wait_for(socket, wanted, around) : ExitCode::ok;

@@ -11,6 +11,7 @@ namespace lineward::cli {
 
 struct ServerAction {
   std::string name, action, reason;
+  std::string origin;  // drain, start: of this one alone
   bool json = false;
   bool force = false;
   bool yes = false;   // no confirmation

@@ -249,7 +249,25 @@ struct UpstreamStatus {
     uint32_t instance = 0;  // a small number, reused when free
   };
   std::vector<Process> processes;
+  // An address of an HTTP server that has several (docs/origins.md). Numbers are those of all workers.
+  struct Origin {
+    enum class State : uint8_t { ready, slow_start, ejected, left_alone, draining, leaving, count_ };
+    std::string name;  // host and port, or a socket's path
+    State state = State::ready;
+    std::chrono::milliseconds left{0};  // until the end of slow_start, ejected or left_alone
+    uint32_t weight = 1;
+    uint32_t in_flight = 0;
+    uint32_t sessions = 0;
+    uint64_t calls = 0, failures = 0, ejections = 0;  // since the start of Lineward
+  };
+  std::vector<Origin> origins = {};  // empty: it has one address
 };
+
+constexpr std::string_view name(UpstreamStatus::Origin::State state) {
+  constexpr std::array<std::string_view, static_cast<size_t>(UpstreamStatus::Origin::State::count_)> kNames{
+      "ready", "slow_start", "ejected", "left_alone", "draining", "leaving"};
+  return kNames[static_cast<size_t>(state)];
+}
 
 // The phases before the call has a process or a place.
 constexpr bool waits_in_line(CallPhase phase) {

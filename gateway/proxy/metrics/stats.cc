@@ -364,7 +364,7 @@ std::string_view label(Passed what) {
   return one_of(what, {"in", "out", "failed"});
 }
 std::string_view label(RetryOn on) {
-  return one_of(on, {"connect", "reset", "unavailable", "session_lost"});
+  return one_of(on, {"connect", "reset", "unavailable", "session_lost", "origin"});
 }
 
 CancelInitiator initiator_of(EndReason reason) {

@@ -45,7 +45,8 @@ enum class CancelTold : uint8_t {
 enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
 enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, malformed, count_ };
 enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
-enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, count_ };
+// `origin`: at another origin of the server, since nothing was sent to the first.
+enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, origin, count_ };
 // Refusals because of overload: requests by a global limit, connections before any request.
 enum class Overload : uint8_t {
   requests,

@@ -22,7 +22,16 @@ void HttpCall::cancel(core::CancelCause why) {
   stream_place.reset();
   if (health_probe) parts_.health.probe_withdrawn();
   timer.stop();
+  note_timeout(why.reason);
   parts_.calls.withdraw(*this, why.text);
+}
+
+// A limit that the caller has chosen, or that of a single tool, says nothing about the origin.
+void HttpCall::note_timeout(mcp::EndReason reason) {
+  Origin* at = origin.get();
+  const bool is_silent = at != nullptr && sent && messages && messages->status() == 0;
+  if (!is_silent || reason != mcp::EndReason::timeout_request) return;
+  if (parts_.loop.now() - written_at >= parts_.server.timeouts.request) at->timed_out();
 }
 
 void HttpCall::reply(std::string message) {

@@ -13,6 +13,7 @@
 #include "foundation/base/pooled.h"
 #include "proxy/upstream/http/http_messages.h"
 #include "proxy/upstream/http/http_parts.h"
+#include "proxy/upstream/http/origin.h"
 #include "proxy/upstream/http_client/stream_limiter.h"
 #include "proxy/upstream/shared/transport_call.h"
 
@@ -31,6 +32,8 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   core::CallFacts call_facts() const override;
 
   // The following is for the table and the queues it waits in.
+  OriginUse origin;                        // while it is sent
+  uint64_t tried = 0;                      // origins that it could not be sent to (Origin::bit)
   std::string family;                      // for a listen: the name of its group's family
   std::unique_ptr<HttpMessages> messages;  // while a request is in progress
   bool sent = false;                       // the server may have received it
@@ -77,6 +80,8 @@ class HttpCall final : public TransportCall, public MessagesCallbacks, public Po
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_no_message(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+
+  void note_timeout(mcp::EndReason reason);
 
   const HttpParts& parts_;
 };

@@ -12,6 +12,7 @@
 #include "proxy/metrics/limits.h"
 #include "proxy/upstream/http/handshake_revision.h"
 #include "proxy/upstream/http/http_health.h"
+#include "proxy/upstream/http/origin_set.h"
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/http_client/http_pool.h"
@@ -137,6 +138,12 @@ bool may_be_accepted(const HttpCall& call, int status, std::string_view words) {
   return status >= 500 && call.request.method == Method::tools_call && !HttpSession::names_session(words);
 }
 
+// Its calls go where its session is. Without a session id each call stands alone.
+bool is_pinned(const SessionGroup& group) {
+  const HttpSession* session = group.era == mcp::Era::legacy && !group.plain ? group.session() : nullptr;
+  return session != nullptr && (session->has_id() || !session->is_ready());
+}
+
 bool may_renew(const HttpCall& call, const SessionGroup& group) {
   return call.in_session != 0 && group.replays() && !call.repeated && group.era == mcp::Era::legacy;
 }
@@ -225,13 +232,13 @@ void HttpCallTable::stop() {
 
 void HttpCallTable::drop(std::string_view kind, std::string_view id) {
   if (kind == "unknown_id") stats_.message_error(metrics::MessageError::unknown_id);
-  parts_.pool.log_dropped(kind, id);
+  parts_.origins.log_dropped(kind, id);
 }
 
 // ---- sending ----
 
-bool HttpCallTable::take_room(const HttpCall& call) {
-  if (parts_.pool.full()) return false;
+bool HttpCallTable::take_room(const SessionGroup& group, const HttpCall& call) {
+  if (is_pinned(group) ? group.session()->origin().pool().full() : parts_.origins.full()) return false;
   if (!call.counts()) return true;
   const uint32_t most = server_.limits.max_in_flight;
   const bool took = places_ ? places_->take(most) : in_flight_ < most;
@@ -253,7 +260,7 @@ void HttpCallTable::give_place() {
 std::optional<core::Failure> HttpCallTable::refuses(const SessionGroup& group, const HttpCall& call) const {
   const bool takes_one =
       call.is_listen() && group.era == mcp::Era::modern && !call.request.reopens && !call.stream_place;
-  if (!takes_one || parts_.pool.streams().has_room()) return std::nullopt;
+  if (!takes_one || parts_.origins.has_stream_room()) return std::nullopt;
   metrics::limit_reached(metrics::Limit::server_connections);
   return core::Failure{
       EndReason::queue_full,
@@ -263,21 +270,25 @@ std::optional<core::Failure> HttpCallTable::refuses(const SessionGroup& group, c
 }
 
 void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
-  if (call.is_listen() && group.era == mcp::Era::modern && !call.stream_place) {
-    call.stream_place.emplace(parts_.pool.streams());
-    call.stream_place->take_anyway();
-  }
   call.id = parts_.ids.next();
   calls_.emplace_hint(calls_.end(), call.id, &call);
   group.sent(call);
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
+  Origin* origin = is_pinned(group) ? &group.session()->origin() : parts_.origins.pick(call.tried);
+  if (origin == nullptr || origin->state().is_left_alone(loop_.now()))
+    return fail(call, parts_.origins.refusal(origin));
+  call.origin.take(*origin, call.is_listen() ? OriginUse::As::other : OriginUse::As::call);
+  if (call.is_listen() && group.era == mcp::Era::modern) {
+    call.stream_place.emplace(origin->pool().streams());
+    call.stream_place->take_anyway();
+  }
   const Headers forwarded = forwarded_headers(server_, call.request.headers);
   HttpRequest request = group.era == mcp::Era::modern
                             ? modern_call(call, post_headers_, modern_lines_, forwarded)
                             : session_request(group, call, forwarded);
-  call.messages =
-      std::make_unique<HttpMessages>(parts_.pool, std::move(request), server_.limits.max_message_bytes, call);
+  call.messages = std::make_unique<HttpMessages>(origin->pool(), std::move(request),
+                                                 server_.limits.max_message_bytes, call);
 }
 
 HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
@@ -413,6 +424,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
       call.in_session == group->session_number() && call.request.method != Method::initialize)
     group->session()->note_answered();
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
+  if (group != nullptr) group->tried = 0;
   if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
@@ -464,6 +476,7 @@ void HttpCallTable::left(HttpCall& call) {
   auto entry = calls_.find(call.id);
   if (entry == calls_.end() || entry->second != &call) return;
   calls_.erase(entry);
+  call.origin.give();
   IntrusiveList<HttpCall>::leave(call);
   if (call.counts()) give_place();
   if (SessionGroup* group = group_of(call)) {
@@ -514,6 +527,7 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy;
   bool over_sse = legacy && group->session() && group->session()->over_sse();
+  if (end.kind == MessagesEnd::Kind::failed && end.fault.nothing_sent && send_elsewhere(call, group)) return;
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
     return;  // a receipt: the answer comes on the session's stream
   // Some servers of Streamable HTTP do the same.
@@ -533,6 +547,37 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   if (is_open_for_client(call)) return listen_lost(call, std::move(failure), end.flooded);
   if (end.kind == MessagesEnd::Kind::failed) tell_given_up(call);
   fail(call, failure);
+}
+
+// A session stays at its origin: it is lost if its calls cannot be sent there and the origin is out of
+// service. A connection that fails once proves nothing.
+bool HttpCallTable::send_elsewhere(HttpCall& call, SessionGroup* group) {
+  Origin* origin = call.origin.get();
+  const bool may_move = parts_.origins.are_several() && origin != nullptr && group != nullptr &&
+                        call.last_event_id.empty() && call.live();
+  if (!may_move) return false;
+  HttpSession* session = is_pinned(*group) ? group->session() : nullptr;
+  if (session == nullptr) {
+    call.tried |= origin->bit();
+    if (parts_.origins.another(call.tried) == nullptr) return false;
+    left(call);
+    call.sent = false;
+    call.stream_place.reset();
+    group->queue().put_back(call);
+    groups_.want(*group);
+  } else if (session->state() == HttpSession::State::opening && !group->own_handshake &&
+             !session->over_sse() && call.request.method == Method::initialize) {
+    left(call);
+    call.sent = false;
+    if (!groups_.open_elsewhere(call, *group)) return false;
+  } else {
+    const bool is_its = call.in_session != 0 && is_its_session(call, *group);
+    if (!is_its || session->over_sse() || !origin->is_avoided(loop_.now())) return false;
+    no_such_session(call, *group);
+    return true;
+  }
+  ++stats_.retries[static_cast<size_t>(metrics::RetryOn::origin)];
+  return true;
 }
 
 // A broken stream does not end its call (2025-11-25 transports): the server may continue it and send
@@ -606,7 +651,7 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
     }
     HttpRequest request{"GET", group->session()->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
-    call.messages = std::make_unique<HttpMessages>(parts_.pool, std::move(request),
+    call.messages = std::make_unique<HttpMessages>(call.origin.get()->pool(), std::move(request),
                                                    server_.limits.max_message_bytes, call);
   });
 }
@@ -649,7 +694,8 @@ void HttpCallTable::unpark(HttpCall& call) {
 
 void HttpCallTable::reply(HttpCall& call, std::string message) {
   SessionGroup* group = group_of(call);
-  if (group != nullptr && group->session()) group->session()->post(std::move(message));
+  if (group != nullptr && group->session())
+    group->session()->post(std::move(message), nullptr, nullptr, call.origin.get());
 }
 
 // ---- calls of a session that may be lost (behaviour.md 11) ----
@@ -775,6 +821,8 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   }
   if (call.is_listen()) groups_.close_listen(call);
   const bool under_way = is_one_of(calls_, call);
+  OriginUse origin;
+  if (call.origin.get() != nullptr) origin.take(*call.origin.get(), OriginUse::As::other);
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent) parts_.slots.note_over(*group, call, Attribution::End::cancelled);
@@ -797,6 +845,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   gone.messages = std::move(call.messages);
   gone.id = call.id;
   gone.group = call.group;
+  gone.origin = std::move(origin);
   gone.why = std::string(why);
   gone.tag = call.request.tag;
   gone.may_be_task = told_in_session && call.request.message.has(Field::params_task);

@@ -34,7 +34,7 @@ class HttpCallTable {
 
   // Whether one more call may be sent. True: its place is taken, and it must be sent now. False: the pump is
   // scheduled when there is room.
-  bool take_room(const HttpCall& call);
+  bool take_room(const SessionGroup& group, const HttpCall& call);
   // limits.maxInFlight may have changed.
   void limits_changed() {
     if (places_) places_->limit(server_.limits.max_in_flight);
@@ -97,6 +97,8 @@ class HttpCallTable {
   void give_place();
   void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
+  // The call failed before its first byte was sent. True: another origin gets it, or its session is given up.
+  bool send_elsewhere(HttpCall& call, SessionGroup* group);
   void resume(HttpCall& call, const MessagesEnd& end);
   void listen_lost(HttpCall& call, core::Failure failure, bool flooded);
   void drop(std::string_view kind, std::string_view id = {});

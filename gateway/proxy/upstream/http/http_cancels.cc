@@ -167,7 +167,8 @@ void HttpCancels::tell(PendingCancel& pending) {
 bool HttpCancels::post(const LeftCall& call, std::string message, std::function<void()> sent) {
   SessionGroup* group = groups_.find(call.group);
   if (group == nullptr || !group->is_ready()) return false;
-  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent));
+  group->session()->post(std::move(message), call.forwarded ? &*call.forwarded : nullptr, std::move(sent),
+                         call.origin.get());
   return true;
 }
 

@@ -17,6 +17,7 @@
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/http/http_messages.h"
 #include "proxy/upstream/http/http_parts.h"
+#include "proxy/upstream/http/origin.h"
 #include "proxy/upstream/http_client/http_headers.h"
 
 namespace lineward::upstream {
@@ -32,6 +33,7 @@ struct LeftCall {
   std::unique_ptr<HttpMessages> messages;  // null: between two connections, or answered on another stream
   int64_t id = 0;
   std::string group;
+  OriginUse origin = {};  // that has the call
   std::string why;
   // Headers forwarded with messages about it; nullopt: those that the session stores.
   std::optional<Headers> forwarded;

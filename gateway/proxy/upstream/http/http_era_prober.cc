@@ -57,6 +57,7 @@ void HttpEraProber::ask(const core::UpstreamRequest* first, Done done) {
   if (auto message = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *message, {});
   ++round_;
+  plan.went = probed_ = std::make_shared<OriginUse>();
   plan.opened = lifetime_.guard([this, round = round_](const http::ResponseInfo& info) {
     if (round == round_) session_ = std::string(info.headers.get("Mcp-Session-Id"));
   });
@@ -124,12 +125,14 @@ void HttpEraProber::try_initialize(std::string params) {
   SubRequestPlan plan = plan_of(mcp::initialize_request(id, params));
   plan.id = id;
   auto session = std::make_shared<std::string>();
+  auto at = std::make_shared<OriginUse>();
+  plan.went = at;
   plan.opened = [session](const http::ResponseInfo& info) {
     *session = std::string(info.headers.get("Mcp-Session-Id"));
   };
-  plan.done = lifetime_.guard([this, round = round_, params = std::move(params), session](
+  plan.done = lifetime_.guard([this, round = round_, params = std::move(params), session, at](
                                   std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    end_session(*session);  // it was opened for this request alone
+    end_session(*session, *at);  // it was opened for this request alone
     if (round == round_) on_initialize_answer(params, answer, end);
   });
   sub_requests_.run(std::move(plan));
@@ -149,13 +152,14 @@ void HttpEraProber::on_initialize_answer(const std::string& params, const std::o
 }
 
 // Ends a session; the reply is ignored.
-void HttpEraProber::end_session(std::string id) {
+void HttpEraProber::end_session(std::string id, const OriginUse& at) {
   if (id.empty()) return;
   SubRequestPlan plan;
   plan.request = {"DELETE", base_headers(server_, HttpVerb::remove), {}};
   add_all(plan.request.headers, lasting_headers(asked_with_));
   add_session_headers(plan.request.headers, id, {});
   plan.limit = kProbeGoodbye;
+  if (at.get() != nullptr) plan.origin.take(*at.get(), OriginUse::As::other);
   sub_requests_.run(std::move(plan));
 }
 
@@ -164,7 +168,8 @@ void HttpEraProber::decided(EraVerdict verdict, const core::Failure& failure) {
   patience_.stop();
   ++round_;  // a pending second request decides nothing any more
   const bool is_modern = verdict.known && verdict.era == mcp::Era::modern;
-  if (std::string id = std::exchange(session_, {}); !is_modern) end_session(std::move(id));
+  if (std::string id = std::exchange(session_, {}); !is_modern && probed_)
+    end_session(std::move(id), *probed_);
   if (verdict.known) parts_.health.is_back();
   if (auto done = std::exchange(done_, nullptr)) done(std::move(verdict), failure);
 }

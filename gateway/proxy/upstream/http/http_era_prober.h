@@ -7,6 +7,7 @@
 // result proves a legacy server. An answer to the probe meanwhile takes precedence.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "foundation/net/lifetime.h"
@@ -37,7 +38,8 @@ class HttpEraProber final : public EraProber {
   void on_initialize_answer(const std::string& params, const std::optional<mcp::Message>& answer,
                             const MessagesEnd& end);
   void no_evidence(const MessagesEnd& end);
-  void end_session(std::string id);
+  // `at`: the origin that has it.
+  void end_session(std::string id, const OriginUse& at);
   void decided(EraVerdict verdict, const core::Failure& failure);
 
   const HttpParts& parts_;
@@ -57,6 +59,7 @@ class HttpEraProber final : public EraProber {
   bool tried_ = false;                  // `initialize` was sent
   bool trying_ = false;                 // and is in progress
   std::string session_;                 // the id in the answer to the probe
+  std::shared_ptr<OriginUse> probed_;   // the origin of the probe
   net::Lifetime lifetime_;
 };
 

@@ -16,8 +16,8 @@ namespace lineward::upstream {
 class HttpCallTable;
 class HttpFailures;
 class HttpHealth;
-class HttpPool;
 class HttpSubRequests;
+class OriginSet;
 class QuestionSlots;
 class ServerEra;
 class SessionGroup;
@@ -44,12 +44,12 @@ class RequestIds {
 };
 
 // All belong to the HttpUpstream and outlive each other's calls. A part may be constructed before another one
-// that it uses: constructors use only the loop, the server and the pool.
+// that it uses: constructors use only the loop, the server and the origins.
 struct HttpParts {
   net::Loop& loop;
   const config::Server& server;
   const SharedPart& shared;
-  HttpPool& pool;
+  OriginSet& origins;
   HttpSubRequests& sub_requests;
   const HttpFailures& failures;
   HttpHealth& health;

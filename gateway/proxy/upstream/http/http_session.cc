@@ -77,15 +77,16 @@ HttpSession::Verdict verdict_of_ping(const std::optional<mcp::Message>& answer, 
 
 }  // namespace
 
-HttpSession::HttpSession(const HttpParts& parts, std::string group, Transport transport)
+HttpSession::HttpSession(const HttpParts& parts, std::string group, Transport transport, Origin& origin)
     : parts_(parts),
       loop_(parts.loop),
       server_(parts.server),
       group_(std::move(group)),
+      origin_(origin, OriginUse::As::session),
       number_(parts.sub_requests.next_session()),
-      credentials_(parts.server, parts.pool.url()),
+      credentials_(parts.server, origin.url()),
       transport_(transport),
-      stream_(parts.pool, parts.server, *this) {}
+      stream_(origin.pool(), parts.server, *this) {}
 
 // ---- the handshake ----
 
@@ -132,6 +133,7 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
     send_initialized(std::string(mcp::kInitialized));
     return parts_.groups.on_session_ready(*this);
   }
+  if (end.fault.nothing_sent && parts_.groups.open_elsewhere(*this)) return;
   if (!credentials_.id().empty()) {  // of a session that was refused
     send_delete();
     credentials_.set_id({});
@@ -243,6 +245,7 @@ void HttpSession::on_stream_news(StreamNews news) {
 }
 
 void HttpSession::on_sse_failed(const MessagesEnd& end) {
+  if (end.fault.nothing_sent && parts_.groups.open_elsewhere(*this)) return;
   state_ = State::fresh;
   if (end.status == 401 || end.status == 403)
     return parts_.groups.on_session_failed(*this, parts_.failures.of(end));
@@ -334,8 +337,9 @@ HttpRequest HttpSession::request(std::string body, const Headers* as) const {
 }
 
 // A refusal concerns the session only if the message has the session's credentials.
-void HttpSession::post(std::string message, const Headers* as, std::function<void()> drained) {
+void HttpSession::post(std::string message, const Headers* as, std::function<void()> drained, Origin* at) {
   SubRequestPlan plan = plan_of(request(std::move(message), as), kPostLimit);
+  if (at != nullptr && !has_id()) plan.origin.take(*at, OriginUse::As::other);
   plan.drained = std::move(drained);
   const bool its_own = as == nullptr || credentials_.are_of(*as);
   plan.done = lifetime_.guard([this, its_own](std::optional<mcp::Message>, const MessagesEnd& end) {
@@ -348,6 +352,7 @@ void HttpSession::send_delete() {
   SubRequestPlan plan;
   plan.request = {"DELETE", headers(HttpVerb::remove), {}};
   plan.limit = kGoodbye;
+  plan.origin.take(origin(), OriginUse::As::other);
   plan.session = number_;
   plan.is_last = true;
   parts_.sub_requests.run(std::move(plan));
@@ -392,6 +397,7 @@ SubRequestPlan HttpSession::plan_of(HttpRequest request, milliseconds limit) {
   plan.request = std::move(request);
   plan.opened = lifetime_.guard([this](const http::ResponseInfo& info) { credentials_.take_cookies(info); });
   plan.limit = limit;
+  plan.origin.take(origin(), OriginUse::As::other);
   plan.session = number_;
   return plan;
 }

@@ -27,6 +27,7 @@
 #include "proxy/upstream/http/http_call.h"
 #include "proxy/upstream/http/http_parts.h"
 #include "proxy/upstream/http/http_sub_request.h"
+#include "proxy/upstream/http/origin.h"
 #include "proxy/upstream/http/server_stream.h"
 #include "proxy/upstream/http_client/cookie_jar.h"
 #include "proxy/upstream/http_client/http_headers.h"
@@ -84,12 +85,14 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
     lost      // it says that there is no such session
   };
 
-  // `group`: its key. `transport`: known or assumed.
-  HttpSession(const HttpParts& parts, std::string group, Transport transport);
+  // `group`: its key. `transport`: known or assumed. `origin`: its server.
+  HttpSession(const HttpParts& parts, std::string group, Transport transport, Origin& origin);
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
   const std::string& group() const { return group_; }
+  // The origin at which it was opened. All its requests go there.
+  Origin& origin() const { return *origin_.get(); }
   State state() const { return state_; }
   bool is_ready() const override { return state_ == State::ready; }
   // True: there is a session that the server could forget.
@@ -146,8 +149,10 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   // A POST in this session. `as`: the forwarded headers; null: the stored ones.
   HttpRequest request(std::string body, const Headers* as = nullptr) const;
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
-  // Posts a notification or an answer. `drained`: it is written, or never will be.
-  void post(std::string message, const Headers* as = nullptr, std::function<void()> drained = nullptr);
+  // Posts a notification or an answer. `drained`: it is written, or never will be. `at`: the origin of its
+  // call, for a session without an id; null: the session's.
+  void post(std::string message, const Headers* as = nullptr, std::function<void()> drained = nullptr,
+            Origin* at = nullptr);
   // Handles a message of the server. `call`: it arrived on this call's stream; null: on none.
   void hear(mcp::Message message, HttpCall* call) override;
   // Handles an invalid message: a malformed request is refused, and a broken answer ends its call.
@@ -220,6 +225,7 @@ class HttpSession final : public ListenServer, public ServerStreamCallbacks {
   net::Loop& loop_;
   const config::Server& server_;
   const std::string group_;
+  const OriginUse origin_;
   const uint64_t number_;  // of its sub-requests
   SessionCredentials credentials_;
   State state_ = State::fresh;

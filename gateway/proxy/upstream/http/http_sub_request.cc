@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLastWaits{2000};
 }  // namespace
 
 HttpSubRequest::HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan)
-    : owner_(owner), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(owner.pool_.loop()) {
+    : owner_(owner), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(owner.loop_) {
   if (owner_.is_awaited(plan_)) {
     limit_.start(kLastWaits, [this] { start(); });
   } else {
@@ -29,9 +29,30 @@ HttpSubRequest::HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan)
 }
 
 void HttpSubRequest::start() {
-  messages_ = std::make_unique<HttpMessages>(owner_.pool_, std::move(plan_.request),
-                                             owner_.max_message_bytes_, *this);
+  OriginSet& origins = owner_.origins_;
+  const bool may_move = plan_.origin.get() == nullptr && origins.are_several();
+  Origin& origin = plan_.origin.get() != nullptr ? *plan_.origin.get() : origins.any();
+  if (may_move) tried_ |= origin.bit();
+  HttpRequest request = may_move ? plan_.request : std::move(plan_.request);
+  send_to(origin, std::move(request));
   limit_.start(plan_.limit, [this] { ran_out(); });
+}
+
+void HttpSubRequest::send_to(Origin& origin, HttpRequest&& request) {
+  if (plan_.went) plan_.went->take(origin, OriginUse::As::other);
+  messages_ =
+      std::make_unique<HttpMessages>(origin.pool(), std::move(request), owner_.max_message_bytes_, *this);
+}
+
+// True: another origin gets it now, within the same limit, since the first got not a byte of it.
+bool HttpSubRequest::send_elsewhere(const MessagesEnd& end) {
+  if (tried_ == 0 || end.kind != MessagesEnd::Kind::failed || !end.fault.nothing_sent) return false;
+  Origin* origin = owner_.origins_.another(tried_);
+  if (origin == nullptr) return false;
+  tried_ |= origin->bit();
+  owner_.loop_.retire(std::move(messages_));
+  send_to(*origin, HttpRequest(plan_.request));
+  return true;
 }
 
 void HttpSubRequest::ran_out() {
@@ -61,7 +82,7 @@ void HttpSubRequest::ran_out() {
 void HttpSubRequest::drop() {
   limit_.stop();
   if (messages_) messages_->close();
-  owner_.pool_.loop().retire(std::move(messages_));
+  owner_.loop_.retire(std::move(messages_));
   plan_ = {};
 }
 
@@ -98,9 +119,10 @@ void HttpSubRequest::on_no_message(HttpMessages& from, const mcp::MessageFault& 
 }
 
 void HttpSubRequest::on_messages_end(HttpMessages&, const MessagesEnd& end) {
+  if (send_elsewhere(end)) return;
   const bool accepted = end.kind == MessagesEnd::Kind::complete && end.status == kAccepted;
   if (accepted && plan_.answered_elsewhere && plan_.done && !answer_) {
-    owner_.pool_.loop().retire(std::move(messages_));
+    owner_.loop_.retire(std::move(messages_));
     return;  // the limit still applies
   }
   finish(std::move(answer_), end);
@@ -123,7 +145,7 @@ void HttpSubRequests::run(SubRequestPlan plan) {
     sub_requests_.push_back(std::make_unique<HttpSubRequest>(*this, std::move(plan)));
     return;
   }
-  pool_.loop().defer([plan = std::move(plan)] {
+  loop_.defer([plan = std::move(plan)] {
     const MessagesEnd refusal{.kind = MessagesEnd::Kind::failed,
                               .fault = {.reason = mcp::EndReason::queue_full,
                                         .text = "has too many requests under way",
@@ -159,7 +181,7 @@ void HttpSubRequests::over(HttpSubRequest& one) {
   if (found == sub_requests_.end()) return;
   bytes_ -= one.bytes_;
   const uint64_t session = one.plan_.session;
-  pool_.loop().retire(std::move(*found));
+  loop_.retire(std::move(*found));
   sub_requests_.erase(found);
   if (session != 0) {
     for (auto& other : sub_requests_) {
@@ -170,7 +192,7 @@ void HttpSubRequests::over(HttpSubRequest& one) {
       break;
     }
   }
-  if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+  if (sub_requests_.empty() && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
 void HttpSubRequests::drop_all() {
@@ -179,14 +201,14 @@ void HttpSubRequests::drop_all() {
   bytes_ = 0;
   for (auto& one : all) {
     one->drop();
-    pool_.loop().retire(std::move(one));
+    loop_.retire(std::move(one));
   }
-  if (empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+  if (empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
 void HttpSubRequests::when_empty(std::function<void()> empty) {
   empty_ = std::move(empty);
-  if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+  if (sub_requests_.empty() && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
 }  // namespace lineward::upstream

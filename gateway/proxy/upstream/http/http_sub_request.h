@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/upstream/http/http_messages.h"
+#include "proxy/upstream/http/origin_set.h"
 
 namespace lineward::upstream {
 
@@ -18,7 +19,10 @@ class HttpSubRequests;
 
 struct SubRequestPlan {
   HttpRequest request;
-  int64_t id = 0;  // of its request; 0: no answer is expected
+  // The origin that gets it. None: any, and another one if not a byte could be sent to the first.
+  OriginUse origin = {};
+  std::shared_ptr<OriginUse> went = {};  // if set, gets the origin that it was sent to last
+  int64_t id = 0;                        // of its request; 0: no answer is expected
   // Its session (HttpSubRequests::next_session); 0: none. The last request of a session waits briefly for
   // earlier ones, which it could overtake on another connection.
   uint64_t session = 0;
@@ -46,6 +50,8 @@ class HttpSubRequest final : public MessagesCallbacks {
 
  private:
   void start();
+  void send_to(Origin& origin, HttpRequest&& request);
+  bool send_elsewhere(const MessagesEnd& end);
   void on_messages_drained(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
@@ -58,6 +64,7 @@ class HttpSubRequest final : public MessagesCallbacks {
   HttpSubRequests& owner_;
   const size_t bytes_;  // of its body
   SubRequestPlan plan_;
+  uint64_t tried_ = 0;  // origins (Origin::bit)
   net::Timer limit_;
   std::unique_ptr<HttpMessages> messages_;  // null: it waits for others, or for its answer
   std::optional<mcp::Message> answer_;
@@ -65,8 +72,8 @@ class HttpSubRequest final : public MessagesCallbacks {
 
 class HttpSubRequests {
  public:
-  HttpSubRequests(HttpPool& pool, uint64_t max_message_bytes)
-      : pool_(pool), max_message_bytes_(max_message_bytes) {}
+  HttpSubRequests(OriginSet& origins, uint64_t max_message_bytes)
+      : loop_(origins.loop()), origins_(origins), max_message_bytes_(max_message_bytes) {}
   ~HttpSubRequests() { drop_all(); }
 
   // Never calls back before it returns. Objects used by the plan's callbacks must live until `done`, or use a
@@ -85,7 +92,8 @@ class HttpSubRequests {
   void over(HttpSubRequest& one);
   bool is_awaited(const SubRequestPlan& last) const;
 
-  HttpPool& pool_;
+  net::Loop& loop_;
+  OriginSet& origins_;
   uint64_t max_message_bytes_;
   std::vector<std::unique_ptr<HttpSubRequest>> sub_requests_;
   size_t bytes_ = 0;  // of the bodies in progress

@@ -32,39 +32,13 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server, Shared
     : Upstream(server.name), loop_(loop), server_(server), shared_(std::move(shared)), stop_limit_(loop) {
   if (shared_) era_.share(shared_);
   if (shared_.worker != shared_.home) ids_.share();
-  pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
-  if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
-}
-
-std::unique_ptr<HttpPool> HttpUpstream::make_pool() {
-  if (auto url = parse_http_url(server_.url)) {
-    url_ = *url;
-    note_hop();
-  } else {
-    broken_ = url.error().text;
+  if (!server_.credentials.client_id.empty()) {
+    oauth_ = std::make_unique<OauthClient>(loop_, server_, origins_.tls());
+    origins_.use(*oauth_);
   }
-  std::shared_ptr<net::TlsContext> tls;
-  if (url_.tls) {
-    auto context = net::TlsContext::for_client({server_.ca_file, server_.client_cert, server_.client_key});
-    if (context) {
-      tls = *context;
-    } else {
-      broken_ = context.error().text;
-    }
-  }
-  auto options = pool_options(server_, url_);
-  if (!options && broken_.empty()) broken_ = options.error().text;
-  if (!server_.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop_, server_, tls);
-  if (options) {
-    options->stats = &stats_;
-    options->worker = shared_.worker;
-    options->workers = shared_.workers;
-    options->take_limits(server_);
-  }
-  auto pool = std::make_unique<HttpPool>(loop_, url_, std::move(tls), options ? *options : PoolOptions());
-  pool->be_liberal();
-  if (oauth_) pool->use(*oauth_);
-  return pool;
+  origins_.on_freed(lifetime_.guard([this] { schedule_pump(); }));
+  note_hop();
+  checks_.start();
 }
 
 HttpUpstream::~HttpUpstream() {
@@ -84,9 +58,9 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Ups
                                                                        core::CallCallbacks& owner) {
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping()};
-  if (!broken_.empty()) {
-    return Refused{
-        {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
+  if (!origins_.fault().empty()) {
+    return Refused{{EndReason::upstream_unreachable,
+                    fmt::format("{} cannot be reached: {}", server_.name, origins_.fault())}};
   }
   if (auto full = places_.refusal(request, calls_here())) return Refused{std::move(*full)};
   auto is_probe = health_.admit();
@@ -222,7 +196,7 @@ bool HttpUpstream::pump(SessionGroup& group, size_t most) {
       call.fail(*failure);
       continue;
     }
-    if (!calls_.take_room(call)) {
+    if (!calls_.take_room(group, call)) {
       full = true;
       break;
     }
@@ -248,11 +222,11 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& ow
   if (plan.initialize_params.empty()) groups_.get(plan).set_scope(&owner);
 }
 
-// Not portable: a session of several clients, which this process initialises, and HTTP+SSE, which ends with
-// its stream.
+// Not portable: a session of several clients, which this process initialises, HTTP+SSE, which ends with its
+// stream, and a session at one of several origins.
 core::UpstreamParts HttpUpstream::parts(const core::Scope&) {
-  const bool is_portable =
-      config::is_of_one_session(server_.isolation) && !groups_.speaks_sse() && !stopping_;
+  const bool is_portable = config::is_of_one_session(server_.isolation) && !groups_.speaks_sse() &&
+                           !origins_.are_several() && !stopping_;
   return {this, this, is_portable ? this : nullptr};
 }
 
@@ -351,7 +325,9 @@ void HttpUpstream::notice(core::UpstreamNotice what) {
     if (!era_.is_known() || back) era_.ask();
   }
   if (what != core::UpstreamNotice::reconfigured) return;
-  pool_->set_limits(server_);
+  origins_.reconfigure();
+  checks_.start();
+  groups_.leave_closed_origins();
   calls_.limits_changed();
   sub_requests_.set_max_message_bytes(server_.limits.max_message_bytes);
   schedule_pump();
@@ -362,7 +338,7 @@ void HttpUpstream::notice(core::UpstreamNotice what) {
 // Dropped if sessions are shared (isolation): a notification concerns one client only.
 void HttpUpstream::send_without_session(const mcp::Message& message, const core::HeaderFields& headers) {
   const bool own = config::is_of_one_session(server_.isolation);
-  if (stopping_ || !broken_.empty() || !own || groups_.keeps_sessions() != false) return;
+  if (stopping_ || !origins_.fault().empty() || !own || groups_.keeps_sessions() != false) return;
   SubRequestPlan plan;
   plan.request.body = message.bytes();
   plan.request.headers = base_headers(server_, HttpVerb::post);
@@ -373,7 +349,7 @@ void HttpUpstream::send_without_session(const mcp::Message& message, const core:
 
 // A GET or DELETE of a client to a server that keeps no sessions.
 std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
-  if (stopping_ || !broken_.empty() || groups_.keeps_sessions() != false) return nullptr;
+  if (stopping_ || !origins_.fault().empty() || groups_.keeps_sessions() != false) return nullptr;
   HttpRequest out{
       request.method, base_headers(server_, request.method == "GET" ? HttpVerb::get : HttpVerb::remove), {}};
   add_all(out.headers, forwarded_headers(server_, request.headers));
@@ -381,12 +357,13 @@ std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::Hop
   for (const auto& [name, value] : request.headers) {
     if (http::equals_ignoring_case(name, "Last-Event-ID")) out.headers.push_back({"Last-Event-ID", value});
   }
-  return std::make_unique<HttpPlainHop>(plain_hops_, *pool_, std::move(out), listener, server_,
+  return std::make_unique<HttpPlainHop>(plain_hops_, origins_.any().pool(), std::move(out), listener, server_,
                                         failures_.are_of_clients());
 }
 
 void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone done) {
-  if (documents_ && !stopping_) return documents_->fetch(path, std::move(done));
+  if (origins_.fault().empty() && !stopping_)
+    return documents_.fetch(origins_.any().pool(), path, std::move(done));
   loop_.defer([done = std::move(done)] {
     done(Unexpected<core::NoDocument>{{503, "the server cannot be asked now"}});
   });
@@ -398,6 +375,7 @@ core::UpstreamStatus HttpUpstream::status() const {
   core::UpstreamStatus status;
   status.server = era_.verdict().server;
   status.versions = era_.versions();
+  status.origins = origins_.status();
   if (stopping_) {
     status.state = State::draining;
   } else if (!health_.circuit_closed()) {
@@ -419,16 +397,19 @@ core::UpstreamStatus HttpUpstream::status() const {
 
 // Its address, for labels; without the path, which may contain secrets.
 void HttpUpstream::note_hop() {
-  stats_.transport = url_.unix_path.empty() ? "tcp" : "unix";
-  if (!url_.unix_path.empty()) return;
-  stats_.server_address = url_.host;
-  stats_.server_port = std::to_string(url_.port);
+  const HttpUrl& url = origins_.first().url();
+  if (url.target.empty()) return;  // it is invalid
+  stats_.transport = url.unix_path.empty() ? "tcp" : "unix";
+  if (!url.unix_path.empty()) return;
+  stats_.server_address = url.host;
+  stats_.server_port = std::to_string(url.port);
 }
 
 // ---- the end ----
 
 void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
+  checks_.stop();
   health_.stop();
   stopped_ = std::move(done);
   groups_.stop();
@@ -449,7 +430,7 @@ void HttpUpstream::stop(std::function<void()> done) {
 
 void HttpUpstream::check_stopped() {
   stop_limit_.stop();
-  pool_->close_idle();
+  origins_.close_idle();
   if (stopped_) std::exchange(stopped_, nullptr)();
 }
 

@@ -22,6 +22,8 @@
 #include "proxy/upstream/http/http_era_prober.h"
 #include "proxy/upstream/http/http_health.h"
 #include "proxy/upstream/http/http_plain_hop.h"
+#include "proxy/upstream/http/origin_checks.h"
+#include "proxy/upstream/http/origin_set.h"
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/http_client/http_documents.h"
@@ -49,7 +51,10 @@ class HttpUpstream final : public core::Upstream,
 
   // The owner of the forwarded credentials: if they are the client's own, the server's refusals are passed to
   // the client (config::plain_sidecar).
-  void set_credentials(HttpFailures::Credentials whose) { failures_.set_credentials(whose); }
+  void set_credentials(HttpFailures::Credentials whose) {
+    failures_.set_credentials(whose);
+    origins_.set_personal(failures_.are_of_clients());
+  }
   void fetch_document(const std::string& path, core::DocumentDone done);
 
   const config::Server& server() const { return server_; }
@@ -84,8 +89,6 @@ class HttpUpstream final : public core::Upstream,
   // ServerEraCallbacks
   void on_era_known(TransportCall& call) override;
 
-  // Also sets `url_`, and `broken_` if the configuration is invalid.
-  std::unique_ptr<HttpPool> make_pool();
   // HttpParts::serve_as_modern
   void serve_as_modern(SessionGroup& group);
   void send_modern(const mcp::Message& message, const core::HeaderFields& headers);
@@ -108,23 +111,22 @@ class HttpUpstream final : public core::Upstream,
   const config::Server& server_;
   const SharedPart shared_;
   metrics::UpstreamStats& stats_ = metrics::upstream_stats(server_.name);
-  HttpUrl url_;
-  std::string broken_;                  // why no call is possible at all
-  std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the pool
-  std::unique_ptr<HttpPool> pool_ = make_pool();
+  std::unique_ptr<OauthClient> oauth_;  // if Lineward has credentials of its own; used by the origins
+  OriginSet origins_{loop_, server_, shared_};
   const HttpParts parts_{
-      loop_,     server_, shared_, *pool_,      sub_requests_,
+      loop_,     server_, shared_, origins_,    sub_requests_,
       failures_, health_, ids_,    planner_,    groups_,
       slots_,    era_,    calls_,  pump_later_, [this](SessionGroup& group) { serve_as_modern(group); }};
   HttpFailures failures_{server_};
-  HttpSubRequests sub_requests_{*pool_, server_.limits.max_message_bytes};
+  HttpSubRequests sub_requests_{origins_, server_.limits.max_message_bytes};
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   SessionGroups groups_{parts_};
   QuestionSlots slots_{parts_};
   HttpPlainHops plain_hops_;
-  std::unique_ptr<HttpDocuments> documents_;  // null: broken
+  HttpDocuments documents_{loop_};
+  OriginChecks checks_{parts_};
   HttpHealth health_{loop_, server_, shared_.version};
-  HttpEraProber prober_{parts_, broken_};
+  HttpEraProber prober_{parts_, origins_.fault()};
   ServerEra era_{loop_, server_, prober_, *this};
   HttpCallTable calls_{parts_};
   CallLimiter places_{server_, shared_.version};

@@ -167,6 +167,9 @@ class SessionGroup {
   // Its client sees the HTTP status; otherwise a 404 cannot make it initialise anew.
   bool http_status_visible() const { return http_status_visible_; }
 
+  // Origins at which its next session cannot be opened (Origin::bit).
+  uint64_t tried = 0;
+
   // Waiting calls, and sent ones that are not over.
   CallQueue<HttpCall>& queue() { return queue_; }
   void join(HttpCall& call);

@@ -13,6 +13,7 @@
 #include "proxy/metrics/limits.h"
 #include "proxy/upstream/http/handshake_revision.h"
 #include "proxy/upstream/http/http_call_table.h"
+#include "proxy/upstream/http/origin_set.h"
 #include "proxy/upstream/http/question_slots.h"
 #include "proxy/upstream/http_client/http_pool.h"
 #include "proxy/upstream/shared/server_era.h"
@@ -25,6 +26,8 @@ using mcp::EndReason;
 using mcp::Method;
 
 constexpr std::chrono::milliseconds kReapInterval{5000};
+// A session with calls stays at a removed origin for this long.
+constexpr std::chrono::milliseconds kLeaveLimit{30000};
 
 // Its session may be closed for another: it has no calls, and no listens that need it.
 bool may_make_room(const SessionGroup& group) {
@@ -130,6 +133,55 @@ void SessionGroups::reap() {
   for (const auto& key : idle) {
     if (SessionGroup* group = find(key)) close(*group, "was idle");
   }
+  leave_closed_origins();
+}
+
+// ---- several origins ----
+
+bool SessionGroups::open_elsewhere(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return false;
+  group->tried |= session.origin().bit();
+  if (parts_.origins.another(group->tried) == nullptr) return false;
+  close_session(*group);
+  parts_.pump.schedule();
+  return true;
+}
+
+bool SessionGroups::open_elsewhere(HttpCall& call, SessionGroup& group) {
+  group.tried |= group.session()->origin().bit();
+  if (parts_.origins.another(group.tried) == nullptr) return false;
+  open_again(call, group, HttpSession::Transport::streamable_http);
+  return true;
+}
+
+void SessionGroups::leave_closed_origins() {
+  if (!parts_.origins.has_closed()) return;
+  for (const auto& key : keys()) {
+    SessionGroup* group = find(key);
+    HttpSession* session = group != nullptr ? group->session() : nullptr;
+    if (session == nullptr || !session->is_ready() || !session->origin().is_closed()) continue;
+    const auto leaving = session->origin().leaving;
+    if (!leaving && group->scope() != nullptr) continue;
+    if (!group->has_calls()) {
+      leave_origin(*group);
+    } else if (leaving && loop_.now() - *leaving > kLeaveLimit) {
+      session->lost();
+    }
+  }
+}
+
+// As after a lost session, but its server is told.
+void SessionGroups::leave_origin(SessionGroup& group) {
+  if (group.plain) return close(group, "its origin is leaving");
+  const std::string key = group.key;
+  core::ScopeCallbacks* scope = group.scope();
+  if (scope != nullptr) scope->on_scope_reset();
+  if (!group.own_handshake && group.replays()) group.revive();
+  group.listens.lost(group.session());
+  group.session()->end();
+  close_session(group);
+  if (scope != nullptr && !group.replays() && find(key) == &group) scope->on_scope_ended();
 }
 
 void SessionGroups::close(SessionGroup& group, std::string_view why) {
@@ -250,7 +302,9 @@ void SessionGroups::count_session(bool opened) {
 
 HttpSession& SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
   if (group.session() == nullptr) count_session(true);
-  group.replace_session(std::make_unique<HttpSession>(parts_, group.key, transport));
+  Origin* origin = parts_.origins.pick(group.tried);
+  if (origin == nullptr) origin = &parts_.origins.any();
+  group.replace_session(std::make_unique<HttpSession>(parts_, group.key, transport, *origin));
   return *group.session();
 }
 
@@ -319,12 +373,13 @@ bool SessionGroups::reclaim() {
 
 // An HTTP+SSE session is its stream, and needs a place for it.
 std::optional<core::Failure> SessionGroups::refusal_of_another() {
+  if (parts_.origins.pick() == nullptr) return parts_.origins.refusal();
   if (is_full() && !reclaim()) {
     metrics::limit_reached(metrics::Limit::server_sessions);
     return core::Failure{EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)};
   }
-  if (speaks_sse_ && !parts_.pool.streams().has_room()) {
+  if (speaks_sse_ && !parts_.origins.has_stream_room()) {
     metrics::limit_reached(metrics::Limit::server_connections);
     return core::Failure{EndReason::queue_full,
                          fmt::format("{} has as many event streams open already as it may have "
@@ -438,6 +493,7 @@ void SessionGroups::end_refused(SessionGroup& group, const core::Failure& failur
 void SessionGroups::on_session_ready(HttpSession& session) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
+  group->tried = 0;
   // A session without an id gives legacy clients less than translation does.
   const bool is_less = group->bridged && parts_.era.is_modern() && !session.has_id();
   if (is_less) return parts_.serve_as_modern(*group);
@@ -453,6 +509,7 @@ void SessionGroups::on_session_ready(HttpSession& session) {
 void SessionGroups::on_session_failed(HttpSession& session, const core::Failure& failure) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
+  group->tried = 0;
   const bool is_refused = failure.reason == EndReason::upstream_protocol && group->session_number() == 1;
   if (is_refused && group->bridged && parts_.era.is_modern()) return parts_.serve_as_modern(*group);
   close_session(*group);
@@ -569,7 +626,7 @@ void SessionGroups::on_session_message(HttpSession& session, mcp::Message messag
   }
   log::write(group->bridged ? log::Level::info : log::Level::debug, "upstream.dropped",
              {{"upstream", server_.name}, {"kind", "unscoped"}});
-  parts_.pool.note_useless();
+  parts_.origins.note_useless();
 }
 
 }  // namespace lineward::upstream

@@ -73,6 +73,14 @@ class SessionGroups {
   bool open(SessionGroup& group);
   // A session object without a handshake.
   HttpSession& open_session(SessionGroup& group, HttpSession::Transport transport);
+  // The handshake failed before its first byte was sent: another session is opened elsewhere. False: there is
+  // no other origin.
+  bool open_elsewhere(HttpSession& session);
+  // The same for a client's own `initialize`, which is no longer in progress.
+  bool open_elsewhere(HttpCall& call, SessionGroup& group);
+  // Sessions at drained and removed origins end when they have no calls. A client's own session stays at a
+  // drained one.
+  void leave_closed_origins();
   // The session is freed at the end of the turn. A group with listens or a pending replay gets another one.
   void close_session(SessionGroup& group);
   // limits.maxSessions is reached.
@@ -143,6 +151,7 @@ class SessionGroups {
   // Closes the longest idle client session; false: none was idle long enough.
   bool reclaim();
   SessionGroup* unused_for_long() const;
+  void leave_origin(SessionGroup& group);
   void open_again(HttpCall& call, SessionGroup& group, HttpSession::Transport transport);
   void end_refused(SessionGroup& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, SessionGroup& group);

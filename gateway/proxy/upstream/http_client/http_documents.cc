@@ -25,14 +25,14 @@ bool is_json(std::string_view type) {
 
 class HttpDocument final : public HttpTransferCallbacks {
  public:
-  HttpDocument(HttpDocuments& owner, const std::string& path, core::DocumentDone done)
-      : owner_(owner), done_(std::move(done)), limit_(owner.pool_.loop()) {
+  HttpDocument(HttpDocuments& owner, HttpPool& pool, const std::string& path, core::DocumentDone done)
+      : owner_(owner), done_(std::move(done)), limit_(pool.loop()) {
     HttpRequest request;
     request.method = "GET";
     request.target = path;
     request.headers = {
         {"User-Agent", LINEWARD_USER_AGENT}, {"Accept", "application/json"}, {"Accept-Encoding", "identity"}};
-    transfer_ = std::make_unique<HttpTransfer>(owner.pool_, std::move(request), *this);
+    transfer_ = std::make_unique<HttpTransfer>(pool, std::move(request), *this);
     limit_.start(kLimit, [this] { fail(504, fmt::format("did not come within {} ms", kLimit.count())); });
   }
 
@@ -79,18 +79,18 @@ class HttpDocument final : public HttpTransferCallbacks {
   std::string body_;
 };
 
-HttpDocuments::HttpDocuments(HttpPool& pool) : pool_(pool) {}
+HttpDocuments::HttpDocuments(net::Loop& loop) : loop_(loop) {}
 
 HttpDocuments::~HttpDocuments() {
   drop_all();
 }
 
-void HttpDocuments::fetch(const std::string& path, core::DocumentDone done) {
+void HttpDocuments::fetch(HttpPool& pool, const std::string& path, core::DocumentDone done) {
   if (documents_.size() < kMaxDocuments) {
-    documents_.push_back(std::make_unique<HttpDocument>(*this, path, std::move(done)));
+    documents_.push_back(std::make_unique<HttpDocument>(*this, pool, path, std::move(done)));
     return;
   }
-  pool_.loop().defer([done = std::move(done)] {
+  loop_.defer([done = std::move(done)] {
     done(Unexpected<core::NoDocument>{{503, "too many requests for metadata at once"}});
   });
 }
@@ -99,7 +99,7 @@ void HttpDocuments::over(HttpDocument& document) {
   auto found =
       std::find_if(documents_.begin(), documents_.end(), [&](const auto& d) { return d.get() == &document; });
   if (found == documents_.end()) return;
-  pool_.loop().retire(std::move(*found));
+  loop_.retire(std::move(*found));
   documents_.erase(found);
 }
 
@@ -108,7 +108,7 @@ void HttpDocuments::drop_all() {
   all.swap(documents_);
   for (auto& document : all) {
     document->drop();
-    pool_.loop().retire(std::move(document));
+    loop_.retire(std::move(document));
   }
 }
 

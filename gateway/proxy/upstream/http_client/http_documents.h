@@ -1,7 +1,7 @@
 // Fetches small public documents of an HTTP server for clients: its protected-resource metadata (RFC 9728). A
 // GET each through the pool, without any credentials, bounded in size, time and number.
 //
-// Owned by the upstream; must be destroyed before its pool.
+// Owned by the upstream; must be destroyed before its pools.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,17 @@ class HttpDocument;
 
 class HttpDocuments {
  public:
-  explicit HttpDocuments(HttpPool& pool);
+  explicit HttpDocuments(net::Loop& loop);
   ~HttpDocuments();
 
-  void fetch(const std::string& path, core::DocumentDone done);
+  void fetch(HttpPool& pool, const std::string& path, core::DocumentDone done);
   void drop_all();
 
  private:
   friend class HttpDocument;
   void over(HttpDocument& document);
 
-  HttpPool& pool_;
+  net::Loop& loop_;
   std::vector<std::unique_ptr<HttpDocument>> documents_;
 };
 

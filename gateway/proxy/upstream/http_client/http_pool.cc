@@ -64,13 +64,19 @@ HttpTransfer::~HttpTransfer() {
 
 void HttpTransfer::await_credentials() {
   lifetime_.renew();  // a single callback is awaited
+  if (!std::exchange(waits_, true)) ++pool_.waiting_;
   pool_.credentials_->fetch(lifetime_.guard([this](const std::string& fault) {
     if (closed_) return;
+    stop_waiting();
     if (fault.empty()) return begin(false);
     closed_ = true;
     owner_->on_transfer_failed(
         {.reason = mcp::EndReason::upstream_unreachable, .text = fault, .nothing_sent = true});
   }));
+}
+
+void HttpTransfer::stop_waiting() {
+  if (std::exchange(waits_, false)) --pool_.waiting_;
 }
 
 // The server refuses the credentials and has not processed the request: it is repeated with new ones, a few
@@ -176,6 +182,7 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
     }
   }
   if (follow(info)) return;
+  if (pool_.observer_ != nullptr) pool_.observer_->on_response(info);
   if (redirects_ == 0 && request_.target.empty() && info.status == 404) pool_.moved_to({});
   StringPool::give(std::move(request_.body));  // it cannot be needed for a repetition
   held_.set(0);
@@ -215,6 +222,7 @@ void HttpTransfer::on_connection_failed(const core::Failure& fault) {
     return begin(true);
   }
   closed_ = true;
+  if (pool_.observer_ != nullptr && !is_stream_) pool_.observer_->on_broken(fault);
   owner_->on_transfer_failed(fault);
 }
 
@@ -228,6 +236,7 @@ void HttpTransfer::unlimited_body() {
 }
 
 void HttpTransfer::close() {
+  stop_waiting();
   if (connection_) {
     connection_->close();
     pool_.loop().retire(std::move(connection_));
@@ -285,6 +294,7 @@ HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::Tls
       tls_(std::move(tls)),
       options_(std::move(options)),
       by_url_(options_.proxy && !tls_),
+      useless_(options_.useless ? options_.useless : std::make_shared<UselessMessages>()),
       sweeper_(loop) {
   append_start(post_start_, "POST", {}, {});
   streams_.share_of(options_.most_connections);
@@ -292,7 +302,8 @@ HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::Tls
     resolver_ =
         std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port, options_.resolver);
   } else if (url.unix_path.empty()) {
-    resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port, options_.resolver);
+    const std::string& host = options_.address.empty() ? url.host : options_.address;
+    resolver_ = std::make_unique<net::Resolver>(loop, host, url.port, options_.resolver);
   }
   refreshed_ = loop.now();
 }
@@ -310,7 +321,7 @@ void HttpPool::set_limits(const config::Server& server) {
 
 void HttpPool::log_dropped(std::string_view kind, std::string_view id) {
   note_useless();
-  const auto left_out = dropped_log_.next(loop_.now());
+  const auto left_out = useless_->log.next(loop_.now());
   if (!left_out) return;
   log::write(log::Level::info, "upstream.dropped",
              {{"upstream", server()},

@@ -78,6 +78,24 @@ class HttpTransferCallbacks {
   ~HttpTransferCallbacks() = default;
 };
 
+// Sees how the requests of a pool end, of whatever kind they are. No callback may end the pool.
+class PoolObserver {
+ public:
+  // A response has begun, other than one that is repeated with new credentials or at another path.
+  virtual void on_response(const http::ResponseInfo& info) = 0;
+  // No connection, or it broke before the response was complete; an event stream may break at any time.
+  virtual void on_broken(const core::Failure& fault) = 0;
+
+ protected:
+  ~PoolObserver() = default;
+};
+
+// Messages of one server that are of no use to any client, whichever of its pools they came by.
+struct UselessMessages {
+  uint64_t count = 0;
+  log::Paced log;
+};
+
 class BodyInflater;
 class HttpPool;
 
@@ -124,6 +142,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
  private:
   void begin(bool fresh);
   void await_credentials();
+  void stop_waiting();
   bool ask_again(const http::ResponseInfo& info);
   void say_again();
   bool follow(const http::ResponseInfo& info);
@@ -139,6 +158,7 @@ class HttpTransfer final : public Pooled<HttpTransfer> {
   bool reused_ = false;
   bool sent_ = false;
   bool closed_ = false;
+  bool waits_ = false;  // for credentials
   bool trusted_ = true;
   bool quiet_ = false;         // the rest is discarded
   std::string authorization_;  // as sent, if it is Lineward's own
@@ -165,6 +185,8 @@ struct PoolOptions {
   net::ResolverOptions resolver;  // idle connections are compared with its answers at each lookup
   http::ResponseLimits limits;
   metrics::UpstreamStats* stats = nullptr;         // counts broken messages; may be null
+  std::string address;                             // of the host; empty: all that its name has
+  std::shared_ptr<UselessMessages> useless = {};   // shared with other pools; null: its own
   void take_limits(const config::Server& server);  // all but the proxy
 };
 
@@ -191,12 +213,16 @@ class HttpPool {
   void log_dropped(std::string_view kind, std::string_view id = {});
   // The server sent something that is of no use to any client. A stream compares the count before and after
   // it passes a message on.
-  void note_useless() { ++useless_; }
-  uint64_t useless() const { return useless_; }
+  void note_useless() { ++useless_->count; }
+  uint64_t useless() const { return useless_->count; }
   // The server's name; empty if there is none.
   std::string_view server() const {
     return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
   }
+  // Before the first request; must outlive the pool.
+  void observe(PoolObserver& observer) { observer_ = &observer; }
+  // There is no connection, and nothing waits for one.
+  bool is_unused() const { return *open_ == 0 && waiting_ == 0 && streams_.is_unused(); }
   // Follows redirects 307 and 308 to the same origin, and accepts gzip and deflate.
   void be_liberal() { liberal_ = true; }
   // Before the first request; must outlive the pool's transfers.
@@ -247,13 +273,14 @@ class HttpPool {
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
   std::vector<Idle> idle_;                   // most recently used last
   std::vector<std::unique_ptr<HttpTransfer>> finishing_;
-  uint64_t useless_ = 0;
+  size_t waiting_ = 0;  // transfers that wait for credentials
+  const std::shared_ptr<UselessMessages> useless_;
+  PoolObserver* observer_ = nullptr;
   RequestCredentials* credentials_ = nullptr;
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};
   bool refreshing_ = false;
   StreamLimiter streams_{loop_};
-  log::Paced dropped_log_;
   std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // number of connections
   std::function<void()> freed_;
   net::Lifetime lifetime_;

@@ -24,6 +24,7 @@ class StreamLimiter {
   // limits.maxConnections. Open streams stay.
   void share_of(size_t connections);
   bool has_room() const { return taken_ < most_; }
+  bool is_unused() const { return taken_ == 0 && waiting_.empty(); }
 
  private:
   friend class StreamPlace;

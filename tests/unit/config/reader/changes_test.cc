@@ -57,6 +57,19 @@ TEST_CASE("servers come, go and change") {
   CHECK(servers("a: {command: x, disabled: true}", "a: {command: y, disabled: true}").empty());
 }
 
+TEST_CASE("origins change in place") {
+  const std::string one = "a: {urls: ['http://1/mcp', 'http://2/mcp']}";
+  CHECK(servers(one, one).empty());
+  CHECK(servers(one, "a: {urls: ['http://2/mcp', {url: 'http://1/mcp', drain: true}]}") ==
+        "~a: urls changed");
+  CHECK(servers(one, "a: {urls: ['http://1/mcp', 'http://2/mcp'], origins: {ejectAfter: 3}}") ==
+        "~a: origins.ejectAfter 5 → 3");
+  CHECK(servers(one, "a: {url: 'http://1/mcp'}") == "*a: urls changed");
+  CHECK(servers("a: {url: 'http://9/mcp'}", one) == "*a: url changed urls changed");
+  CHECK(servers(one, "a: {urls: ['http://1/mcp', 'http://2/mcp'], origins: {resolve: 1m}}") ==
+        "*a: origins.resolve 0s → 1m");
+}
+
 TEST_CASE("limits change in place") {
   CHECK(servers("a: {command: x}", "a: {command: x, timeouts: {request: 2m}, limits: {maxQueue: 1}}") ==
         "~a: timeouts.request 1m → 2m limits.maxQueue 256 → 1");
@@ -173,5 +186,5 @@ TEST_CASE("what is called adjustable is an option of a server") {
   for (const Option& option : options()) {
     if (option.per_server() && is_adjustable(option.key())) ++adjustable;
   }
-  CHECK(adjustable == 48);
+  CHECK(adjustable == 55);
 }

@@ -44,12 +44,11 @@ class NoServer final : public ServerEraCallbacks {
 
   net::Loop& loop;
   const config::Server& server;
-  const HttpUrl url = parse_http_url("http://127.0.0.1:1/mcp").value();
-  HttpPool pool{loop, url, nullptr, {}};
   const SharedPart alone;
-  const HttpParts parts{loop,    server, alone, pool, sub_requests, failures, health, ids,
-                        planner, groups, slots, era,  calls,        pump,     {}};
-  HttpSubRequests sub_requests{pool, 1024};
+  OriginSet origins{loop, server, alone};
+  const HttpParts parts{loop,    server, alone, origins, sub_requests, failures, health, ids,
+                        planner, groups, slots, era,     calls,        pump,     {}};
+  HttpSubRequests sub_requests{origins, 1024};
   HttpFailures failures{server};
   HttpHealth health{loop, server, nullptr};
   RequestIds ids;
