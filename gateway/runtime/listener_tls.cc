@@ -69,7 +69,7 @@ Result<ListenerTls::Made> ListenerTls::make(const config::Config& config) {
   }
   options.min_version =
       tls.min_version == config::TlsMinimum::tls13 ? net::TlsVersion::tls13 : net::TlsVersion::tls12;
-  if (config.listen.http2) options.protocols = {"h2", "http/1.1"};
+  if (listen->http2) options.protocols = {"h2", "http/1.1"};
   options.tickets = tickets_;
   if (!config.replicas.key_file.empty()) {
     auto keys = config::read_replica_keys(config.replicas.key_file);
