@@ -149,7 +149,7 @@ class World final : Http2Owner {
     auto wire = std::make_unique<Wire>();
     wire_ = wire.get();
     connection_ = std::make_unique<Http2Connection>(loop_, limits_, static_cast<Http2Owner&>(*this),
-                                                    std::move(wire), "1");
+                                                    std::move(wire), "1", nullptr);
     connection_->begin({});
     send(std::string(Http2Connection::kPreface) + frame(4, 0, 0, {}));
   }

@@ -100,16 +100,20 @@ bool AnswerReader::take(std::string bytes, AnswerParts& parts) {
   size_t at = 0;
   // Moves the bytes to text_ up to the end of `mark`. False: it is not there yet.
   const auto take_until = [&](std::string_view mark) {
-    const size_t before = text_.size(), from = before < mark.size() ? 0 : before - mark.size() + 1;
-    text_.append(bytes, at, std::string::npos);
-    const size_t found = text_.find(mark, from);
-    if (found == std::string::npos) {
-      at = bytes.size();
-      return false;
+    // It may have begun in text_; else only what is in front of it is copied.
+    for (size_t joint = std::min(text_.size(), mark.size() - 1); joint > 0; --joint) {
+      const std::string_view rest = mark.substr(joint);
+      if (std::string_view(text_).substr(text_.size() - joint) != mark.substr(0, joint)) continue;
+      if (std::string_view(bytes).substr(at, rest.size()) != rest) continue;
+      text_ += rest;
+      at += rest.size();
+      return true;
     }
-    at += found + mark.size() - before;
-    text_.resize(found + mark.size());
-    return true;
+    const size_t found = bytes.find(mark, at);
+    const size_t end = found == std::string::npos ? bytes.size() : found + mark.size();
+    text_.append(bytes, at, end - at);
+    at = end;
+    return found != std::string::npos;
   };
   while (at < bytes.size()) {
     switch (state_) {

@@ -80,6 +80,20 @@ describe('HTTP/2 of clients', { skip: DIRECT }, () => {
     assert.equal((await call(client, one.at('s'), 'echo')).status, 200, 'the connection goes on');
   });
 
+  test('large answers cross between workers, one after the other on the same way', async (t) => {
+    const servers = Object.fromEntries(['a', 'b', 'c'].map((name) => [name, echoServer('modern')]));
+    const one = await running(t, servers, { more: { ...listening(), workers: 3 } });
+    const client = await session(t, one.gateway.url);
+    const large = 'x'.repeat(400_000);
+    for (let round = 0; round < 4; ++round) {
+      const all = Object.keys(servers).map((name) => call(client, one.at(name), 'echo', {}, { _meta: { large } }));
+      for (const { status, message } of await Promise.all(all)) {
+        assert.equal(status, 200);
+        assert.ok(message.result.content[0].text.includes(large));
+      }
+    }
+  });
+
   for (const workers of [1, 3]) {
     test(`a stream that the client resets cancels its call, and a lost connection all (${workers} workers)`, async (t) => {
       const record = fixtureRecord(t);

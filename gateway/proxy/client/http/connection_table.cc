@@ -163,7 +163,18 @@ bool ConnectionTable::close_longest_idle() {
                     [](const auto& a, const auto& b) { return a.first > b.first; });
   for (size_t i = 0; i < count; ++i)
     idle[i].second->close_when_idle();
-  return count > 0;
+  return close_idle_http2(least, kClosedAtOnce - count) > 0 || count > 0;
+}
+
+size_t ConnectionTable::close_idle_http2(std::chrono::milliseconds least, size_t most) {
+  std::vector<Http2Connection*> idle;
+  for (const auto& entry : http2_) {
+    const auto time = entry.second->idle_for();
+    if (time && *time >= least && idle.size() < most) idle.push_back(entry.second.get());
+  }
+  for (Http2Connection* connection : idle)
+    connection->end_now();
+  return idle.size();
 }
 
 // Counted each, logged at powers of two: a flood must not become a flood of log lines.
@@ -213,11 +224,12 @@ void ConnectionTable::remove(ClientConnection& connection) {
 
 void ConnectionTable::speak_http2(ClientConnection& connection, std::string_view first) {
   auto made = std::make_unique<Http2Connection>(loop_, config_, static_cast<Http2Owner&>(*this),
-                                                connection.take_stream(), connection.peer());
+                                                connection.take_stream(), connection.peer(),
+                                                account_of(nullptr, connection.peer()));
   release(connection);
   caps_->lives_on(self_, true);
   Http2Connection& http2 = *made;
-  if (connection.sharing().shared()) http2.comes_by_proxy();
+  if (connection.sharing().is_by_proxy()) http2.comes_by_proxy();
   http2_.emplace(&http2, std::move(made));
   http2.begin(first);
   if (handler_.draining()) http2.announce_end();
@@ -244,6 +256,8 @@ void ConnectionTable::on_closed(Http2Connection& connection) {
 size_t ConnectionTable::backlog() const {
   size_t sum = 0;
   for (const auto& entry : connections_)
+    sum += entry.second->backlog();
+  for (const auto& entry : http2_)
     sum += entry.second->backlog();
   return sum;
 }

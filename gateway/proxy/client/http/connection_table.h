@@ -92,6 +92,7 @@ class ConnectionTable final : private Http2Owner {
   size_t most_of_address(std::string_view peer) const;
   bool hand_on(net::ByteStream& stream, const std::string& peer);
   bool close_longest_idle();
+  size_t close_idle_http2(std::chrono::milliseconds least, size_t most);
   void make_room();
   void close_awaited();
 

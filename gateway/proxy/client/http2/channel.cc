@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -72,7 +73,9 @@ void Channel::charge(const AccountPtr& account) {
 }
 
 size_t Channel::backlog() const {
-  return stream_ != nullptr ? size_t{stream_->backlog} : 0;
+  if (stream_ == nullptr) return 0;
+  // The end of an answer may wait in the library.
+  return std::max<size_t>(stream_->backlog, stream_->complete && !stream_->sent ? 1 : 0);
 }
 
 void Channel::end_writes() {

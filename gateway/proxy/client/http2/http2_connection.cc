@@ -101,6 +101,12 @@ struct Http2Connection::Library {
     return stream->head->size() > most * kHeadFactor ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
   }
 
+  // A request without a field that came is another request.
+  static int on_invalid_header(nghttp2_session*, const nghttp2_frame*, const uint8_t*, size_t, const uint8_t*,
+                               size_t, uint8_t, void*) {
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
+
   static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     Http2Connection& self = of(user);
@@ -153,6 +159,7 @@ struct Http2Connection::Library {
     LW_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
@@ -167,12 +174,13 @@ struct Http2Connection::Library {
 };
 
 Http2Connection::Http2Connection(net::Loop& loop, const config::Listen& limits, Http2Owner& owner,
-                                 std::unique_ptr<net::Stream> stream, std::string peer)
+                                 std::unique_ptr<net::Stream> stream, std::string peer, AccountPtr account)
     : loop_(loop),
       limits_(limits),
       owner_(owner),
       stream_(std::move(stream)),
       peer_(std::move(peer)),
+      account_(std::move(account)),
       session_(Library::make(*this)),
       gate_(limits.max_head_bytes),
       began_at_(loop.now()),
@@ -181,6 +189,7 @@ Http2Connection::Http2Connection(net::Loop& loop, const config::Listen& limits, 
       run_later_(
           loop, [](void* self) { static_cast<Http2Connection*>(self)->run(); }, this) {
   stream_->set_owner(this);
+  stream_->charge(account_);
   ++metrics::stats().http2_connections;
 }
 
@@ -248,7 +257,7 @@ void Http2Connection::begin_stream(int32_t id) {
 
 StreamEnd* Http2Connection::choose_end(Http2Stream& stream) {
   for (const auto& relay : relays_) {
-    if (relay->is_idle() && relay->path() == stream.path) return relay.get();
+    if (relay->is_idle() && relay->path() == stream.path && relay->is_quiet()) return relay.get();
   }
   if (!idle_channels_.empty()) {
     Channel* last = idle_channels_.back();  // it knows the last request's head
@@ -330,6 +339,7 @@ void Http2Connection::answer(Http2Stream& stream, std::string bytes) {
   if (stream.closed || !stream_) return;
   http::AnswerParts parts;
   if (!stream.answer.take(std::move(bytes), parts)) return send_reset(stream, NGHTTP2_INTERNAL_ERROR);
+  if (stream.queue.empty()) stream.progress_at = loop_.now();
   for (std::string& piece : parts.pieces) {
     stream.backlog += piece.size();
     stream.queue.push(std::move(piece));
@@ -381,6 +391,7 @@ std::optional<size_t> Http2Connection::take_answer(Http2Stream& stream, uint8_t*
     return std::nullopt;
   }
   stream.backlog -= size;
+  stream.progress_at = loop_.now();
   gate_.sent_data();
   if (stream.queue.empty() && !stream.complete) drained_.push_back(stream.id);
   return size;
@@ -436,9 +447,20 @@ void Http2Connection::flush() {
     in_library_ = false;
     if (size <= 0) break;
     out += text_of(bytes, static_cast<size_t>(size));
-    if (out.size() >= kPiece) stream_->write(std::exchange(out, {}));
+    if (out.size() < kPiece) continue;
+    written_ += out.size();
+    stream_->write(std::exchange(out, {}));
   }
-  if (stream_) stream_->write(std::move(out));
+  if (!stream_) return;
+  written_ += out.size();
+  stream_->write(std::move(out));
+}
+
+size_t Http2Connection::backlog() const {
+  size_t sum = stream_ ? stream_->backlog() : 0;
+  for (const auto& relay : relays_)
+    sum += relay->backlog();
+  return sum;
 }
 
 // Tells the ends of streams what happened to them. They may begin, answer and reset streams meanwhile.
@@ -525,6 +547,14 @@ void Http2Connection::fail(metrics::Http2Fault fault, std::string_view why, uint
   const uint64_t times = ++metrics::stats().http2_faults[static_cast<size_t>(fault)];
   if ((times & (times - 1)) == 0)
     log::write(log::Level::warn, "http2.failed", {{"why", why}, {"count", times}, {"remote", peer_}});
+  say_last(code);
+}
+
+void Http2Connection::end_now() {
+  say_last(NGHTTP2_NO_ERROR);
+}
+
+void Http2Connection::say_last(uint32_t code) {
   nghttp2_session_terminate_session(session_, code);
   flush();
   if (stream_) stream_->flush_now();
@@ -579,11 +609,17 @@ void Http2Connection::check() {
                 NGHTTP2_ENHANCE_YOUR_CALM);
   }
   const size_t backlog = stream_->backlog();
-  if (last_backlog_ == 0 || backlog < last_backlog_) progress_at_ = now;
-  last_backlog_ = backlog;
+  const uint64_t taken = written_ - std::min<uint64_t>(written_, backlog);
+  if (backlog == 0 || taken != std::exchange(last_taken_, taken)) progress_at_ = now;
   if (now - progress_at_ >= limits_.write_timeout) {
     metrics::limit_reached(metrics::Limit::write_timeout);
     return close();
+  }
+  // A client that opens no window for a stream. Channels count as much themselves, relays do not.
+  for (const auto& [id, stream] : streams_) {
+    if (stream->queue.empty() || now - stream->progress_at < limits_.write_timeout) continue;
+    metrics::limit_reached(metrics::Limit::write_timeout);
+    send_reset(*stream, NGHTTP2_CANCEL);
   }
   if (!streams_.empty() && stream_->peer_is_silent(std::max(limits_.keep_alive, kLeastCheck))) return close();
   if (streams_.empty() && now - idle_at_ >= limits_.idle_timeout) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "foundation/base/account.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/stream.h"
 #include "protocol/http/answer_reader.h"
@@ -54,7 +55,7 @@ class Http2Connection final : private net::StreamCallbacks {
   static constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
   Http2Connection(net::Loop& loop, const config::Listen& limits, Http2Owner& owner,
-                  std::unique_ptr<net::Stream> stream, std::string peer);
+                  std::unique_ptr<net::Stream> stream, std::string peer, AccountPtr account);
   ~Http2Connection();
   // `first`: bytes that were read already.
   void begin(std::string_view first);
@@ -64,12 +65,18 @@ class Http2Connection final : private net::StreamCallbacks {
   // A proxy made the connection for its client.
   void comes_by_proxy() { by_proxy_ = true; }
   bool by_proxy() const { return by_proxy_; }
+  // Bytes for the client that no channel counts: of the socket, and of streams of other workers.
+  size_t backlog() const;
+  // What streams of other workers are charged to.
+  const AccountPtr& account() const { return account_; }
   // The time without streams, if it has none.
   std::optional<std::chrono::milliseconds> idle_for() const;
   // GOAWAY: announces the end; streams that are on their way are still served.
   void announce_end();
   // Ends when its streams have ended; no further one begins.
   void end_when_idle();
+  // GOAWAY, and closed at once: for a connection without streams.
+  void end_now();
   // Ends at once, with all streams.
   void cut();
 
@@ -114,6 +121,7 @@ class Http2Connection final : private net::StreamCallbacks {
   void run();
   void flush();
   void settle();
+  void say_last(uint32_t code);
   void fail(metrics::Http2Fault fault, std::string_view why, uint32_t code);
   void close();
   void finish();
@@ -125,6 +133,7 @@ class Http2Connection final : private net::StreamCallbacks {
   Http2Owner& owner_;
   std::unique_ptr<net::Stream> stream_;  // null: closed
   const std::string peer_;
+  const AccountPtr account_;
   nghttp2_session* session_ = nullptr;
   http::FrameGate gate_;
   size_t preface_left_ = kPreface.size();
@@ -141,7 +150,7 @@ class Http2Connection final : private net::StreamCallbacks {
   bool last_words_ = false;       // the final GOAWAY was sent
   bool ending_ = false;           // everything is sent; waits for the client to close
   bool by_proxy_ = false;
-  size_t last_backlog_ = 0;
+  uint64_t written_ = 0, last_taken_ = 0;  // bytes, by the socket
   std::chrono::milliseconds began_at_, idle_at_, head_at_{0}, progress_at_{0}, due_{0};
   net::Timer timer_;
   net::Deferred run_later_;

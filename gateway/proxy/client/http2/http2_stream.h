@@ -1,6 +1,7 @@
 // A stream of an HTTP/2 connection: one request and its answer. Owned by its connection.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,7 @@ struct Http2Stream {
   net::PieceQueue queue;     // of the answer's body
   size_t gone = 0;           // bytes of the first piece already sent
   HeldCount backlog{Held::queues};
+  std::chrono::milliseconds progress_at{0};  // when the client last took something, or had nothing to take
   size_t untaken = 0;            // bytes of the body that the client is not told to go on behind yet
   bool is_chunked = false;       // the request's body, in HTTP/1.1
   bool has_body = false;         // the whole request came

@@ -23,6 +23,11 @@ Relay::Relay(Http2Connection& connection, std::unique_ptr<net::ByteStream> socke
 void Relay::begin(Http2Stream& stream) {
   stream_ = &stream;
   path_ = stream.path;
+  stream.backlog.charge(connection_.account());
+}
+
+size_t Relay::backlog() const {
+  return stream_ != nullptr ? size_t{stream_->backlog} : 0;
 }
 
 void Relay::give(std::string_view bytes) {
@@ -42,6 +47,7 @@ void Relay::leave() {
 void Relay::finished(bool reusable) {
   if (!reusable) return leave();
   stream_ = nullptr;
+  drained();
 }
 
 void Relay::drained() {
@@ -56,7 +62,13 @@ void Relay::on_data(std::string_view bytes) {
 }
 
 void Relay::on_end(int) {
-  if (stream_ != nullptr) connection_.reset(*std::exchange(stream_, nullptr));
+  Http2Stream* stream = std::exchange(stream_, nullptr);
+  // A whole answer may still be on its way to the client.
+  if (stream != nullptr && stream->complete) {
+    stream->end = nullptr;
+  } else if (stream != nullptr) {
+    connection_.reset(*stream);
+  }
   leave();
 }
 

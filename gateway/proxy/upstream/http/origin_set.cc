@@ -273,9 +273,11 @@ uint32_t OriginSet::share_of(const Origin& origin) const {
   if (origin.is_avoided(now) || origin.pool().full()) return 0;
   const uint32_t whole = origin.weight * kWhole;
   const milliseconds since = origin.state().since(), slow = server_.origins.slow_start;
-  if (since.count() == 0 || now - since >= slow) return whole;
-  const auto part = static_cast<uint64_t>(whole) * static_cast<uint64_t>((now - since).count()) /
-                    static_cast<uint64_t>(slow.count());
+  // Another worker, whose clock is read at other moments, may have set it in this one's future.
+  const milliseconds age = std::max(now - since, milliseconds(0));
+  if (since.count() == 0 || slow.count() == 0 || age >= slow) return whole;
+  const auto part =
+      static_cast<uint64_t>(whole) * static_cast<uint64_t>(age.count()) / static_cast<uint64_t>(slow.count());
   return std::max(static_cast<uint32_t>(part), std::max(whole / 10, 1u));
 }
 
@@ -295,8 +297,9 @@ Origin* OriginSet::choose(uint64_t tried) {
   uint32_t total = 0;
   for (size_t i = 0; i < origins_.size(); ++i)
     total += shares[i] = (origins_[i]->bit() & tried) == 0 ? share_of(*origins_[i]) : 0;
-  // Better one that fails often than none.
-  for (size_t i = 0; total == 0 && i < origins_.size(); ++i) {
+  // Better one that fails often than none; but a call waits for one that is only busy.
+  const bool waits = total == 0 && tried == 0 && has_healthy();
+  for (size_t i = 0; total == 0 && !waits && i < origins_.size(); ++i) {
     const Origin& origin = *origins_[i];
     const bool may_be = (origin.bit() & tried) == 0 && !origin.is_closed() && !origin.pool().full() &&
                         !origin.state().is_left_alone(loop_.now());
@@ -336,8 +339,24 @@ bool OriginSet::has_closed() const {
          std::any_of(origins_.begin(), origins_.end(), [](const auto& one) { return one->is_closed(); });
 }
 
+bool OriginSet::has_healthy() const {
+  return std::any_of(origins_.begin(), origins_.end(),
+                     [&](const auto& one) { return !one->is_avoided(loop_.now()); });
+}
+
+// Without an origin that may get a call there is nothing to wait for, and the call is refused.
 bool OriginSet::full() const {
-  return std::all_of(origins_.begin(), origins_.end(), [](const auto& one) { return one->pool().full(); });
+  if (!several_) return origins_.front()->pool().full();
+  const milliseconds now = loop_.now();
+  const bool healthy = has_healthy();
+  bool any = false;
+  for (const auto& one : origins_) {
+    const bool may_be =
+        healthy ? !one->is_avoided(now) : !one->is_closed() && !one->state().is_left_alone(now);
+    if (may_be && !one->pool().full()) return false;
+    any |= may_be;
+  }
+  return any;
 }
 
 bool OriginSet::has_stream_room() const {

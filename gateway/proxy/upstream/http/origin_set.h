@@ -118,6 +118,7 @@ class OriginSet final : private OriginCallbacks {
   void reap();
   Origin* choose(uint64_t tried);
   // Its weight for new calls; 0: none.
+  bool has_healthy() const;
   uint32_t share_of(const Origin& origin) const;
   size_t draw(const std::array<uint32_t, kMost>& shares, uint32_t total);
 

@@ -70,6 +70,20 @@ TEST_CASE("answer reader: streams lose their chunks") {
   }
 }
 
+TEST_CASE("answer reader: many chunks in one piece are read in one pass") {
+  std::string text = streaming_head(json_head());
+  std::string body;
+  for (int i = 0; i < 20000; ++i) {
+    text += body_piece("data: 1\n\n", 1);
+    body += "data: 1\n\n";
+  }
+  text += body_end(1);
+  const Read read = read_answer(text, text.size());
+  REQUIRE(read.valid);
+  CHECK(read.parts.complete);
+  CHECK(read.body() == body);
+}
+
 TEST_CASE("answer reader: a large piece is not copied") {
   AnswerReader reader;
   AnswerParts parts;
