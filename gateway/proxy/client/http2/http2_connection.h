@@ -67,7 +67,7 @@ class Http2Connection final : private net::StreamCallbacks {
   bool by_proxy() const { return by_proxy_; }
   // Bytes for the client that no channel counts: of the socket, and of streams of other workers.
   size_t backlog() const;
-  // What streams of other workers are charged to.
+  // Streams of other workers are charged to it.
   const AccountPtr& account() const { return account_; }
   // The time without streams, if it has none.
   std::optional<std::chrono::milliseconds> idle_for() const;

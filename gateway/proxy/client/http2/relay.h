@@ -23,7 +23,7 @@ class Relay final : public StreamEnd, private net::StreamCallbacks {
   // likely.
   size_t path() const { return path_; }
   bool is_idle() const { return stream_ == nullptr; }
-  // Nothing came since its last answer: it may serve another stream.
+  // No byte came since its last answer: it may serve another stream.
   bool is_quiet() const { return socket_->quiet(); }
 
   // Bytes of the answer that the client has not taken.

@@ -273,7 +273,7 @@ uint32_t OriginSet::share_of(const Origin& origin) const {
   if (origin.is_avoided(now) || origin.pool().full()) return 0;
   const uint32_t whole = origin.weight * kWhole;
   const milliseconds since = origin.state().since(), slow = server_.origins.slow_start;
-  // Another worker, whose clock is read at other moments, may have set it in this one's future.
+  // Another worker may have set it by a later clock.
   const milliseconds age = std::max(now - since, milliseconds(0));
   if (since.count() == 0 || slow.count() == 0 || age >= slow) return whole;
   const auto part =
