@@ -236,6 +236,10 @@ void Http2Connection::on_data(std::string_view bytes) {
   if (read == NGHTTP2_ERR_CALLBACK_FAILURE)
     return fail(metrics::Http2Fault::head, "a head is larger than it may be (listen.maxHeadBytes)",
                 NGHTTP2_ENHANCE_YOUR_CALM);
+  // The library's own limit of acknowledgements that wait, which many frames in one read may meet first.
+  if (read == NGHTTP2_ERR_FLOODED)
+    return fail(metrics::Http2Fault::control_frames, sentence(http::FrameGate::Fault::control_frames),
+                NGHTTP2_ENHANCE_YOUR_CALM);
   if (read < 0)
     return fail(metrics::Http2Fault::protocol, nghttp2_strerror(static_cast<int>(read)),
                 NGHTTP2_PROTOCOL_ERROR);
