@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "foundation/net/byte_stream.h"
 #include "foundation/net/loop.h"
 #include "proxy/client/http/client_connection.h"
 #include "proxy/client/session/session.h"
