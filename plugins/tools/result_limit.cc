@@ -113,9 +113,15 @@ void ResultLimit::judge(const plugin::RequestInfo& facts, mcp::Message& message)
     const auto within = json::member(whole, "result");
     if (within && !within->empty() && within->front() == '{') result = *within;
   }
+  // A question for input, or a task's state without a result, is no result of a tool.
+  const auto is_result = [&] {
+    const std::string type = json::string_value(json::member(result, "resultType"));
+    return (type.empty() || type == "complete") &&
+           (json::member(result, "content") || json::member(result, "structuredContent"));
+  };
   if (bounds_.items == 0 && result.size() <= bounds_.bytes) return;
   const ResultSize size = size_of_result(result, bounds_.items > 0);
-  if (!bounds_.exceeded_by(size)) return;
+  if (!bounds_.exceeded_by(size) || !is_result()) return;
   std::optional<std::string> changed;
   if (excess_ == Excess::cut) changed = cut_result(result, bounds_);
   ++(changed ? cut_ : refused_);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "protocol/http/header_list.h"
+
 namespace lineward::http {
 namespace {
 
@@ -15,13 +17,6 @@ template <class T>
 bool parse_whole(std::string_view text, int base, T& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
   return error == std::errc() && end == text.data() + text.size();
-}
-
-std::string in_lower_case(std::string_view name) {
-  std::string out(name);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
 }
 
 }  // namespace
@@ -57,7 +52,7 @@ bool AnswerReader::read_head(AnswerParts& parts) {
     }
     const size_t colon = line.find(": ");
     if (colon == std::string_view::npos) return false;
-    std::string name = in_lower_case(line.substr(0, colon));
+    std::string name = lower_case(line.substr(0, colon));
     const std::string_view value = line.substr(colon + 2);
     if (name == "connection") {
       if (value == "close") parts.keeps_connection = false;
