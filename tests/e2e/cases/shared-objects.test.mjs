@@ -158,7 +158,7 @@ describe('shared objects', { skip: DIRECT }, () => {
         workers: 2,
         watchdog: { abort: '0s' },
         aggregate: { enabled: false }, // a lives on the first worker, b on the second
-        mcpServers: { a: mcpServers.up, b: mcpServers.up },
+        mcpServers: { a: { ...mcpServers.up, workers: 'one' }, b: { ...mcpServers.up, workers: 'one' } },
         plugins: [{ path: rubbish('STUCK'), servers: ['b'] }],
       },
       { env: { STUCK_WHILE: file }, strict: false },
