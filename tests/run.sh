@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 what=${1:-all}
 jobs=$(nproc)
 waiting=$((jobs * 2))  # for suites with tests that wait more than they compute
+idling=$((jobs * 3))   # and for those that mostly wait
 export CCACHE_DEPEND=1  # a first build takes no second look at each file
 asan=build/asan
 passed=0
@@ -90,7 +91,7 @@ ctest_suite() {  # NAME CTEST-ARGS…
   shift
   say "$name"
   log=$(mktemp)
-  ctest --test-dir $asan -j "$waiting" --output-on-failure --no-tests=error "$@" 2>&1 | grep -vE '^ *Start +[0-9]+:|Passed +[0-9.]+ sec' | tee "$log"
+  ctest --test-dir $asan -j "$idling" --output-on-failure --no-tests=error "$@" 2>&1 | grep -vE '^ *Start +[0-9]+:|Passed +[0-9.]+ sec' | tee "$log"
   local total bad again=()
   total=$(sed -nE 's/.*tests passed, ([0-9]+) tests failed out of ([0-9]+)/\2 \1/p' "$log")
   if [ -z "$total" ]; then
@@ -386,7 +387,7 @@ case $what in
     npm_peers
     build_ahead
     ctest_suite "unit, wire, crosses, lint, simulated worlds"
-    worlds_suite "${SIM_SECONDS:-60}"
+    worlds_suite "${SIM_SECONDS:-30}"
     node_suite e2e tests/e2e/*/*.test.mjs
     conformance_suite
     ! fits 260 roads "make e2e" || roads_suite

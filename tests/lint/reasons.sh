@@ -13,7 +13,11 @@ md=md  # else the lint of citations takes patterns for names of pages
 names() { sed -nE 's/^ *\{EndReason::[a-z_]+, "([a-z_]+)",.*/\1/p' gateway/protocol/mcp/end_reason.h; }
 
 # The code of the client's error or HTTP status, from a row that ends on the next line at most; 0: none.
-code_of() { grep -A1 "\"$1\"" gateway/protocol/mcp/end_reason.h | grep -oE 'EndKind::[a-z]+, [0-9]+' | head -1 | grep -oE '[0-9]+$'; }
+reason_rows=$(<gateway/protocol/mcp/end_reason.h)
+code_of() {
+  local row=${reason_rows#*"\"$1\","}
+  [[ $row =~ EndKind::[a-z]+,\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+}
 
 # PAGE PARTY: what the page says that the client or the server gets, as a cell of a table in docs/.
 gets() {
@@ -35,28 +39,35 @@ table_of() { sed -n "/$first/,/^\$/p" docs/errors.md | sed '/^$/d'; }
 
 # As GitHub makes them of headings.
 anchors() { sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'; }
+declare -A anchors_of  # by page: many links name the same one
 
 faults_of() {  # FOLDER
-  local folder=$1 name page link file anchor code
+  local folder=$1 name page link file anchor code text paragraph
   while read -r name; do
     page=$folder/$name.$md
     [ -f "$page" ] || { echo "$folder: there is no page of $name"; continue; }
-    [ "$(head -1 "$page")" = "# \`$name\`" ] || echo "$page: its first line is not its name"
-    for part in '\*\*The client gets:\*\* ' '\*\*The server gets:\*\* ' '## Checks' '## How to fix it'; do
-      grep -q "^$part" "$page" || echo "$page: there is no '${part//\\/}'"
+    text=$'\n'$(<"$page")
+    [[ $text == $'\n'"# \`$name\`"$'\n'* ]] || echo "$page: its first line is not its name"
+    for part in '**The client gets:** ' '**The server gets:** ' '## Checks' '## How to fix it'; do
+      [[ $text == *$'\n'"$part"* ]] || echo "$page: there is no '$part'"
     done
     code=$(code_of "$name")
-    [ "$code" = 0 ] || [[ $(gets "$page" client) == *"$code"* ]] || echo "$page: the client gets $code"
+    paragraph=${text#*"**The client gets:** "}
+    [ "$code" = 0 ] || [[ ${paragraph%%$'\n\n'*} == *"$code"* ]] || echo "$page: the client gets $code"
     while read -r link; do
       file=${link%%#*} anchor=
       [[ $link != *#* ]] || anchor=${link#*#}
       [ -f "docs/reasons/$file" ] || { echo "$page: there is no $link"; continue; }
-      [ -z "$anchor" ] || grep -qxF "$anchor" <<<"$(anchors "docs/reasons/$file")" || echo "$page: nothing is called #$anchor in $file"
+      [ -n "$anchor" ] || continue
+      [ -n "${anchors_of[$file]:-}" ] || anchors_of[$file]=$'\n'$(anchors "docs/reasons/$file")$'\n'
+      [[ ${anchors_of[$file]} == *$'\n'"$anchor"$'\n'* ]] || echo "$page: nothing is called #$anchor in $file"
     done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\(|\)$//g' | grep -v '^https\?:')
   done < <(names)
+  local known=$'\n'$(names)$'\n'
   for page in "$folder"/*.md; do
-    name=$(basename "$page" .md)
-    grep -qx "$name" <<<"$(names)" || echo "$page: no call ends for that"
+    name=${page##*/}
+    name=${name%.md}
+    [[ $known == *$'\n'"$name"$'\n'* ]] || echo "$page: no call ends for that"
   done
 }
 

@@ -1,4 +1,5 @@
-// Clients that initialise, call and never name their session, again and again: what is left of a thousand of them.
+// Clients that initialise, call and never name their session, again and again: what is left of them
+// (PAIRS=1000 for a long look).
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { spawnSync } from 'node:child_process';
@@ -14,7 +15,7 @@ import { descendants } from '../lib/processes.mjs';
 import { test } from '../lib/test.mjs';
 import { eventually, isSanitized, residentBytes } from './readers.mjs';
 
-const PAIRS = Number(process.env.PAIRS ?? 1000);
+const PAIRS = Number(process.env.PAIRS ?? 200);
 const MARKS = [0.2, 0.6, 1].map((part) => Math.round(PAIRS * part));
 const MOST_GROWTH = 3e6; // bytes, from the first mark to the last
 const PLACES = 8; // for processes, or for sessions with a server over HTTP

@@ -10,7 +10,7 @@ import { exchange, fill, flat, notification, question } from './messages.mjs';
 import { serve } from './served.mjs';
 
 const SEED = Number(process.env.TRANSPARENCY_SEED ?? 20260728);
-const CALLS = 4000; // of each era
+const CALLS = Number(process.env.TRANSPARENCY_CALLS ?? 1500); // of each era
 const IN_FLIGHT = 24;
 const QUESTIONS = 150;
 const NOTIFICATIONS = 300;
