@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +91,13 @@ extern "C" int open(const char* path, int flags, ...) {
   const int mode = makes ? va_arg(more, int) : 0;
   va_end(more);
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+// Between two workers of one gateway.
+extern "C" int socketpair(int domain, int type, int protocol, int ends[2]) noexcept {
+  if (!has_world()) return static_cast<int>(syscall(SYS_socketpair, domain, type, protocol, ends));
+  world().put_pair(ends);
+  return 0;
 }
 
 #if !LINEWARD_SIM_SANITIZED

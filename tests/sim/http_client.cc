@@ -116,7 +116,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (busy_ && exchange_.record && exchange_.record->ended < 0 && !exchange_.asked) {
       // A connection that was kept may end just when it is used again: then nothing was read of the request.
       CallRecord& record = *exchange_.record;
-      const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0 && record.left < 0;
+      const bool unread = was_unread() && record.left < 0;
       if (unread && !record.request_cut) {
         client_.world_.tell("a kept connection has ended: once more for " + record.plan->tag);
         client_.world_.after(0, [client = &client_, plan = record.plan, answers = exchange_.answers] {
@@ -130,11 +130,15 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       if (busy_ && one.record->ended < 0) client_.ears_.end(*one.record, "cut");
     }
     if (busy_ && !exchange_.record && exchange_.done) {
-      const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0;
-      std::exchange(exchange_.done, nullptr)(unread ? kUnread : 0, head_, Json());
+      std::exchange(exchange_.done, nullptr)(was_unread() ? kUnread : 0, head_, Json());
     }
     busy_ = false;
     out_->end();
+  }
+
+  // A connection that was kept had ended, or a stream was refused.
+  bool was_unread() const {
+    return link_->unprocessed || (link_->to_gateway.consumed() <= began_at_ && began_at_ > 0);
   }
 
   void message(const std::string& text) {
@@ -282,17 +286,50 @@ std::shared_ptr<HttpClient::Connection> HttpClient::connection(bool fresh) {
       if (one->idle()) return one;
     }
   }
+  std::shared_ptr<Link> link = mine_.http2 ? stream(fresh) : dial();
+  if (!link) return nullptr;
+  auto made = std::make_shared<Connection>(*this, std::move(link));
+  made->begin();
+  connections_.push_back(made);
+  return made;
+}
+
+std::shared_ptr<Link> HttpClient::dial() {
   const std::string peer = fmt::format("10.0.0.{}:{}", index_ + 1, 5000 + ++last_connection_);
   // Any replica, or the next one that is there.
   const size_t first = plan_.replicas > 1 ? random_.below(plan_.replicas) : 0;
   std::shared_ptr<Link> link;
   for (size_t i = 0; i < plan_.replicas && !link; ++i)
     link = world_.connect(address_of((first + i) % plan_.replicas), peer, index_);
+  return link;
+}
+
+// Of a connection that takes one more; now and then, where one wants a fresh connection, of another.
+std::shared_ptr<Link> HttpClient::stream(bool fresh) {
+  std::erase_if(fronts_, [](const auto& one) { return one->idle() && !one->takes_streams(); });
+  const bool another = fresh && random_.percent(20);
+  for (const auto& one : fronts_) {
+    if (!another && one->takes_streams()) return one->stream();
+  }
+  auto link = dial();
   if (!link) return nullptr;
-  auto made = std::make_shared<Connection>(*this, std::move(link));
-  made->begin();
-  connections_.push_back(made);
-  return made;
+  fronts_.push_back(Http2Front::open(world_, std::move(link), Random(random_.next())));
+  return fronts_.back()->stream();
+}
+
+// The HTTP/2 connection of that stream is lost, and all its calls with it.
+void HttpClient::lose(const Link& link, bool reset) {
+  const std::shared_ptr<Link> carrier = link.carrier;
+  for (const auto& one : connections_) {
+    if (one->gone() || one->link()->carrier != carrier) continue;
+    for (CallRecord* record : one->records()) {
+      if (record->ended < 0 && record->left < 0) record->left = world_.now();
+    }
+    one->close(reset);
+  }
+  for (const auto& one : fronts_) {
+    if (one->is_on(carrier)) one->close(reset);
+  }
 }
 
 void HttpClient::begin() {
@@ -556,6 +593,7 @@ void HttpClient::leave_early(const CallPlan& plan, CallRecord& record, const std
         for (CallRecord* one : here->records()) {
           if (one->ended < 0 && one->left < 0) one->left = world_.now();
         }
+        if (here->link()->carrier && random_.percent(20)) return lose(*here->link(), how == Leave::reset);
         here->close(how == Leave::reset);
       });
 }
@@ -660,6 +698,8 @@ void HttpClient::leave() {
     for (auto& one : connections_)
       one->close(false);
     connections_.clear();
+    for (auto& one : fronts_)
+      one->close(false);
   };
   if (mine_.modern || !session_open_ || !mine_.deletes_session) return close_all();
   aside("DELETE", "", nullptr, nullptr);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client.h"
+#include "http2_front.h"
 #include "http_text.h"
 #include "ledger.h"
 #include "script.h"
@@ -50,6 +51,9 @@ class HttpClient final : public Client {
   std::string session_fields() const;
   std::string key() const;
   std::shared_ptr<Connection> connection(bool fresh);
+  std::shared_ptr<Link> dial();
+  std::shared_ptr<Link> stream(bool fresh);
+  void lose(const Link& link, bool reset);
   void open_session(int tries);
   void listen();
   void listen_ended();
@@ -70,6 +74,7 @@ class HttpClient final : public Client {
 
   Random random_;
   std::vector<std::shared_ptr<Connection>> connections_;
+  std::vector<std::shared_ptr<Http2Front>> fronts_;
   uint64_t last_connection_ = 0;
   size_t rounds_ = 0;  // retries of all its calls
   std::string session_, version_;

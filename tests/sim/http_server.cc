@@ -15,8 +15,8 @@ constexpr std::string_view kChunkEnd = "\r\n", kLastChunk = "0\r\n\r\n";
 
 class HttpServer::Connection final : public Script::Stage, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(HttpServer& server, std::shared_ptr<Link> link)
-      : server_(server), link_(std::move(link)), out_(std::make_unique<Writer>(link_)) {
+  Connection(HttpServer& server, std::shared_ptr<Link> link, int origin)
+      : server_(server), origin_(origin), link_(std::move(link)), out_(std::make_unique<Writer>(link_)) {
     reader_.on_head = [this](const Head& head) {
       head_ = head;
       body_.clear();
@@ -47,6 +47,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     link_->from_gateway.stall(until);
   }
   bool gone() const { return gone_; }
+  bool is_at(int origin) const { return origin < 0 || origin == origin_; }
   Script* script() { return script_.get(); }
   bool listens() const { return !listen_id_.empty() && !gone_; }
   // Notifies the listens on this connection.
@@ -104,6 +105,9 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   void request() {
     const Time sent = request_began_;
     const std::string verb = head_.word(0);
+    const auto named = server_.sessions_.find(head_.field("mcp-session-id"));
+    if (named != server_.sessions_.end() && named->second.origin != origin_)
+      server_.ledger_.violation("a session was taken to another origin", named->first + " " + verb);
     if (verb == "DELETE") {
       server_.world_.tell(fmt::format("s{} reads DELETE {}", server_.index_, head_.field("mcp-session-id")));
       server_.sessions_.erase(head_.field("mcp-session-id"));
@@ -132,6 +136,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       std::string session;
       if (plan.sessions) {
         session = fmt::format("S{}-{}", server_.index_, ++server_.last_session_);
+        server_.sessions_[session].origin = origin_;
         server_.sessions_[session].asks = message["params"]["capabilities"].contains("elicitation");
         session = "Mcp-Session-Id: " + session + "\r\n";
       }
@@ -307,6 +312,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   void forget() { script_.reset(); }
 
   HttpServer& server_;
+  int origin_;
   std::shared_ptr<Link> link_;
   std::unique_ptr<Writer> out_;
   HttpReader reader_{false};
@@ -321,26 +327,32 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
 
 HttpServer::HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index)
     : world_(world), ledger_(ledger), plan_(plan), index_(index) {
-  const std::string address = fmt::format("10.1.0.{}", index + 1);
-  Random random(world.seed(), "host", index);
-  World::Host host;
-  host.delay = random.skewed(50, 50 * kMillisecond);
-  host.accept = [this](std::shared_ptr<Link> link) { accept(std::move(link)); };
-  world.hosts()[address + ":9000"] = std::move(host);
-  world.names()[plan.name + ".sim"] = {{address}, random.skewed(100, 100 * kMillisecond)};
+  for (size_t origin = 0; origin < plan.origins; ++origin) {
+    const std::string address = address_of_origin(index, origin);
+    Random random(world.seed(), "host", index + 100 * origin);
+    World::Host host;
+    host.delay = random.skewed(50, 50 * kMillisecond);
+    host.accept = [this, origin](std::shared_ptr<Link> link) {
+      accept(std::move(link), static_cast<int>(origin));
+    };
+    world.hosts()[address] = std::move(host);
+    world.names()[plan.name + (origin == 0 ? ".sim" : "b.sim")] = {{address.substr(0, address.find(':'))},
+                                                                   random.skewed(100, 100 * kMillisecond)};
+  }
 }
 
 HttpServer::~HttpServer() = default;
 
-void HttpServer::accept(std::shared_ptr<Link> link) {
+void HttpServer::accept(std::shared_ptr<Link> link, int origin) {
   // Ended ones stay: the message of a cancel may come later than the end of its stream.
-  connections_.push_back(std::make_shared<Connection>(*this, std::move(link)));
+  connections_.push_back(std::make_shared<Connection>(*this, std::move(link), origin));
   connections_.back()->begin();
 }
 
-void HttpServer::reset_all() {
-  for (auto& one : connections_)
-    one->reset();
+void HttpServer::reset_all(int origin) {
+  for (auto& one : connections_) {
+    if (one->is_at(origin)) one->reset();
+  }
 }
 
 void HttpServer::pulse() {
@@ -361,9 +373,10 @@ size_t HttpServer::listens() const {
   return count;
 }
 
-void HttpServer::stall_all(Time until) {
-  for (auto& one : connections_)
-    one->stall(until);
+void HttpServer::stall_all(Time until, int origin) {
+  for (auto& one : connections_) {
+    if (one->is_at(origin)) one->stall(until);
+  }
 }
 
 }  // namespace lineward::sim

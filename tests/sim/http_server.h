@@ -1,4 +1,5 @@
-// An HTTP server of either era at one address.
+// An HTTP server of either era, at one address or at two, its origins: a session lives at the one where it
+// was opened.
 #pragma once
 
 #include <map>
@@ -16,8 +17,9 @@ class HttpServer {
  public:
   HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index);
   ~HttpServer();
-  void reset_all();
-  void stall_all(Time until);
+  // `origin`: what came in at this address; -1: at any.
+  void reset_all(int origin);
+  void stall_all(Time until, int origin);
   void pulse();
   size_t listens() const;
   size_t sessions() const;
@@ -27,8 +29,9 @@ class HttpServer {
   struct Session {
     std::map<std::string, bool> uris;
     bool asks = false;  // its client can be asked
+    int origin = 0;
   };
-  void accept(std::shared_ptr<Link> link);
+  void accept(std::shared_ptr<Link> link, int origin);
   World& world_;
   Ledger& ledger_;
   const ServerPlan& plan_;

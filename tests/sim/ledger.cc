@@ -303,7 +303,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   // Without a session such a message names no call.
   const ServerPlan& kind = plan_.servers[attempt.server];
   if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
-  Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
+  Time left = record.left_by_message ? record.left_read : record.link->saw_end();
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
   if (record.left_by_message && (record.left_unread || record.sent + passing(record.request_bytes) > left))

@@ -55,6 +55,8 @@ class Way {
   // All was read, and then comes nothing more.
   bool at_end() const { return end_arrived_ && taken_ == ready_.size(); }
   bool broken() const { return reset_arrived_; }
+  // Its writer has ended it, whatever is still to be read.
+  bool end_has_arrived() const { return end_arrived_; }
   // The reader has gone: the next write reports it.
   void close_reader();
   bool reader_gone() const { return reader_gone_; }
@@ -119,7 +121,12 @@ struct Link {
   bool gateway_closed = false;
   int64_t gateway_saw_end = -1;  // when it learned that the other side has ended, or broken
   int64_t gateway_closed_at = -1;
-  std::function<void()> on_gateway_gone;  // its side is closed: for the actor, at once; may be empty
+  // A stream of an HTTP/2 connection ends with it, and may have been refused before anything was done for it.
+  std::shared_ptr<Link> carrier;
+  bool unprocessed = false;
+  int64_t saw_end() const {
+    return gateway_saw_end < 0 && carrier ? carrier->gateway_saw_end : gateway_saw_end;
+  }
 };
 
 }  // namespace lineward::sim

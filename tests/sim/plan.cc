@@ -133,6 +133,23 @@ void make_tight(Random& random, config::Server& server) {
   server.timeouts.cancel_grace = milliseconds(random.between(500, 3000));
 }
 
+// A server with two addresses.
+void draw_origins(uint64_t seed, size_t index, ServerPlan& server, config::Server& config) {
+  Random random(seed, "origins", index);
+  if (!server.http || !random.percent(25)) return;
+  server.origins = 2;
+  const std::string second = random.percent(50) ? fmt::format("http://{}b.sim:9000/mcp", server.name)
+                                                : fmt::format("http://{}/mcp", address_of_origin(index, 1));
+  config.urls = {{config.url, static_cast<uint32_t>(random.between(1, 3)), false},
+                 {second, static_cast<uint32_t>(random.between(1, 3)), false}};
+  config.origins.eject_after = static_cast<uint32_t>(random.below(4));
+  config.origins.eject_for = milliseconds(random.between(200, 2000));
+  config.origins.max_eject_for = milliseconds(3000);
+  config.origins.slow_start = milliseconds(random.percent(50) ? 0 : random.between(100, 2000));
+  if (random.percent(30)) config.origins.check = milliseconds(random.between(200, 1000));
+  config.origins.check_timeout = milliseconds(random.between(200, 1000));
+}
+
 void draw_more_of_server(uint64_t seed, size_t index, const Plan& plan, ServerPlan& server,
                          config::Server& config) {
   Random random(seed, "more of a server", index);
@@ -140,6 +157,7 @@ void draw_more_of_server(uint64_t seed, size_t index, const Plan& plan, ServerPl
   server.describes = random.percent(40);
   if (server.modern && random.percent(60)) server.ttl_ms = random.between(0, 20000);
   server.is_public = random.percent(30);
+  draw_origins(seed, index, server, config);
   config.cache.enabled = random.percent(30);
   config.cache.trust_public = random.percent(50);
   if (plan.calm) return;
@@ -285,6 +303,7 @@ void put_on_stdio(Plan& plan) {
     call.slow_reader = 0;
     call.leaves_at_answer = false;
   }
+  client.http2 = false;
 }
 
 // A file that is nowhere: what all replicas seal with.
@@ -514,6 +533,10 @@ void draw_faults(Random& random, Plan& plan) {
 
 }  // namespace
 
+std::string address_of_origin(size_t server, size_t origin) {
+  return fmt::format("10.1.{}.{}:9000", origin, server + 1);
+}
+
 std::string address_of(size_t replica) {
   return fmt::format("127.0.0.1:{}", 8000 + replica);
 }
@@ -627,6 +650,7 @@ Plan draw_plan(uint64_t seed) {
     client.wants_resource = extra.percent(60);
     for (const Time at : client.lists_at)
       plan.last = std::max(plan.last, at);
+    client.http2 = Random(seed, "HTTP/2", i).percent(20);
     Random listening(seed, "listening", i);
     if (listening.percent(30)) {
       client.listens_at = listening.between(0, 3 * kSecond);
@@ -675,8 +699,11 @@ Plan draw_plan(uint64_t seed) {
     fault.how = static_cast<unsigned>(random.below(2));
     plan.faults.push_back(fault);
   }
-  for (const FaultPlan& fault : plan.faults)
+  Random strikes(seed, "the origin that is struck");
+  for (FaultPlan& fault : plan.faults) {
+    fault.origin = static_cast<int>(strikes.below(3)) - 1;
     plan.last = std::max(plan.last, fault.at + fault.length);
+  }
   if (plan.drain_at < 0) draw_probes(plan);
   return plan;
 }
@@ -693,10 +720,13 @@ std::string describe(const Plan& plan) {
         "  server {} {} {}{}{} era={} isolation={} cancel={} request={} maxDuration={} inFlight={} "
         "queue={}/{} start={}ms\n",
         s.name, s.http ? "http" : "stdio", s.modern ? "modern" : "legacy",
-        s.http && s.events ? " events" : "", s.http && !s.modern && !s.sessions ? " sessionless" : "",
-        static_cast<int>(c.protocol_era), static_cast<int>(c.isolation), static_cast<int>(c.cancel),
-        c.timeouts.request.count(), c.timeouts.max_duration.count(), c.limits.max_in_flight,
-        c.limits.max_queue, c.limits.queue_timeout.count(), s.start / kMillisecond);
+        s.http && s.events ? " events"
+        : s.origins > 1    ? " two origins"
+                           : "",
+        s.http && !s.modern && !s.sessions ? " sessionless" : "", static_cast<int>(c.protocol_era),
+        static_cast<int>(c.isolation), static_cast<int>(c.cancel), c.timeouts.request.count(),
+        c.timeouts.max_duration.count(), c.limits.max_in_flight, c.limits.max_queue,
+        c.limits.queue_timeout.count(), s.start / kMillisecond);
   }
   for (size_t i = 0; i < plan.clients.size(); ++i) {
     const ClientPlan& client = plan.clients[i];
@@ -704,7 +734,7 @@ std::string describe(const Plan& plan) {
     text += fmt::format(
         "  client {} {}{}\n", i,
         client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server),
-        std::string(client.together ? " at all as one" : "") +
+        std::string(client.together ? " at all as one" : "") + (client.http2 ? " over HTTP/2" : "") +
             (plan.keys ? fmt::format(" as {}", client.who == 0 ? "alice" : "bob") : ""));
     for (const Time at : client.lists_at)
       text += fmt::format("    lists at {:.3f}s\n", static_cast<double>(at) / kSecond);

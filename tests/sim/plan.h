@@ -81,6 +81,7 @@ struct ClientPlan {
   std::string version = "2026-07-28";
   size_t server = 0;      // a legacy client has a session with this one
   bool together = false;  // at the path of all servers as one
+  bool http2 = false;     // its requests are streams of one connection or two
   bool deletes_session = true;
   bool can_be_asked = false;  // declares elicitation
   int who = 0;                // the number of its key, if clients have keys
@@ -104,6 +105,7 @@ struct ServerPlan {
   bool chunked = false;
   bool sessions = true;            // legacy HTTP
   bool get_stream = true;          // likewise
+  size_t origins = 1;              // HTTP: the addresses that it is reached at
   std::vector<Time> pulses;        // when it notifies all listens
   bool tells_all = false;          // also unrequested notifications
   bool describes = false;          // its tools say what they need, and which may be called twice
@@ -135,6 +137,7 @@ struct FaultPlan {
   size_t server = 0;  // or, where one ends at once or in order and begins again later, the replica
   Time at = 0;
   Time length = 0;
+  int origin = -1;   // of the server: only this one of its two is struck; -1: all
   unsigned how = 0;  // of a reload: nothing has changed, a limit, the server is another, it is removed (and
                      // comes back), how many calls it may have at once
   bool dropped = false;
@@ -185,6 +188,9 @@ struct Plan {
   Time drain_at = -1;  // in the middle of it
   Time last = 0;       // when the last thing begins
 };
+
+// Where a server over HTTP is reached, with its port.
+std::string address_of_origin(size_t server, size_t origin);
 
 // The credentials of a client, and its name at the gateway.
 const char* key_of(int who);

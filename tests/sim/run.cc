@@ -157,7 +157,8 @@ void Stage::cannot_start(const std::shared_ptr<Child>& child) {
 void Stage::fault(const FaultPlan& fault) {
   const size_t index = fault.server;
   const Time until = world_.now() + fault.length;
-  const std::string address = fmt::format("10.1.0.{}:9000", index + 1);
+  const bool has_origins = index < plan_.servers.size() && plan_.servers[index].origins > 1;
+  const int origin = has_origins ? fault.origin : -1;
   switch (fault.kind) {
     case FaultPlan::Kind::kill:
       for (auto& process : processes_) {
@@ -171,19 +172,22 @@ void Stage::fault(const FaultPlan& fault) {
       for (auto& process : processes_) {
         if (process->index() == index) process->stall(until);
       }
-      if (servers_[index]) servers_[index]->stall_all(until);
+      if (servers_[index]) servers_[index]->stall_all(until, origin);
       break;
     case FaultPlan::Kind::reset:
-      if (servers_[index]) servers_[index]->reset_all();
+      if (servers_[index]) servers_[index]->reset_all(origin);
       break;
     case FaultPlan::Kind::refuse:
     case FaultPlan::Kind::silence: {
       if (!servers_[index]) break;
-      auto& host = world_.hosts()[address];
-      bool& flag = fault.kind == FaultPlan::Kind::refuse ? host.refuses : host.silent;
-      flag = true;
-      if (fault.kind == FaultPlan::Kind::refuse) servers_[index]->reset_all();
-      world_.at(until, [&flag] { flag = false; });
+      for (size_t i = 0; i < plan_.servers[index].origins; ++i) {
+        if (origin >= 0 && i != static_cast<size_t>(origin)) continue;
+        auto& host = world_.hosts()[address_of_origin(index, i)];
+        bool& flag = fault.kind == FaultPlan::Kind::refuse ? host.refuses : host.silent;
+        flag = true;
+        world_.at(until, [&flag] { flag = false; });
+      }
+      if (fault.kind == FaultPlan::Kind::refuse) servers_[index]->reset_all(origin);
       break;
     }
     case FaultPlan::Kind::spawnless: spawnless_until_[index] = until; break;

@@ -44,6 +44,7 @@ World::~World() {
   events_.clear();
   knocks_.clear();
   links_.clear();
+  pairs_.clear();
   the_world = nullptr;
 }
 
@@ -122,6 +123,20 @@ int World::put(std::shared_ptr<Link> link) {
   const int fd = ++last_descriptor_;
   links_.emplace(fd, std::move(link));
   return fd;
+}
+
+void World::put_pair(int ends[2]) {
+  Weather none;
+  none.delay = none.jitter = 0;
+  none.split = 0;
+  Random random(seed_, "pair", pairs_.size());
+  std::shared_ptr<Link> links[2];
+  for (int i = 0; i < 2; ++i) {
+    links[i] = std::make_shared<Link>(*this, Random(random.next()), none, "a worker");
+    ends[i] = put(links[i]);
+  }
+  pairs_.push_back(std::make_shared<Joint>(links[0], links[1]));
+  pairs_.back()->begin();
 }
 
 std::shared_ptr<Link> World::take(int fd) {

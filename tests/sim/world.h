@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "joint.h"
 #include "link.h"
 #include "random.h"
 #include "threads.h"
@@ -97,6 +98,8 @@ class World {
     bool silent = false;   // no answer at all
     Time delay = 300;      // until it is connected
   };
+  // Two descriptors whose links are joined.
+  void put_pair(int ends[2]);
   std::map<std::string, Host>& hosts() { return hosts_; }  // by "address:port"
   struct Name {
     std::vector<std::string> addresses;  // empty: there is no such name
@@ -174,6 +177,7 @@ class World {
   Random entropy_;
   std::map<int, std::shared_ptr<Link>> links_;
   int last_descriptor_ = 1 << 24;
+  std::vector<std::shared_ptr<Joint>> pairs_;
   std::map<std::string, Host> hosts_;
   std::map<std::string, Name> names_;
   std::map<std::string, std::vector<Door>> listeners_;

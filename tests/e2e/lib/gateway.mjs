@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { binary } from './binary.mjs';
 import { bounded, temporaryFolder } from './events.mjs';
 import { describe, descendants, leftovers, tagged } from './processes.mjs';
+import { overTransport, transportArgs } from './transport.mjs';
 
 const START_MS = 20_000;
 const STOP_MS = 40_000; // the drain time and some
@@ -43,7 +44,8 @@ function urlOf(child, stderr) {
  */
 export async function startListener(command, args, { env = {}, strict = true } = {}) {
   const tag = randomUUID();
-  const child = spawn(command, args, {
+  const isGateway = command === binary() && args[0] === 'run';
+  const child = spawn(command, isGateway ? ['run', ...transportArgs, ...args.slice(1)] : args, {
     env: { ...process.env, ...env, [TAG]: tag },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -73,6 +75,8 @@ export async function startListener(command, args, { env = {}, strict = true } =
     return names;
   }
 
+  let forwarder = { url: undefined, stop: () => {} };
+
   async function stop() {
     look();
     child.kill('SIGTERM');
@@ -81,6 +85,7 @@ export async function startListener(command, args, { env = {}, strict = true } =
       child.kill('SIGKILL');
       return error.message;
     });
+    forwarder.stop();
     const names = await sweep(LEFTOVER_MS);
     if (names.length) throw new Error(`${command} left processes behind: ${names.join(', ')}`);
     if (strict && end !== 0) throw new Error(`${command} ended with ${end}, not 0:\n${text}`);
@@ -92,7 +97,8 @@ export async function startListener(command, args, { env = {}, strict = true } =
       START_MS,
       `${command}: the start`,
     );
-    return { url, pid: child.pid, stderr: () => text, stop, ended };
+    if (isGateway) forwarder = await overTransport(url);
+    return { url: isGateway ? forwarder.url : url, pid: child.pid, stderr: () => text, stop, ended };
   } catch (error) {
     child.kill('SIGKILL');
     await sweep(0);
