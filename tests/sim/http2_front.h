@@ -1,6 +1,6 @@
-// A client's HTTP/2 connection, as a browser's network code has one beneath its requests: the client writes
-// each request as HTTP/1.1 on a link of its own and reads the answer there; here it becomes a stream. A link
-// that ends before its answer resets its stream. RFC 9113.
+// A client's HTTP/2 connection, as a browser's network code has one beneath its requests. The client writes
+// each request as HTTP/1.1 on a link of its own and reads the answer there; the request becomes a stream
+// here. A link that ends before its answer resets its stream. RFC 9113.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

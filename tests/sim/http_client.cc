@@ -304,7 +304,7 @@ std::shared_ptr<Link> HttpClient::dial() {
   return link;
 }
 
-// Of a connection that takes one more; now and then, where one wants a fresh connection, of another.
+// It is a stream of a connection that takes one more. Some calls that want a fresh connection get one.
 std::shared_ptr<Link> HttpClient::stream(bool fresh) {
   std::erase_if(fronts_, [](const auto& one) { return one->idle() && !one->takes_streams(); });
   const bool another = fresh && random_.percent(20);

@@ -189,7 +189,7 @@ struct Plan {
   Time last = 0;       // when the last thing begins
 };
 
-// Where a server over HTTP is reached, with its port.
+// The address and port of a server over HTTP.
 std::string address_of_origin(size_t server, size_t origin);
 
 // The credentials of a client, and its name at the gateway.

@@ -98,7 +98,7 @@ class World {
     bool silent = false;   // no answer at all
     Time delay = 300;      // until it is connected
   };
-  // Two descriptors whose links are joined.
+  // Makes two descriptors with joined links.
   void put_pair(int ends[2]);
   std::map<std::string, Host>& hosts() { return hosts_; }  // by "address:port"
   struct Name {

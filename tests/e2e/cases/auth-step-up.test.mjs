@@ -7,11 +7,12 @@ import { freePort } from '../lib/ports.mjs';
 import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 const told = ({ headers }) => /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate'))?.[1];
 
-describe('the way to more scopes', { skip: DIRECT }, () => {
+describe('the way to more scopes', { skip: DIRECT || NOT_PLAIN }, () => {
   for (const [path, end] of [
     ['/mcp', ''],
     ['/api/tools', ''],

@@ -11,6 +11,7 @@ import { lineward } from '../lib/operator.mjs';
 import { everything, filesystem, memory, toolsFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const call = (words, command, env) => lineward(['call', ...words, '--', ...command], env);
 const tools = (words, command, env) => lineward(['tools', ...words, '--', ...command], env);
@@ -204,7 +205,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   });
 
-  test('the running gateway: why a server cannot be had is its own word, and so are the ids of calls', async (t) => {
+  test('the running gateway: why a server cannot be had is its own word, and so are the ids of calls', { skip: NOT_PLAIN }, async (t) => {
     const socket = join(temporaryFolder(t), 'admin.sock');
     const [command, ...args] = toolsFixture();
     const admin = ['--admin', `unix:${socket}`];
@@ -241,7 +242,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.doesNotMatch((await tools([], ['sh', '-c', 'exit 3'])).err, / call c/);
   });
 
-  test('the running gateway: its tools and calls, a server by its name, a cancel that reaches the server', async (t) => {
+  test('the running gateway: its tools and calls, a server by its name, a cancel that reaches the server', { skip: NOT_PLAIN }, async (t) => {
     const socket = join(temporaryFolder(t), 'admin.sock');
     const record = fixtureRecord(t);
     const [command, ...args] = toolsFixture();

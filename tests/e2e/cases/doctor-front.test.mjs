@@ -13,6 +13,7 @@ import { lineward } from '../lib/operator.mjs';
 import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const [haproxy] = installed(['haproxy']).here;
 const noHaproxy = haproxy ? false : 'there is no haproxy here (apt-get install haproxy)';
@@ -69,7 +70,7 @@ const all = (found, ...patterns) => {
   patterns.forEach((pattern, at) => assert.match(found[at], pattern));
 };
 
-describe('lineward doctor URL', { skip: DIRECT }, () => {
+describe('lineward doctor URL', { skip: DIRECT || NOT_PLAIN }, () => {
   test('without a proxy all is well, and that is said', async (t) => {
     const { code, of, out } = await examine((await gateway(t)).split(':')[1]);
     assert.equal(code, 0, out);

@@ -19,6 +19,7 @@ import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
 import { everything, legacyFixture, memory } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/faulty-server.mjs', import.meta.url));
 const faulty = (...faults) => ({ command: process.execPath, args: [FIXTURE, ...faults.map((word) => `${word}`)] });
@@ -321,7 +322,7 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     await planted(t, { url: origin.url, clientCredentials: credentials(SECRET) }, 'auth', { text: /HTTP 401 to the access token/, fix: /resource/ });
   });
 
-  test('20 a second gateway, and a port that another process has', async (t) => {
+  test('20 a second gateway, and a port that another process has', { skip: NOT_PLAIN }, async (t) => {
     const folder = temporaryFolder(t);
     mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
     const gateway = await startGatewayFrom(t, { ops: 'off', mcpServers: {} }, { env: { XDG_RUNTIME_DIR: folder } });

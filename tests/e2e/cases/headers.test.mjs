@@ -9,6 +9,7 @@ import { binary } from '../lib/binary.mjs';
 import { startListener } from '../lib/gateway.mjs';
 import { DISCOVER, INITIALIZE, json, legacy, modern, result, send, startOrigin } from '../lib/origin.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 async function gateway(t, servers, args = []) {
   const directory = mkdtempSync(join(tmpdir(), 'lineward-'));
@@ -213,7 +214,7 @@ describe('refusals on their way down', () => {
     assert.equal((await send(wellKnown, { method: 'GET' })).status, 404);
   });
 
-  test('discovery of the authorization server through the sidecar', async (t) => {
+  test('discovery of the authorization server through the sidecar', { skip: NOT_PLAIN }, async (t) => {
     const wellKnown = '/.well-known/oauth-protected-resource';
     const server = await origin(
       t,

@@ -1,6 +1,6 @@
 // LINEWARD_TRANSPORT=tls | h2 | h2c: what the tests' clients send to Lineward goes over TLS, over HTTP/2 with TLS, or over
-// HTTP/2 with prior knowledge. Each client still speaks plain HTTP/1.1, to a forwarder in this process: under `tls` it
-// passes bytes and the ends of both directions on; under `h2` and `h2c` each request is a stream of a shared connection,
+// HTTP/2 with prior knowledge. Each client still speaks plain HTTP/1.1, to a forwarder in this process. Under `tls` it
+// passes bytes and the ends of both directions on. Under `h2` and `h2c` each request is a stream of a shared connection,
 // and a client that leaves resets its stream.
 import { createServer } from 'node:http';
 import http2 from 'node:http2';
@@ -11,7 +11,10 @@ export const TRANSPORT = process.env.LINEWARD_TRANSPORT || 'plain';
 const KNOWN = ['plain', 'tls', 'h2', 'h2c'];
 if (!KNOWN.includes(TRANSPORT)) throw new Error(`LINEWARD_TRANSPORT=${TRANSPORT} is none of ${KNOWN.join(', ')}`);
 
-/** What the command line of `lineward run` gets besides. */
+/** As `skip` of a test: what it is about is the gateway's own address or a client's own bytes, which a forwarder has not. */
+export const NOT_PLAIN = TRANSPORT !== 'plain' && `needs the gateway's own address (LINEWARD_TRANSPORT=${TRANSPORT})`;
+
+/** Options that the command line of `lineward run` gets as well. */
 export const transportArgs = TRANSPORT === 'tls' || TRANSPORT === 'h2' ? ['--tls-self-signed'] : [];
 
 const STREAMS = 60; // of one connection; Lineward takes 100 at once

@@ -47,7 +47,8 @@ void Client::connect(const std::string& address) {
   const Word* from = command_.option("from");
   const Word* pem = command_.option("tls-cert");
   std::optional<HttpConnection::Tls> tls;
-  if (command_.flag("tls") || pem != nullptr) tls.emplace().pem = pem ? expand(*pem) : std::string();
+  if (command_.flag("tls") || pem != nullptr || run_.get("tls " + address))
+    tls.emplace().pem = pem ? expand(*pem) : std::string();
   connections_[current_] =
       std::make_unique<HttpConnection>(address, from ? expand(*from) : std::string(), tls, std::move(hooks));
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -56,6 +57,19 @@ std::string join(const std::vector<std::string>& words, std::string_view between
   for (const auto& word : words)
     out += (out.empty() ? "" : std::string(between)) + word;
   return out;
+}
+
+// WIRE_TRANSPORT=tls: listeners that say nothing of TLS, and of which the command line alone decides, speak
+// it.
+bool tls_is_wanted(const Gateway::Setup& setup) {
+  const char* transport = getenv("WIRE_TRANSPORT");
+  if (transport == nullptr || std::string_view(transport) != "tls" || setup.stdio) return false;
+  const auto is_about = [&](std::string_view word) {
+    return setup.conf.find(word) != std::string::npos ||
+           std::any_of(setup.args.begin(), setup.args.end(),
+                       [&](const std::string& one) { return one.find(word) != std::string::npos; });
+  };
+  return !is_about("tls") && !is_about("listeners:") && !is_about("unix:");
 }
 
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
@@ -108,6 +122,8 @@ void Gateway::start(const Setup& setup) {
       argv.insert(argv.end(), {"--log-format", "logfmt"});
     argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
     argv.insert(argv.end(), setup.args.begin(), setup.args.end());
+    over_tls_ = tls_is_wanted(setup);
+    if (over_tls_) argv.push_back("--tls-self-signed");
     // Many run at once: no default port or socket, unless the script is about them.
     for (const char* listener : {"ops", "admin"}) {
       bool in_conf = setup.conf.find(std::string(listener) + ":") != std::string::npos;
@@ -168,6 +184,7 @@ void Gateway::wait_ready(const Setup& setup) {
     expect_log("event=listen address=" + address_ + "( |$)", 1, deadline);
   note_listeners();
   run_.set(name_ + ".addr", {address_});
+  if (over_tls_) run_.set("tls " + address_, {"yes"});
   run_.set(name_ + ".port", {address_.substr(address_.rfind(':') + 1)});
   run_.set(name_ + ".url", {"http://" + address_ + "/mcp"});
   run_.set(name_ + ".pid", {std::to_string(child_.pid), true});
