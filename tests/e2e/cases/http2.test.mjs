@@ -13,6 +13,7 @@ import { modernFixture } from '../lib/servers.mjs';
 import { echoServer } from '../lib/echo-server.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const CALM = 11; // ENHANCE_YOUR_CALM
 const REFUSED = 7; // REFUSED_STREAM
@@ -32,7 +33,7 @@ async function until(done, what) {
   assert.fail(`waited for ${what}`);
 }
 
-describe('HTTP/2 of clients', { skip: DIRECT }, () => {
+describe('HTTP/2 of clients', { skip: DIRECT || NOT_PLAIN }, () => {
   for (const [name, tls] of [['over TLS', { selfSigned: true }], ['with prior knowledge', undefined]]) {
     test(`calls of both eras, ${name}`, async (t) => {
       const one = await running(t, { s: echoServer('modern'), old: echoServer('legacy') }, { more: listening({ tls }) });
@@ -207,7 +208,7 @@ describe('HTTP/2 of clients', { skip: DIRECT }, () => {
   });
 });
 
-describe('hostile HTTP/2', { skip: DIRECT }, () => {
+describe('hostile HTTP/2', { skip: DIRECT || NOT_PLAIN }, () => {
   const get = (more = {}) => fields({ ':method': 'GET', ':scheme': 'http', ':path': '/nothing', ':authority': '127.0.0.1', ...more });
   const floods = {
     'streams that are reset at once': {

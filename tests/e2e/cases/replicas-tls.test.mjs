@@ -13,6 +13,7 @@ import { eventually, lineward } from '../lib/operator.mjs';
 import { freePort } from '../lib/ports.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 /** A request of a legacy client over TLS: {status, headers, text}. */
 function post(origin, ca, message, session) {
@@ -66,7 +67,7 @@ function setting(t) {
   return { ca, keyFile, start };
 }
 
-describe('replicas over TLS', { skip: DIRECT }, () => {
+describe('replicas over TLS', { skip: DIRECT || NOT_PLAIN }, () => {
   test('a list of https URLs: a session is passed on, and not to a replica with a certificate for another name', async (t) => {
     const { ca, start } = setting(t);
     const [portA, portB] = [await freePort(), await freePort()];

@@ -14,6 +14,7 @@ import { lineward } from '../lib/operator.mjs';
 import { running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
+import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const SERVERS = { s: echoServer('modern') };
 const listening = (tls, more = {}) => ({ listen: { address: '127.0.0.1:0', tls, ...more } });
@@ -56,7 +57,7 @@ async function until(done, what) {
   assert.fail(`waited for ${what}`);
 }
 
-describe('TLS of clients', { skip: DIRECT }, () => {
+describe('TLS of clients', { skip: DIRECT || NOT_PLAIN }, () => {
   test('a certificate is shown by the name that the client asks for', async (t) => {
     const ca = authority(t);
     const [first, second, wild] = ['127.0.0.1', 'two.test', '*.wild.test'].map((name) => ca.certificate(name));
