@@ -241,6 +241,7 @@ struct ListenTls {
   std::vector<std::string> client_names;  // globs; empty: all
   bool client_required = false;
   bool self_signed = false;  // a certificate made in memory, for trying it
+  std::string realm;         // in front of the principals that these certificates name (docs/listeners.md)
   std::string files_seen;    // a digest of all these files (config/reader/changes.h)
 
   bool enabled() const { return self_signed || !certificate.empty() || !certificates.empty(); }
@@ -267,6 +268,9 @@ struct SocketAccess {
 };
 
 struct Listen {
+  std::string name;  // of a further listener; empty: `listen` itself
+  std::string
+      realm;  // in front of the principals of its anonymous callers (docs/listeners.md); ends with '/'
   std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
   std::string path = "/mcp";               // without a trailing slash, except "/" itself
   SocketAccess socket;
@@ -317,6 +321,7 @@ struct FurtherListen {
   Listen listen;
   std::vector<std::string> servers;  // only these; empty: all, and all together
   bool authenticates = true;         // false: each caller is anonymous, whatever `auth` says
+  Auth auth;                         // `given`: its own, instead of the gateway's
 };
 
 struct Shutdown {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/auth_blocks.h"
 #include "foundation/base/glob.h"
 
 namespace lineward::config {
@@ -88,7 +89,7 @@ bool is_own_header(std::string_view name) {
 }
 
 const Server* plain_sidecar(const Config& config) {
-  if (config.auth.given) return nullptr;  // its clients' credentials are for Lineward
+  if (has_auth(config)) return nullptr;  // its clients' credentials are for Lineward
   const Server* only = nullptr;
   for (const Server& server : config.servers) {
     if (server.disabled) continue;

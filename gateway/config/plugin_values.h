@@ -45,11 +45,22 @@ inline std::string_view without_here(std::string_view path) {
   return path;
 }
 
+// The name of `listen` among those of further listeners.
+inline constexpr std::string_view kFirstListener = "listen";
+// The beginning of the principals of a listener with an auth of its own.
+inline std::string realm_of(const std::string& listener) {
+  return listener.empty() ? std::string() : "listener:" + listener + "/";
+}
+
 struct PluginEntry {
   std::string type;                  // in the registry; "sharedObject" if `path` is set
   std::string name;                  // in logs and metrics: configured, else the type, "type-2" when repeated
   std::string path;                  // of a shared object
   std::vector<std::string> servers;  // only for these; empty: for all
+  std::vector<std::string> listeners;  // only for requests that came to these; empty: to all
+  std::string listener;       // authenticates at this further listener alone; empty: at all without an
+                              // auth of their own
+  bool has_resource = false;  // of an authenticating one: its auth has resourceMetadata
   PluginValues values;
   std::vector<std::pair<std::string, std::string>> raw;  // options of a shared object, as text
   std::string directory = ".";                           // of the configuration file: base of relative paths
@@ -59,9 +70,14 @@ struct PluginEntry {
     return file.empty() || file.front() == '/' ? file : directory + "/" + std::string(without_here(file));
   }
   bool is_for(std::string_view server) const;
+  // `at`: a further listener; empty: `listen`.
+  bool is_at(std::string_view at) const;
+  // The beginning of its callers' principals.
+  std::string realm() const { return realm_of(listener); }
   // Ignores the position in the file.
   bool operator==(const PluginEntry& other) const {
     return type == other.type && name == other.name && path == other.path && servers == other.servers &&
+           listeners == other.listeners && listener == other.listener && has_resource == other.has_resource &&
            values == other.values && raw == other.raw && directory == other.directory;
   }
 };
@@ -76,7 +92,8 @@ struct ResourceMetadata {
   bool operator==(const ResourceMetadata&) const = default;
 };
 
-// Authentication. Without it every caller is admitted as "anonymous".
+// Authentication, of the gateway or of one further listener. Without it every caller is admitted as
+// "anonymous".
 struct Auth {
   bool given = false;      // there is an `auth:` section
   bool anonymous = false;  // callers without credentials are admitted as "anonymous"

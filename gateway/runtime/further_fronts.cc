@@ -16,13 +16,37 @@ constexpr milliseconds kLookAtLeaving{100};
 class OpenGate final : public core::Gate {
  public:
   explicit OpenGate(std::shared_ptr<core::Gate> inner) : inner_(std::move(inner)) {}
-  bool open() const override { return true; }
+  bool open(std::string_view) const override { return true; }
   std::optional<core::GateAnswer> admit(const core::GateRequest&, core::GateDone) override {
     return core::GateAnswer(core::CallerPtr());
   }
   const std::vector<std::string>& headers_wanted() const override { return inner_->headers_wanted(); }
   void on_refused(const core::RefusedRequest& request) override { inner_->on_refused(request); }
   bool reads_all() const override { return inner_->reads_all(); }
+
+ private:
+  const std::shared_ptr<core::Gate> inner_;
+};
+
+// A removed listener that had an auth of its own, which is no longer there to judge its callers.
+class ClosedGate final : public core::Gate {
+ public:
+  explicit ClosedGate(std::shared_ptr<core::Gate> inner) : inner_(std::move(inner)) {}
+  bool open(std::string_view) const override { return false; }
+  std::optional<core::GateAnswer> admit(const core::GateRequest&, core::GateDone) override {
+    core::PolicyError denial{.reason = mcp::EndReason::unauthorized, .status = 401};
+    denial.by = "auth";
+    denial.text = "this listener was removed by a reload";
+    return core::GateAnswer(std::move(denial));
+  }
+  const std::vector<std::string>& headers_wanted() const override {
+    static const std::vector<std::string> kNone;
+    return inner_ ? inner_->headers_wanted() : kNone;
+  }
+  void on_refused(const core::RefusedRequest& request) override {
+    if (inner_) inner_->on_refused(request);
+  }
+  bool reads_all() const override { return inner_ && inner_->reads_all(); }
 
  private:
   const std::shared_ptr<core::Gate> inner_;
@@ -156,8 +180,13 @@ void FurtherFronts::move() {
 void FurtherFronts::use_gate(const std::shared_ptr<core::Gate>& gate) {
   for (auto& one : fronts_)
     one->front->use_gate(gate_for(one->config, gate));
-  for (auto& one : leaving_)
-    one->front->use_gate(gate_for(one->config, gate));
+  for (auto& one : leaving_) {
+    if (one->config.auth.given) {
+      one->front->use_gate(std::make_shared<ClosedGate>(gate));
+    } else {
+      one->front->use_gate(gate_for(one->config, gate));
+    }
+  }
 }
 
 void FurtherFronts::use_replicas(const client::ReplicaLinks& links) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "config/auth_blocks.h"
 #include "config/forward_rules.h"
 #include "config/options/options.h"
 #include "config/secrets.h"
@@ -307,7 +308,7 @@ std::string Reloader::prepare(const config::Config& next, const cluster::ServerP
       Worker& worker = workers_.worker(k);
       // Its own: it may have missed the previous reload.
       const config::Config& now = worker.config();
-      const bool others = next.plugins != now.plugins || next.auth != now.auth;
+      const bool others = !config::have_same_plugins(now, next);
       if (next.listen.address != now.listen.address) moving.push_back(k);
       plugins_[k] = worker.exchanges().plugins();
       if (auto made = worker.prepare_replication(next); !made) fault = made.error().text;

@@ -131,6 +131,7 @@ std::string plain_of(const config::Config& config) {
 config::Config view_of(const config::FurtherListen& listener, const config::Config& config) {
   config::Config view = config;
   view.listen = listener.listen;
+  if (listener.auth.given) view.auth = listener.auth;
   view.listeners.clear();
   if (listener.servers.empty()) return view;
   view.aggregate.enabled = false;

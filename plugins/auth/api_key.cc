@@ -1,9 +1,10 @@
 // Callers with API keys: a file of key hashes (plugins/auth/key_file.h), read again when it changes. The
-// principal is "key:NAME".
+// principal is "key:NAME", behind the realm of a listener with an auth of its own.
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "config/auth_blocks.h"
 #include "foundation/log/log.h"
 #include "foundation/net/file_watch.h"
 #include "plugins/auth/auth_common.h"
@@ -29,8 +30,10 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
       : name_(entry.name),
         file_(entry.path_of(entry.values.text("file"))),
         place_(static_cast<Place>(entry.values.number("header"))),
+        listener_(entry.listener),
+        realm_(entry.realm()),
         host_(host),
-        resource_(host),
+        resource_(host, entry.listener),
         rules_(entry.values) {
     rules_.say_if_unused(name_, host);
   }
@@ -86,7 +89,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
     const HashedKey* found = key.empty() || key.size() > kMaxKey ? nullptr : find_key(keys_, key);
     if (found == nullptr) {
       // A bearer token that is not a key may belong to another authenticator.
-      if (own == 0 && host_.config().auth.methods.size() > 1) return {};
+      if (own == 0 && config::auth_of(host_.config(), listener_).methods.size() > 1) return {};
       return refused("unknown_key", "this API key is not known");
     }
     const core::CallerPtr& caller = callers_[static_cast<size_t>(found - keys_.data())];
@@ -101,7 +104,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
 
   // Only if it is the only method: clients use the first challenge, which must be a usable one.
   std::string challenge(const core::GateRequest&) const override {
-    if (host_.config().auth.methods.size() > 1) return {};
+    if (config::auth_of(host_.config(), listener_).methods.size() > 1) return {};
     if (place_ == Place::authorization) return "Bearer realm=\"lineward\"";
     return "ApiKey realm=\"lineward\", header=\"X-API-Key\"";
   }
@@ -128,7 +131,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
     std::vector<core::CallerPtr> callers;
     for (const HashedKey& key : keys) {
       core::Caller caller;
-      caller.principal = "key:" + key.name;
+      caller.principal = realm_ + "key:" + key.name;
       caller.name = key.name;
       caller.by = name_;
       caller.scopes = key.scopes;
@@ -152,6 +155,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
 
   std::string name_, file_;
   Place place_;
+  const std::string listener_, realm_;
   plugin::Host& host_;
   Resource resource_;
   AuthScopes rules_;

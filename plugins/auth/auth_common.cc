@@ -7,6 +7,7 @@
 #include <array>
 
 #include "config/aggregate.h"
+#include "config/auth_blocks.h"
 #include "foundation/base/glob.h"
 #include "foundation/log/log.h"
 #include "plugins/common/task_book.h"
@@ -116,10 +117,23 @@ std::string unambiguous(std::string_view text) {
   return out;
 }
 
+const std::string& Resource::url() const {
+  return config::auth_of(config_, listener_).resource_metadata.resource;
+}
+
+const config::FurtherListen* Resource::own() const {
+  return config::has_own_auth(config_, listener_) ? config::find_listener(config_, listener_) : nullptr;
+}
+
+const config::Listen& Resource::listen() const {
+  const config::FurtherListen* found = own();
+  return found != nullptr ? found->listen : config_.listen;
+}
+
 std::string Resource::of(std::string_view path) const {
-  const std::string& base = config_.auth.resource_metadata.resource;
-  const std::string_view mount = config_.listen.mount();
-  const bool below = path != config_.listen.path && path.size() > mount.size() &&
+  const std::string& base = url();
+  const std::string_view mount = listen().mount();
+  const bool below = path != listen().path && path.size() > mount.size() &&
                      path.substr(0, mount.size()) == mount && path[mount.size()] == '/';
   if (!below) return base;
   std::string_view rest = path.substr(mount.size());
@@ -137,10 +151,16 @@ std::string Resource::metadata_url(std::string_view path) const {
 }
 
 std::string Resource::path_of(std::string_view endpoint) const {
-  if (config::is_aggregate(endpoint)) return std::string(endpoint);
-  auto served = std::count_if(config_.servers.begin(), config_.servers.end(),
-                              [](const config::Server& one) { return !one.disabled; });
-  return served > 1 && !endpoint.empty() ? config_.listen.below(endpoint) : config_.listen.path;
+  const config::FurtherListen* further = own();
+  if (config::is_aggregate(endpoint))
+    return further != nullptr && config_.aggregate.path.empty() ? listen().path : std::string(endpoint);
+  const auto is_served = [&](const config::Server& one) {
+    const bool all = further == nullptr || further->servers.empty();
+    return !one.disabled && (all || std::find(further->servers.begin(), further->servers.end(), one.name) !=
+                                        further->servers.end());
+  };
+  const auto served = std::count_if(config_.servers.begin(), config_.servers.end(), is_served);
+  return served > 1 && !endpoint.empty() ? listen().below(endpoint) : listen().path;
 }
 
 std::string Challenge::text() const {

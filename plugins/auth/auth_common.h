@@ -31,8 +31,12 @@ std::string unambiguous(std::string_view text);
 // The resource identifiers of the endpoints, and their metadata URLs.
 class Resource {
  public:
-  explicit Resource(const plugin::Host& host) : config_(host.config()) {}
-  bool known() const { return !config_.auth.resource_metadata.resource.empty(); }
+  // `listener`: a further one with an auth of its own; any other: those of the gateway's auth.
+  Resource(const plugin::Host& host, std::string listener)
+      : config_(host.config()), listener_(std::move(listener)) {}
+  bool known() const { return !url().empty(); }
+  // The configured one; empty: none.
+  const std::string& url() const;
   // For a request's path: the configured resource, plus the part of the path after listen.path.
   std::string of(std::string_view path) const;
   std::string metadata_url(std::string_view path) const;
@@ -40,7 +44,11 @@ class Resource {
   std::string path_of(std::string_view endpoint) const;
 
  private:
+  const config::FurtherListen* own() const;  // the listener, if it has an auth of its own
+  const config::Listen& listen() const;
+
   const config::Config& config_;
+  const std::string listener_;
 };
 
 // `Bearer error="…", error_description="…", scope="…", resource_metadata="…"`; empty members are omitted.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "config/auth_blocks.h"
 #include "config/options/read_value.h"
 #include "foundation/base/keyed_digest.h"
 #include "foundation/base/own_host.h"
@@ -62,8 +63,11 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
         types_(entry.values.list("types")),
         leeway_(std::chrono::duration<double>(entry.values.duration("leeway")).count()),
         most_bytes_(entry.values.number("maxTokenBytes")),
+        listener_(entry.listener),
+        realm_(entry.realm()),
+        has_resource_(entry.has_resource),
         host_(host),
-        resource_(host),
+        resource_(host, entry.listener),
         rules_(entry.values),
         source_(
             host, source_options(entry), [this] { cache_.clear(); }, [this] { settled(); }) {
@@ -78,7 +82,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
                         "EdDSA",
                         config::clip(name)));
     }
-    if (audiences_.empty() && !resource_.known())
+    if (audiences_.empty() && !has_resource_)
       return fail(
           "give audiences:, or resource: below auth.resourceMetadata: a token must be for this gateway");
     return source_.start();
@@ -116,7 +120,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (const VerifiedToken* known = find_verified(*token))
       return {Judgement::Kind::decided, decide(*known, request.path)};
     if (!is_token68(*token)) token = std::string_view();
-    bool others = host_.config().auth.methods.size() > 1;
+    bool others = config::auth_of(host_.config(), listener_).methods.size() > 1;
     if (others && std::count(token->begin(), token->end(), '.') != 2) return {};
     Wait wait = !done ? Wait::would : waiting_.size() < kMaxWaiting ? Wait::may : Wait::never;
     auto answer = examine(*token, request.path, wait);
@@ -203,7 +207,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
 
   VerifiedToken verified(JwtClaims claims) const {
     auto caller = std::make_shared<core::Caller>();
-    caller->principal = "jwt:" + issuer_ + "#" + unambiguous(claims.subject);
+    caller->principal = realm_ + "jwt:" + issuer_ + "#" + unambiguous(claims.subject);
     caller->name = caller_name(claims.subject);
     caller->by = name_;
     caller->scopes = std::move(claims.scopes);
@@ -237,7 +241,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
       });
     };
     if (!audiences_.empty()) return std::any_of(audiences_.begin(), audiences_.end(), names);
-    return names(host_.config().auth.resource_metadata.resource) || names(resource_.of(path));
+    return names(resource_.url()) || names(resource_.of(path));
   }
 
   core::GateAnswer refused(JwtFault fault, std::string_view path) {
@@ -267,6 +271,8 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   std::vector<std::string> audiences_, algorithms_, types_;
   double leeway_;
   uint64_t most_bytes_;
+  const std::string listener_, realm_;
+  const bool has_resource_;
   plugin::Host& host_;
   Resource resource_;
   AuthScopes rules_;

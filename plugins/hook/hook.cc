@@ -13,6 +13,7 @@
 #include "plugins/hook/hook_dispatcher.h"
 #include "plugins/hook/hook_process.h"
 #include "plugins/hook/hook_url.h"
+#include "proxy/plugin/client_facts.h"
 #include "proxy/plugin/host.h"
 
 namespace lineward::plugins {
@@ -43,10 +44,10 @@ struct Events {
 std::string facts_json(const plugin::RequestInfo& facts) {
   auto text = [](std::string_view value) { return json::quote(value); };
   return fmt::format(
-      R"({{"call":{},"server":{},"method":{},"target":{},"era":{},"revision":{},"peer":{},"principal":{},"id":{}}})",
+      R"({{"call":{},"server":{},"method":{},"target":{},"era":{},"revision":{},"peer":{},"listener":{},"principal":{},"id":{}}})",
       text(facts.call_id), text(facts.upstream), text(facts.method_name), text(facts.target),
-      text(mcp::name(facts.era)), text(facts.revision), text(facts.peer), text(facts.principal),
-      facts.raw_id.empty() ? "null" : facts.raw_id);
+      text(mcp::name(facts.era)), text(facts.revision), text(facts.peer), text(plugin::listener_of(facts)),
+      text(facts.principal), facts.raw_id.empty() ? "null" : facts.raw_id);
 }
 
 class HookPlugin final : public plugin::Plugin {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config/auth_blocks.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/log.h"
 #include "foundation/net/file_watch.h"
@@ -46,7 +47,7 @@ class ToolFilter final : public plugin::Plugin {
  public:
   ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::shared_ptr<ToolPins> pins,
              plugin::Host& host)
-      : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host), resource_(host) {
+      : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host) {
     const config::PluginValues& values = entry.values;
     tools_ = {values.list("allow"), values.list("deny")};
     prompts_ = {values.list("prompts.allow"), values.list("prompts.deny")};
@@ -95,7 +96,6 @@ class ToolFilter final : public plugin::Plugin {
   std::shared_ptr<ToolPins> pins_;
   std::unique_ptr<net::FileWatch> watch_;
   plugin::Host& host_;
-  const Resource resource_;
   std::set<std::string> reported_;
   uint64_t hidden_ = 0, denied_ = 0, lacking_ = 0, unpinned_ = 0, changed_ = 0;
 };
@@ -243,20 +243,24 @@ ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestInfo& facts, c
   // Lets an OAuth client request more scopes (RFC 6750, section 3.1; MCP authorization, "Step-Up
   // Authorization Flow").
   if (facts.caller != nullptr && is_oauth(*facts.caller)) {
+    const Resource resource(host_, std::string(facts.listener));
     Challenge challenge{"insufficient_scope",
                         {},
                         scopes_to_ask(*facts.caller, needed),
-                        resource_.metadata_url(resource_.path_of(facts.endpoint))};
+                        resource.metadata_url(resource.path_of(facts.endpoint))};
     refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
   }
   return refusal;
 }
 
 bool ToolFilter::is_oauth(const core::Caller& caller) const {
-  const auto& methods = host_.config().auth.methods;
-  return caller.by == "jwt" || std::any_of(methods.begin(), methods.end(), [&](const auto& entry) {
-           return entry.name == caller.by && entry.type == "jwt";
-         });
+  bool found = caller.by == "jwt";
+  config::each_auth(host_.config(), [&](const config::Auth& auth) {
+    found = found || std::any_of(auth.methods.begin(), auth.methods.end(), [&](const auto& entry) {
+              return entry.name == caller.by && entry.type == "jwt";
+            });
+  });
+  return found;
 }
 
 // ---- lists ----

@@ -235,7 +235,7 @@ std::string overrides_schema() {
 
 // Not rows of the table (config/reader/listeners.cc): the options of `listen`, but those of the whole
 // process.
-std::string listeners_schema(Group listen) {
+std::string listeners_schema(Group listen, const std::string& auth) {
   std::erase_if(listen.children, [](const Group& one) { return is_of_process(one.name); });
   Members members = members_of(listen);
   members.add("servers",
@@ -243,7 +243,9 @@ std::string listeners_schema(Group listen) {
                           kScalar));
   members.add(
       "auth",
-      R"({"description":"off: each caller is anonymous, whatever auth says.","enum":[null,"on","off"]})");
+      fmt::format(
+          R"({{"description":"off: each caller is anonymous, whatever auth says; a map: its own, instead of auth.",{}}})",
+          alternatives({R"({"enum":[null,"on","off"]})", auth})));
   return fmt::format(
       R"({{"description":"Further listeners by name: as listen, with differences.","type":["object","null"],"propertyNames":{{"pattern":"^[A-Za-z0-9_-]{{1,64}}$"}},"additionalProperties":{}}})",
       object_of(members, R"(,"required":["address"])"));
@@ -295,6 +297,11 @@ std::string auth_schema(const PluginSpecs& plugins) {
 
 std::string plugins_schema(const PluginSpecs& plugins) {
   Members entry;
+  entry.add(
+      "listeners",
+      fmt::format(
+          R"({{"description":"It sees requests that came to these listeners only; `listen` is the first one.","type":["array","null"],"items":{}}})",
+          kScalar));
   for (const PluginSpec* spec : plugins) {
     if (!spec->authenticates) entry.add(spec->name, fmt::format(R"({{"$ref":"#/$defs/{}"}})", spec->name));
   }
@@ -341,7 +348,7 @@ std::string options_schema(const PluginSpecs& plugins, std::string_view version)
   for (const Group& group : gateway.children) {
     const bool may_be_off = group.name == "ops" || group.name == "admin";
     const std::string schema = schema_of(group);
-    if (group.name == "listen") top.add("listeners", listeners_schema(group));
+    if (group.name == "listen") top.add("listeners", listeners_schema(group, auth_schema(plugins)));
     top.add(group.name, may_be_off ? "{" + alternatives({R"({"const":"off"})", schema}) + "}" : schema);
   }
   for (const PluginSpec* spec : plugins) {

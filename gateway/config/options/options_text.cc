@@ -70,8 +70,7 @@ constexpr std::string_view kCertificatesYaml =
 
 // A map by name: not rows of the table (config/reader/listeners.cc).
 constexpr std::string_view kListenersYaml =
-    "# Further listeners by name: as listen, with differences; servers: [NAME] and auth: off may stand there "
-    "too.\n"
+    "# Further listeners by name: as listen, and servers: [NAME]; auth is on, off, or a map as at the top.\n"
     "# map; inside: { address: 127.0.0.1:8001, path: /inside }\n"
     "listeners: {}\n";
 

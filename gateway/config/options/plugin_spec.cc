@@ -21,6 +21,11 @@ bool PluginEntry::is_for(std::string_view server) const {
   return servers.empty() || std::find(servers.begin(), servers.end(), server) != servers.end();
 }
 
+bool PluginEntry::is_at(std::string_view at) const {
+  const std::string_view there = at.empty() ? kFirstListener : at;
+  return listeners.empty() || std::find(listeners.begin(), listeners.end(), there) != listeners.end();
+}
+
 const PluginSpec* find_spec(const PluginSpecs& specs, std::string_view name) {
   for (const PluginSpec* spec : specs) {
     if (spec->name == name) return spec;

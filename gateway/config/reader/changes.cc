@@ -173,6 +173,7 @@ void compare_listeners(const Config& now, const Config& next, Changes& changes) 
     if (before->servers != one.servers) add(one.name, "servers changed");
     if (before->authenticates != one.authenticates)
       add(one.name, one.authenticates ? "auth off → on" : "auth on → off");
+    if (before->auth != one.auth) add(one.name, "auth changed");
     if (before->listen.tls.certificates != one.listen.tls.certificates) {
       add(one.name, "tls.certificates changed");
     } else if (before->listen.tls.files_seen != one.listen.tls.files_seen) {

@@ -9,6 +9,7 @@
 #include "config/reader/changes.h"
 #include "config/reader/client_addresses.h"
 #include "config/reader/option_reader.h"
+#include "config/reader/plugin_reader.h"
 #include "config/reader/section_findings.h"
 #include "config/reader/tls.h"
 
@@ -33,8 +34,8 @@ Option servers_row() {
 
 class ListenerReader {
  public:
-  ListenerReader(ValueReader& values, WrittenListener& out)
-      : values_(values), options_(values, out.said), out_(out) {}
+  ListenerReader(ValueReader& values, PluginReader* plugins, WrittenListener& out)
+      : values_(values), plugins_(plugins), options_(values, out.said), out_(out) {}
 
   void read(const Node& node) {
     for (const Member& member : node.members)
@@ -65,13 +66,16 @@ class ListenerReader {
   }
 
   void read_auth(const Member& member) {
+    if (member.value.kind == NodeKind::null) return;
+    if (member.value.kind == NodeKind::mapping && plugins_ != nullptr)
+      return plugins_->read_auth(member, out_.name, out_.auth);
     const std::string& text = member.value.text;
     if (member.value.kind == NodeKind::scalar && (text == "on" || text == "off")) {
       out_.authenticates = text == "on";
       return;
     }
-    values_.add("wrong-type", "'auth' of a listener is on or off", member.value).hint =
-        "on: as `auth:` says; off: each caller is anonymous";
+    values_.add("wrong-type", "'auth' of a listener is on, off, or a map as auth: at the top", member.value)
+        .hint = "on: as `auth:` says; off: each caller is anonymous";
   }
 
   void note(const std::string& group, const Member& member) {
@@ -83,13 +87,15 @@ class ListenerReader {
   }
 
   ValueReader& values_;
+  PluginReader* const plugins_;
   OptionReader options_;
   WrittenListener& out_;
 };
 
 }  // namespace
 
-void read_listeners(ValueReader& values, const Member& member, std::vector<WrittenListener>& out) {
+void read_listeners(ValueReader& values, PluginReader* plugins, const Member& member,
+                    std::vector<WrittenListener>& out) {
   if (member.value.kind == NodeKind::null) return;
   if (member.value.kind != NodeKind::mapping) {
     values.add("wrong-type", "'listeners' is a map of listeners by name", member.value).hint =
@@ -97,9 +103,9 @@ void read_listeners(ValueReader& values, const Member& member, std::vector<Writt
     return;
   }
   for (const Member& one : member.value.members) {
-    if (!is_server_name(one.key)) {
-      values.add("bad-name", fmt::format("'{}' is no name of a listener", clip(one.key)), one).hint =
-          "letters, digits, - and _";
+    if (!is_server_name(one.key) || one.key == kFirstListener) {
+      values.add("bad-name", fmt::format("'{}' is no name of a further listener", clip(one.key)), one).hint =
+          "letters, digits, - and _; listen is the first listener";
       continue;
     }
     if (out.size() == kMostListeners) {
@@ -114,9 +120,26 @@ void read_listeners(ValueReader& values, const Member& member, std::vector<Writt
     WrittenListener& written = out.emplace_back();
     written.name = one.key;
     written.said.listen.address.clear();
-    ListenerReader(values, written).read(one.value);
+    ListenerReader(values, plugins, written).read(one.value);
   }
 }
+
+namespace {
+
+// A caller is told apart by where it was proven, unless the same authentication proves it elsewhere.
+void name_realms(const Listen& first, FurtherListen& made) {
+  made.listen.name = made.name;
+  if (made.auth.given) {
+    made.listen.realm = realm_of(made.name);
+  } else if (!made.authenticates) {
+    made.listen.realm = "off/";
+  }
+  ListenTls& tls = made.listen.tls;
+  const bool same = tls.client_authorities == first.tls.client_authorities;
+  tls.realm = same ? made.listen.realm : realm_of(made.name);
+}
+
+}  // namespace
 
 void inherit_listeners(const std::vector<WrittenListener>& written, Config& config) {
   for (const WrittenListener& from : written) {
@@ -125,6 +148,7 @@ void inherit_listeners(const std::vector<WrittenListener>& written, Config& conf
     made.name = from.name;
     made.servers = from.servers;
     made.authenticates = from.authenticates;
+    made.auth = from.auth;
     made.listen = from.said.listen;
     Config taken;
     taken.listen = std::move(made.listen);
@@ -137,6 +161,7 @@ void inherit_listeners(const std::vector<WrittenListener>& written, Config& conf
     }
     made.listen = std::move(taken.listen);
     take_off_slash(made.listen.path);
+    name_realms(config.listen, made);
   }
 }
 
@@ -164,11 +189,16 @@ void check_listeners(const Node& root, const LoadOptions& options, LoadResult& r
       findings
           .add("auth", "ignored-option", "there is no auth: each caller is anonymous anyway", "remove auth:")
           .severity = Severity::info;
-    if (peers && (!one.authenticates || one.listen.path != config.listen.path || !one.servers.empty()))
+    if (one.auth.given && one.auth.methods.empty() && !one.auth.anonymous &&
+        one.listen.tls.client_authorities.empty())
+      findings.add("auth", "missing-option", "'auth' names no way to come in",
+                   "add one of the methods of auth:, or tls.clientCertificates for those alone");
+    if (peers && (!one.authenticates || one.auth.given || one.listen.path != config.listen.path ||
+                  !one.servers.empty()))
       findings.add(
           "address", "bad-value",
           "requests that replicas pass to each other arrive at listen: a listener with another path, "
-          "with servers or with auth: off cannot have them",
+          "with servers, with auth: off or an auth of its own cannot have them",
           "remove replicas.peers (or peersFrom), or that option");
     check_client_addresses(section, findings.name(), one.listen, result);
     check_tls(section, findings.name(), one.listen, options, result);

@@ -23,6 +23,7 @@ struct WrittenListener {
   std::vector<const Option*> set;  // rows of `listen` that it sets
   std::vector<std::string> servers;
   bool authenticates = true;
+  Auth auth;  // `given`: its own
 };
 
 // "/mcp/" means "/mcp": paths below it bring their own slash.
@@ -31,7 +32,10 @@ inline void take_off_slash(std::string& path) {
     path.pop_back();
 }
 
-void read_listeners(ValueReader& values, const Member& member, std::vector<WrittenListener>& out);
+class PluginReader;
+// `plugins`: reads what an auth of its own has; null: there are none.
+void read_listeners(ValueReader& values, PluginReader* plugins, const Member& member,
+                    std::vector<WrittenListener>& out);
 // Once `listen` has all its values.
 void inherit_listeners(const std::vector<WrittenListener>& written, Config& config);
 

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/auth_blocks.h"
 #include "config/options/read_value.h"
+#include "config/reader/listeners.h"
 
 namespace lineward::config {
 namespace {
@@ -18,6 +20,11 @@ const Member* at_line(const Member* found, int line) {
 
 // The entry's member in the file: below auth:, at the top, or in the list of plugins.
 const Member* member_of(const Node& root, const PluginEntry& entry) {
+  if (!entry.listener.empty()) {
+    const Member* listener = find_listener(root, entry.listener);
+    const Member* own = listener != nullptr ? listener->value.find("auth") : nullptr;
+    return own != nullptr ? at_line(own->value.find(entry.type), entry.line) : nullptr;
+  }
   if (const Member* auth = root.find("auth")) {
     if (const Member* found = at_line(auth->value.find(entry.type), entry.line)) return found;
   }
@@ -55,7 +62,10 @@ bool has_errors(const Member& member, const LoadResult& result) {
 
 void check_plugin_files(const Node& root, const LoadOptions& options, LoadResult& result) {
   if (!options.read_files || !options.look_at_plugins || options.plugins == nullptr) return;
-  for (const auto* list : {&result.config.auth.methods, &result.config.plugins}) {
+  std::vector<const std::vector<PluginEntry>*> lists;
+  each_auth(result.config, [&](const Auth& auth) { lists.push_back(&auth.methods); });
+  lists.push_back(&result.config.plugins);
+  for (const auto* list : lists) {
     for (const PluginEntry& entry : *list) {
       const Member* member = member_of(root, entry);
       if (member == nullptr || has_errors(*member, result)) continue;

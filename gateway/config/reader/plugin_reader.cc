@@ -32,7 +32,7 @@ bool PluginReader::read(const Member& member) {
     return true;
   }
   if (member.key == "auth") {
-    read_auth(member);
+    read_auth(member, {}, config_.auth);
     return true;
   }
   const PluginSpec* spec = find_spec(specs_, member.key);
@@ -117,8 +117,16 @@ void PluginReader::read_item(const Node& item) {
 
 bool PluginReader::read_common(const Member& member, PluginEntry& entry) {
   static const Option kServers = plugin_option("servers", Kind::list, "", 0, 0, "");
+  static const Option kListeners = plugin_option("listeners", Kind::list, "", 0, 0, "");
   static const Option kName = plugin_option("name", Kind::text, "", 0, 0, "");
   Value value;
+  if (member.key == "listeners") {
+    // The auth of a listener stands in the listener itself.
+    const PluginSpec* spec = find_spec(specs_, entry.type);
+    if (spec != nullptr && spec->authenticates) return false;
+    if (values_.read_list(kListeners, member.value, value)) entry.listeners = std::move(value.list);
+    return true;
+  }
   if (member.key == "servers") {
     if (values_.read_list(kServers, member.value, value)) entry.servers = std::move(value.list);
     return true;
@@ -201,45 +209,48 @@ void PluginReader::read_raw(const Node& node, PluginEntry& entry) {
   entry.raw = std::move(value.map);
 }
 
-void PluginReader::read_auth(const Member& member) {
+void PluginReader::read_auth(const Member& member, const std::string& listener, Auth& out) {
   if (member.value.kind == NodeKind::null) return;
-  config_.auth.given = true;
-  config_.auth.line = member.line;
+  out.given = true;
+  out.line = member.line;
   if (member.value.kind != NodeKind::mapping) {
     values_.add("wrong-type", fmt::format("'auth' is a map with {}", known(true)), member.value);
     return;
   }
   for (const Member& child : member.value.members) {
     if (child.key == "resourceMetadata") {
-      read_metadata(child.value);
+      read_metadata(child.value, out.resource_metadata);
     } else if (const Option* option = row_named(auth_options(), child.key)) {
       Value value;
-      if (values_.read_option(*option, child.value, value)) config_.auth.anonymous = value.flag;
+      if (values_.read_option(*option, child.value, value)) out.anonymous = value.flag;
     } else if (const PluginSpec* spec = find_spec(specs_, child.key);
                spec != nullptr && spec->authenticates) {
-      config_.auth.methods.push_back(read_entry(*spec, child));
+      PluginEntry& entry = out.methods.emplace_back(read_entry(*spec, child));
+      entry.listener = listener;
     } else {
       values_.add("unknown-option", fmt::format("'{}' is no way to authenticate", clip(child.key)), child)
           .hint = fmt::format("there are {}, anonymous and resourceMetadata", known(true));
     }
   }
-  if (config_.auth.methods.empty() && !config_.auth.anonymous) {
+  for (PluginEntry& entry : out.methods)
+    entry.has_resource = !out.resource_metadata.resource.empty();
+  // That of a listener may be client certificates alone (config/reader/listeners.h).
+  if (out.methods.empty() && !out.anonymous && listener.empty()) {
     values_.add("missing-option", "'auth' names no way to come in", member).hint =
         fmt::format("add one of {}, or remove auth:", known(true));
   }
-  if (config_.auth.anonymous) tell_of_anonymous(member);
+  if (out.anonymous) tell_of_anonymous(member, out);
 }
 
 // `anonymous: true` together with rules for scopes is weaker than it looks.
-void PluginReader::tell_of_anonymous(const Member& auth) {
+void PluginReader::tell_of_anonymous(const Member& member, const Auth& auth) {
   const auto given = [&](std::string_view option) {
-    return std::any_of(config_.auth.methods.begin(), config_.auth.methods.end(),
-                       [&](const PluginEntry& entry) {
-                         const PluginSpec* spec = find_spec(specs_, entry.type);
-                         if (spec == nullptr || row_named(spec->options, option) == nullptr) return false;
-                         const Value& value = entry.values.at(option);
-                         return !value.map.empty() || !value.list.empty();
-                       });
+    return std::any_of(auth.methods.begin(), auth.methods.end(), [&](const PluginEntry& entry) {
+      const PluginSpec* spec = find_spec(specs_, entry.type);
+      if (spec == nullptr || row_named(spec->options, option) == nullptr) return false;
+      const Value& value = entry.values.at(option);
+      return !value.map.empty() || !value.list.empty();
+    });
   };
   const bool rules = given("toolScopes") || given("methodScopes");
   const bool required = given("requiredScopes");
@@ -249,18 +260,17 @@ void PluginReader::tell_of_anonymous(const Member& auth) {
       rules ? "callers without credentials have no scopes: what toolScopes and methodScopes name is refused "
               "to them"
             : "callers without credentials have no scopes, and requiredScopes is asked of credentials alone",
-      auth);
+      member);
   told.severity = Severity::info;
   told.hint = rules ? "no more than a key without scopes may do"
                     : "name what needs a scope in toolScopes and methodScopes";
 }
 
-void PluginReader::read_metadata(const Node& node) {
+void PluginReader::read_metadata(const Node& node, ResourceMetadata& out) {
   if (node.kind != NodeKind::mapping) {
     values_.add("wrong-type", "'resourceMetadata' is a map with resource", node);
     return;
   }
-  ResourceMetadata& out = config_.auth.resource_metadata;
   for (const Member& member : node.members) {
     const Option* option = row_named(metadata_options(), member.key);
     if (option == nullptr) {
@@ -312,14 +322,14 @@ void PluginReader::forget_tools(const std::string& server) {
 
 // Client credentials for this gateway must not be forwarded (MCP authorization, "Access Token Privilege
 // Restriction"): a server that gets them could act as the client here.
-void PluginReader::refuse_passthrough(const Server& server) {
+void PluginReader::refuse_passthrough(const Server& server, const Auth& auth) {
   for (const std::string& header : server.forward_headers) {
     std::string lower(header);
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](unsigned char c) { return std::tolower(c); });
     if (lower != "authorization" && lower != "x-api-key") continue;
     Node here;
-    here.line = config_.auth.line;
+    here.line = auth.line;
     here.column = 1;
     values_
         .add("bad-value",
@@ -333,7 +343,31 @@ void PluginReader::refuse_passthrough(const Server& server) {
   }
 }
 
-void PluginReader::finish() {
+void PluginReader::check_names(const PluginEntry& entry, const std::vector<std::string>& listeners) {
+  const auto add = [&](std::string message, std::string hint) {
+    Node here;
+    here.line = entry.line;
+    here.column = 1;
+    values_.add("bad-value", std::move(message), here).hint = std::move(hint);
+  };
+  for (const std::string& server : entry.servers) {
+    bool known_server = std::any_of(config_.servers.begin(), config_.servers.end(),
+                                    [&](const Server& one) { return one.name == server; });
+    if (!known_server)
+      add(fmt::format("plugin {} is for '{}', and there is no such server", entry.name, clip(server)),
+          "servers: takes names of mcpServers");
+  }
+  for (const std::string& listener : entry.listeners) {
+    const bool known_listener = listener == kFirstListener ||
+                                std::find(listeners.begin(), listeners.end(), listener) != listeners.end();
+    if (!known_listener)
+      add(fmt::format("plugin {} is for the listener '{}', and there is no such listener", entry.name,
+                      clip(listener)),
+          "listeners: takes listen and names of listeners");
+  }
+}
+
+void PluginReader::finish(const std::vector<Auth*>& own, const std::vector<std::string>& listeners) {
   config_.plugins.insert(config_.plugins.begin(), std::make_move_iterator(on_top_.begin()),
                          std::make_move_iterator(on_top_.end()));
   on_top_.clear();
@@ -344,6 +378,7 @@ void PluginReader::finish() {
   auto name = [&](PluginEntry& entry) {
     bool given = !entry.name.empty();
     std::string base = given ? entry.name : entry.type;
+    if (!given && !entry.listener.empty()) base = entry.listener + "." + base;
     int use = ++uses[base];
     if (use > 1 && given) {
       Node here;
@@ -352,25 +387,17 @@ void PluginReader::finish() {
       values_.add("duplicate-key", fmt::format("two plugins are called '{}'", base), here);
     }
     entry.name = use == 1 ? base : fmt::format("{}-{}", base, use);
-    for (const std::string& server : entry.servers) {
-      bool known_server = std::any_of(config_.servers.begin(), config_.servers.end(),
-                                      [&](const Server& one) { return one.name == server; });
-      if (known_server) continue;
-      Node here;
-      here.line = entry.line;
-      here.column = 1;
-      values_
-          .add("bad-value",
-               fmt::format("plugin {} is for '{}', and there is no such server", entry.name, clip(server)),
-               here)
-          .hint = "servers: takes names of mcpServers";
-    }
+    check_names(entry, listeners);
   };
-  for (const Server& server : config_.servers) {
-    if (config_.auth.given) refuse_passthrough(server);
+  std::vector<Auth*> all{&config_.auth};
+  all.insert(all.end(), own.begin(), own.end());
+  for (Auth* auth : all) {
+    if (!auth->given) continue;
+    for (const Server& server : config_.servers)
+      refuse_passthrough(server, *auth);
+    for (PluginEntry& entry : auth->methods)
+      name(entry);
   }
-  for (PluginEntry& entry : config_.auth.methods)
-    name(entry);
   for (PluginEntry& entry : config_.plugins)
     name(entry);
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "config/options/plugin_spec.h"
 #include "config/reader/value_reader.h"
@@ -19,21 +21,24 @@ class PluginReader {
   void filter_tools(const std::string& server, bool allow, std::vector<std::string> globs, int line);
   // Drops the tool rules of a server that was left out.
   void forget_tools(const std::string& server);
-  // Checks that plugin names are unique and that the servers they name exist.
-  void finish();
+  // The auth of a further listener, into `out`.
+  void read_auth(const Member& member, const std::string& listener, Auth& out);
+  // Checks that plugin names are unique, and that the servers and listeners they name exist. `own`: the auth
+  // of each further listener that has its own. `listeners`: the names of all further ones.
+  void finish(const std::vector<Auth*>& own, const std::vector<std::string>& listeners);
 
  private:
   void read_list(const Member& member);
   void read_item(const Node& item);
-  void read_auth(const Member& member);
-  void tell_of_anonymous(const Member& auth);
-  void read_metadata(const Node& node);
+  void tell_of_anonymous(const Member& member, const Auth& auth);
+  void read_metadata(const Node& node, ResourceMetadata& out);
   bool read_common(const Member& member, PluginEntry& entry);
   PluginEntry read_entry(const PluginSpec& spec, const Member& member);
   void read_options(const PluginSpec& spec, const std::string& group, const Node& node, PluginEntry& entry,
                     std::vector<std::string_view>& given);
   void read_raw(const Node& node, PluginEntry& entry);
-  void refuse_passthrough(const Server& server);
+  void refuse_passthrough(const Server& server, const Auth& auth);
+  void check_names(const PluginEntry& entry, const std::vector<std::string>& listeners);
   std::string known(bool authenticating) const;
 
   ValueReader& values_;

@@ -42,7 +42,13 @@ void TreeReader::read(const Node& root, bool client_file, const std::set<std::st
     if (member.key != "defaults") read_top(member);
   }
   servers_.finish(root);
-  if (plugins_) plugins_->finish();
+  std::vector<Auth*> own;
+  std::vector<std::string> names;
+  for (WrittenListener& one : listeners_) {
+    names.push_back(one.name);
+    if (one.auth.given) own.push_back(&one.auth);
+  }
+  if (plugins_) plugins_->finish(own, names);
 }
 
 bool is_client_file(const Node& root, Syntax syntax) {
@@ -64,7 +70,7 @@ void TreeReader::read_top(const Member& member) {
         .severity = Severity::info;
     return;
   }
-  if (member.key == kListeners) return read_listeners(values_, member, listeners_);
+  if (member.key == kListeners) return read_listeners(values_, plugins_.get(), member, listeners_);
   if (plugins_ && plugins_->read(member)) return;
   Server unused;
   options_.read("", member, unused);

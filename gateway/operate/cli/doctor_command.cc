@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/auth_blocks.h"
 #include "config/duration.h"
 #include "config/reader/load.h"
 #include "foundation/json/json_document.h"
@@ -250,11 +251,13 @@ ExitCode run_doctor(DoctorFlags flags, const CommandContext& around) {
   Findings about_machine("machine");
   doctor::check_machine(loaded.config, running_gateways(), about_machine);
   report.take("machine", about_machine);
-  for (const config::PluginEntry& entry : loaded.config.auth.methods) {
-    Findings about(entry.name);
-    doctor::check_token_keys(entry, trial->patience, about);
-    if (!about.all().empty()) report.take(entry.name, about);
-  }
+  config::each_auth(loaded.config, [&](const config::Auth& auth) {
+    for (const config::PluginEntry& entry : auth.methods) {
+      Findings about(entry.name);
+      doctor::check_token_keys(entry, trial->patience, about);
+      if (!about.all().empty()) report.take(entry.name, about);
+    }
+  });
   bool found = given.server.empty();
   trial->alone = !given.server.empty() || loaded.config.servers.size() == 1;
   for (const config::Server& server : loaded.config.servers) {

@@ -35,6 +35,7 @@ struct ClientRequest {
   size_t authorization = 0;         // digest of the credentials that are forwarded to the server; 0: none
   CallerPtr caller;                 // null: not authenticated
   AccountPtr account;               // charged for the memory that this request holds; null: none
+  std::string listener = {};        // the further listener that it came to; empty: `listen`
   HeaderFields seen;                // headers of the request that plugins subscribe to, names in lower case
 
   // Filled in by admitted() from the message, verbatim.

@@ -3,6 +3,7 @@
 // every caller is "anonymous".
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -21,10 +22,22 @@ namespace lineward::core {
 
 inline constexpr std::string_view kAnonymous = "anonymous";
 
+// The principal of a caller without credentials: "anonymous", behind the realm of its listener, if that has
+// one (docs/listeners.md). No other principal begins with a realm and ends so: it has its kind in between, as
+// in "listener:inside/key:alice".
+inline bool is_anonymous(std::string_view principal) {
+  if (principal == kAnonymous) return true;
+  const size_t slash = std::min(principal.find('/'), principal.size());
+  const std::string_view realm = principal.substr(0, slash);
+  const bool has_realm = realm == "off" || realm.substr(0, 9) == "listener:";
+  return has_realm && principal.substr(slash) == "/anonymous";
+}
+
 // An authenticated caller. Sessions, parked calls, instances, caches, limits and cancels are bound to it
 // (behaviour.md 5). Two requests belong to the same caller if their principals are equal.
 struct Caller {
-  std::string principal;                 // unique over all ways to authenticate: "jwt:issuer#subject"
+  std::string principal;                 // unique over all ways to authenticate: "jwt:issuer#subject", and
+                                         // over listeners with an auth of their own (docs/listeners.md)
   std::string name;                      // display name for logs; bounded, printable, no secret
   std::string by;                        // the plugin that authenticated it
   std::vector<std::string> scopes;       // granted scopes, as the authenticator names them
@@ -47,6 +60,7 @@ struct GateRequest {
   std::string_view server;                 // the requested server
   std::string_view peer;                   // "127.0.0.1:51234"
   const CallerPtr* certificate = nullptr;  // the caller that its TLS certificate names; null: none
+  std::string_view listener = {};          // the further listener that it came to; empty: `listen`
 };
 
 // Why a policy (the authentication gate or another plugin) refuses a request or ends an exchange.
@@ -80,8 +94,8 @@ struct RefusedRequest {
 class Gate {
  public:
   virtual ~Gate() = default;
-  // True: no authentication; admit() is not called.
-  virtual bool open() const = 0;
+  // True: no authentication at this listener; admit() is not called.
+  virtual bool open(std::string_view listener) const = 0;
   // Returns the answer, or nullopt: then `later` is called once, never before this returns, and only while
   // the gate lives. With an empty `later` the gate decides only if it can at once, and starts nothing.
   virtual std::optional<GateAnswer> admit(const GateRequest& request, GateDone later) = 0;

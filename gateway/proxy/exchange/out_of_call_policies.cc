@@ -62,7 +62,8 @@ std::optional<core::PolicyError> judge_of_client(Plugins plugins, core::Incoming
 }
 
 std::optional<std::string> judge_of_server(Plugins plugins, const std::string& upstream,
-                                           const core::Scope& scope, mcp::Message& message) {
+                                           const std::string& listener, const core::Scope& scope,
+                                           mcp::Message& message) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = message.method();
   plugin::RequestInfo facts;
@@ -71,6 +72,7 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
   facts.era = mcp::Era::legacy;
   facts.session = scope.session;
   facts.principal = scope.principal;
+  facts.listener = listener;
   auto refusal = plugins->judge_out_of_call(facts, message, plugin::Direction::to_client, role_of(upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::warn, "session.dropped",

@@ -25,8 +25,10 @@ using Plugins = std::shared_ptr<plugin::PluginSet>;
 std::optional<core::PolicyError> judge_of_client(Plugins plugins, core::IncomingMessage& arrival,
                                                  config::LegacyStatus legacy);
 
-// Judges a message of this server to the legacy session of this scope. Returns why it is dropped, or nullopt.
+// Judges a message of this server to the legacy session of this scope, which was opened at this listener.
+// Returns why it is dropped, or nullopt.
 std::optional<std::string> judge_of_server(Plugins plugins, const std::string& upstream,
-                                           const core::Scope& scope, mcp::Message& message);
+                                           const std::string& listener, const core::Scope& scope,
+                                           mcp::Message& message);
 
 }  // namespace lineward::exchange

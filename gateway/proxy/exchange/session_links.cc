@@ -78,8 +78,9 @@ bool SessionLinks::answered(const std::string& id, const mcp::Message& answer, c
 
 std::optional<std::string> SessionLinks::judge(const core::Scope& scope, mcp::Message& message) {
   const client::Session* to = session(scope.session);
-  const std::string upstream = to == nullptr ? std::string() : to->upstream;
-  return judge_of_server(plugins_, upstream, scope, message);
+  const std::string none;
+  return judge_of_server(plugins_, to == nullptr ? none : to->upstream, to == nullptr ? none : to->listener,
+                         scope, message);
 }
 
 // ---- opening and ending ----

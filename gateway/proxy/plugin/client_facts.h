@@ -2,10 +2,19 @@
 // member request has its own server, target and size).
 #pragma once
 
+#include <string_view>
+
+#include "config/plugin_values.h"
 #include "proxy/core/client_request.h"
 #include "proxy/plugin/plugin.h"
 
 namespace lineward::plugin {
+
+// The name of its listener, as configurations name it; empty on stdio.
+inline std::string_view listener_of(const RequestInfo& facts) {
+  if (facts.on_stdio) return {};
+  return facts.listener.empty() ? config::kFirstListener : facts.listener;
+}
 
 inline RequestInfo facts_of(const core::ClientRequest& from) {
   RequestInfo facts;
@@ -18,6 +27,7 @@ inline RequestInfo facts_of(const core::ClientRequest& from) {
   facts.revision = from.revision;
   facts.session = from.session;
   facts.peer = from.peer;
+  facts.listener = from.listener;
   facts.raw_id = from.raw_id;
   facts.principal = from.principal;
   facts.caller = from.caller.get();

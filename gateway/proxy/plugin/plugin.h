@@ -47,9 +47,11 @@ struct RequestInfo {
   mcp::Era era = mcp::Era::modern;         // of the messages
   mcp::Era client_era = mcp::Era::modern;  // of the client; at the aggregate it may differ from `era`
   std::string_view revision;
-  std::string_view session;  // of a legacy client; a secret, never log it whole
-  std::string_view peer;     // "127.0.0.1:51234"
-  std::string_view raw_id;   // the client's JSON-RPC id, JSON text
+  std::string_view session;   // of a legacy client; a secret, never log it whole
+  std::string_view peer;      // "127.0.0.1:51234"
+  std::string_view listener;  // the further listener that it came to; of a server's message outside of calls
+                              // the one where the session was opened. Empty: `listen`, or stdio
+  std::string_view raw_id;    // the client's JSON-RPC id, JSON text
   std::string_view principal;
   const core::Caller* caller = nullptr;  // null: no authentication took place
   uint64_t bytes_in = 0;

@@ -11,9 +11,16 @@ namespace lineward::plugin {
 Result<std::shared_ptr<PluginSet>> PluginSet::make(const config::Config& config, Registry registry,
                                                    Host& host, const PluginSet* before) {
   auto set = std::make_shared<PluginSet>();
-  set->anonymous_ = config.auth.anonymous;
+  std::vector<const std::vector<config::PluginEntry>*> lists{&config.auth.methods};
+  set->groups_.push_back({{}, config.auth.anonymous});
+  for (const config::FurtherListen& one : config.listeners) {
+    if (!one.auth.given) continue;
+    set->groups_.push_back({one.name, one.auth.anonymous});
+    lists.push_back(&one.auth.methods);
+  }
+  lists.push_back(&config.plugins);
   std::string fault;
-  for (const auto* list : {&config.auth.methods, &config.plugins}) {
+  for (const auto* list : lists) {
     for (const config::PluginEntry& entry : *list) {
       if (!set->add(entry, registry, host, before, fault)) return fail(fault);
     }
@@ -42,8 +49,12 @@ bool PluginSet::add(const config::PluginEntry& entry, Registry registry, Host& h
     if (!made) return say(made.error().text);
     member = std::make_shared<Member>(Member{entry, &*type, std::move(*made), {}});
   }
-  if (Authenticator* authenticator = member->plugin->authenticator())
-    authenticators_.push_back({authenticator, member.get()});
+  if (Authenticator* authenticator = member->plugin->authenticator()) {
+    auto group = std::find_if(groups_.begin(), groups_.end(),
+                              [&](const Group& one) { return one.listener == entry.listener; });
+    if (group == groups_.end()) return say("there is no such listener");
+    group->authenticators.push_back({authenticator, member.get()});
+  }
   for (const std::string& header : member->plugin->headers()) {
     if (std::find(headers_.begin(), headers_.end(), header) == headers_.end()) headers_.push_back(header);
   }
@@ -83,6 +94,18 @@ bool is_for_whole(const PluginSet::Member& member, mcp::Method method) {
 
 }  // namespace
 
+const PluginSet::Group& PluginSet::group_of(std::string_view listener) const {
+  auto own = std::find_if(groups_.begin() + 1, groups_.end(),
+                          [&](const Group& one) { return one.listener == listener; });
+  return own == groups_.end() ? groups_.front() : *own;
+}
+
+// An authenticator's rules are those of its own callers, and of anonymous ones at the same listeners.
+bool PluginSet::is_at(const Member& member, std::string_view listener) const {
+  return member.plugin->authenticator() != nullptr ? member.entry.listener == group_of(listener).listener
+                                                   : member.entry.is_at(listener);
+}
+
 bool PluginSet::judges_parts(std::string_view server) const {
   return std::any_of(members_.begin(), members_.end(), [&](const auto& member) {
     return member->entry.is_for(server) && member->plugin->authenticator() == nullptr &&
@@ -93,10 +116,12 @@ bool PluginSet::judges_parts(std::string_view server) const {
 std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server,
                                                    ServerRole role) {
   std::vector<Attached> out;
+  if (members_.empty()) return out;
+  const std::string_view listener = exchange.facts().listener;
   for (auto& member : members_) {
     bool here = role == ServerRole::single ||
                 (role == ServerRole::aggregate) == is_for_whole(*member, exchange.facts().method);
-    if (!here || !member->entry.is_for(server)) continue;
+    if (!here || !member->entry.is_for(server) || !is_at(*member, listener)) continue;
     if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
   }
   return out;
@@ -119,8 +144,15 @@ core::GateAnswer decided(PluginSet::Member& member, core::GateAnswer answer, boo
 
 }  // namespace
 
+// The auth of a single listener may have no plugin at all: then client certificates alone let callers in.
+bool PluginSet::open(std::string_view listener) const {
+  const Group& group = group_of(listener);
+  return group.authenticators.empty() && (group.listener.empty() || group.anonymous);
+}
+
 std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& request, core::GateDone later) {
-  for (const Voucher& one : authenticators_) {
+  const Group& group = group_of(request.listener);
+  for (const Voucher& one : group.authenticators) {
     Member& member = *one.member;
     core::GateDone named;
     // The member's own plugin calls this, so the member exists.
@@ -134,12 +166,13 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   }
   bool has_credentials = request.headers.count("Authorization") > 0;
   if (request.certificate != nullptr && !has_credentials) return core::GateAnswer(*request.certificate);
-  if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
+  if (group.anonymous && !has_credentials) return core::GateAnswer(core::CallerPtr());
   core::PolicyError denial{.reason = mcp::EndReason::unauthorized, .status = 401};
   denial.by = "auth";
   denial.text =
       has_credentials ? "these credentials are of no kind that this gateway takes" : "credentials required";
-  for (const Voucher& one : authenticators_) {
+  if (group.authenticators.empty()) denial.text = "a client certificate is required";
+  for (const Voucher& one : group.authenticators) {
     std::string challenge = one.authenticator->challenge(request);
     if (!challenge.empty()) denial.headers.emplace_back("WWW-Authenticate", std::move(challenge));
   }
@@ -152,7 +185,8 @@ std::optional<core::PolicyError> PluginSet::judge_out_of_call(const RequestInfo&
   for (auto& member : members_) {
     bool its =
         role == ServerRole::single || (role == ServerRole::aggregate) == is_for_whole(*member, facts.method);
-    if (its && member->entry.is_for(facts.upstream)) here.push_back(member.get());
+    if (its && member->entry.is_for(facts.upstream) && is_at(*member, facts.listener))
+      here.push_back(member.get());
   }
   if (way == Direction::to_client) std::reverse(here.begin(), here.end());
   std::optional<core::PolicyError> refusal;

@@ -67,24 +67,32 @@ class PluginSet final : public core::Gate {
                                                      Direction way, ServerRole role);
 
   // core::Gate
-  bool open() const override { return authenticators_.empty(); }
+  bool open(std::string_view listener) const override;
   std::optional<core::GateAnswer> admit(const core::GateRequest& request, core::GateDone later) override;
   const std::vector<std::string>& headers_wanted() const override { return headers_; }
   void on_refused(const core::RefusedRequest& request) override;
   bool reads_all() const override;
 
  private:
-  bool add(const config::PluginEntry& entry, Registry registry, Host& host, const PluginSet* before,
-           std::string& fault);
-
-  std::vector<std::shared_ptr<Member>> members_;  // authenticators first; shared with the next set only
   struct Voucher {
     Authenticator* authenticator;
     Member* member;
   };
-  std::vector<Voucher> authenticators_;
+  // The authentication of a listener with an auth of its own, or of all others.
+  struct Group {
+    std::string listener;    // empty: of all others
+    bool anonymous = false;  // requests without credentials are admitted
+    std::vector<Voucher> authenticators = {};
+  };
+  bool add(const config::PluginEntry& entry, Registry registry, Host& host, const PluginSet* before,
+           std::string& fault);
+  const Group& group_of(std::string_view listener) const;
+  // Does it judge requests that came to this listener?
+  bool is_at(const Member& member, std::string_view listener) const;
+
+  std::vector<std::shared_ptr<Member>> members_;  // authenticators first; shared with the next set only
+  std::vector<Group> groups_;                     // the one of all others first
   std::vector<std::string> headers_;
-  bool anonymous_ = false;  // requests without credentials are admitted
 };
 
 }  // namespace lineward::plugin

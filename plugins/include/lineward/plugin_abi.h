@@ -71,8 +71,9 @@ typedef struct lineward_facts {
   lineward_text principal;
   lineward_text session; /* of a legacy client: a secret */
   uint64_t bytes_in;
-  uint32_t legacy;   /* 1: the client's revision is before 2026-07-28 */
-  uint32_t on_stdio; /* 1: the client is at the other end of a pipe */
+  uint32_t legacy;        /* 1: the client's revision is before 2026-07-28 */
+  uint32_t on_stdio;      /* 1: the client is at the other end of a pipe */
+  lineward_text listener; /* "listen", or the name of a further listener; empty on stdio */
 } lineward_facts;
 
 typedef struct lineward_message {

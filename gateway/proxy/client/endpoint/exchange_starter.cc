@@ -60,6 +60,7 @@ core::IncomingMessage arrival_of(const Session& session) {
   arrival.from->era = mcp::Era::legacy;
   arrival.from->upstream = session.upstream;
   arrival.from->principal = session.principal;
+  arrival.from->listener = session.listener;
   place_in(session, arrival);
   return arrival;
 }
@@ -75,6 +76,7 @@ core::IncomingMessage ExchangeStarter::of_client(const ClientConnection& connect
   core::IncomingMessage arrival;
   arrival.from->upstream = server;
   arrival.from->principal = connection.principal();
+  arrival.from->listener = connection.listener();
   arrival.from->peer = connection.client();
   arrival.from->caller = connection.caller();
   return arrival;

@@ -38,7 +38,7 @@ bool Gatekeeper::refuses_head(ClientConnection& connection) {
   if (auto refusal = check_addresses(head.headers, config_, listener_.is_loopback()))
     return refusals_.refuse(connection, *refusal), true;
   if (connection.certificate() != nullptr && !take_certificate(connection)) return true;
-  if (!gate_ || gate_->open()) return false;
+  if (!gate_ || gate_->open(config_.name)) return false;
   auto answer = gate_->admit(question(connection), nullptr);
   auto* denial = answer ? std::get_if<core::PolicyError>(&*answer) : nullptr;
   if (denial == nullptr) return false;
@@ -64,7 +64,7 @@ bool Gatekeeper::admit(ClientConnection& connection, std::string& body) {
     return false;
   }
   if (connection.certificate() != nullptr && !take_certificate(connection)) return false;
-  return !gate_ || gate_->open() || ask(connection, body);
+  return !gate_ || gate_->open(config_.name) || ask(connection, body);
 }
 
 // Other credentials of the request outrank it (PluginSet::admit).
@@ -90,7 +90,8 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
           served ? std::string_view(route->first) : head.path,
           served ? std::string_view(route->second) : std::string_view(),
           connection.client(),
-          certified ? &connection.caller() : nullptr};
+          certified ? &connection.caller() : nullptr,
+          config_.name};
 }
 
 bool Gatekeeper::ask(ClientConnection& connection, std::string& body) {

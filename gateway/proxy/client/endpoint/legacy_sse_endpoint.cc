@@ -49,6 +49,7 @@ void LegacySseEndpoint::open(ClientConnection& connection, const std::string& se
     return parts_.refusals.refuse(connection, unavailable("too many sessions (lineward listen.maxSessions)"));
   session->one_stream = true;
   session->path = post_path;
+  session->listener = connection.listener();
   session->open_get_stream([&](SessionStream&) {
     auto reply = std::make_unique<HttpReply>(
         parts_.loop, connection, reply_options(connection, parts_.config, parts_.router.table()),

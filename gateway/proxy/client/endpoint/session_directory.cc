@@ -63,7 +63,7 @@ Session* SessionDirectory::find_opened_here(const ClientConnection& connection) 
 Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
   Session* session = find_served(connection, Former::yes);
   if (session == nullptr) return nullptr;
-  const bool is_known = connection.principal() != core::kAnonymous;
+  const bool is_known = !core::is_anonymous(connection.principal());
   const auto brought = router_.forwarded(connection, session->upstream, Mirrored::no);
   if (!is_known && !session->accepts(authorization_of(brought))) return nullptr;
   unnamed_.named(*session);
@@ -131,6 +131,7 @@ Session* SessionDirectory::adopt(const Replicas::Read& read, const ClientConnect
   Session* session = sessions_.create(read.session.id, connection.principal(), server, connection.account());
   if (session == nullptr) return nullptr;
   session->path = without_slash(connection.head().path);
+  session->listener = connection.listener();
   if (links_.peers) session->place = links_.replicas->name();
   if (exchanges_.adopt_session(session->id, read.session.state)) return session;
   sessions_.remove(read.session.id);
@@ -169,19 +170,20 @@ Session* SessionDirectory::open(ClientConnection& connection, const std::string&
   Session* session = sessions_.create(connection.principal(), server, connection.account());
   if (session == nullptr) return nullptr;
   session->path = without_slash(connection.head().path);
+  session->listener = connection.listener();
   unnamed_.opened(key_of(connection), *session,
                   credentials_of(router_.forwarded(connection, server, Mirrored::no)));
   return session;
 }
 
 bool SessionDirectory::may_open(ClientConnection& connection, const std::string& server) const {
-  const bool found_again = key_of(connection) != nullptr || connection.principal() != core::kAnonymous;
+  const bool found_again = key_of(connection) != nullptr || !core::is_anonymous(connection.principal());
   return found_again && !legacy_revision_named(connection.head().headers).empty() &&
          router_.table().refuse_missing.count(server) == 0;
 }
 
 std::string SessionDirectory::why_unknown(ClientConnection& connection) {
-  if (connection.principal() != core::kAnonymous || key_of(connection) != nullptr) return {};
+  if (!core::is_anonymous(connection.principal()) || key_of(connection) != nullptr) return {};
   const std::string_view sign = connection.sharing().sign();
   return fmt::format(
       "{}: send the Mcp-Session-Id that the answer to initialize named with each request (docs/isolation.md)",

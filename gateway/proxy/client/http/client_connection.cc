@@ -185,7 +185,7 @@ void ClientConnection::use_caller(core::CallerPtr caller) {
 }
 
 const AccountPtr& ClientConnection::account_now() {
-  if (!caller_ || caller_->principal == core::kAnonymous) {
+  if (!caller_ || core::is_anonymous(caller_->principal)) {
     if (!address_account_) address_account_ = account_of(nullptr, client());
     return address_account_;
   }

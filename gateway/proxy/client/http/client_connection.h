@@ -42,7 +42,7 @@ namespace lineward::client {
 // The account that a client's held bytes are charged to (listen.maxBufferedBytesPerPrincipal): its
 // principal's, or without authentication its address's.
 inline AccountPtr account_of(const core::CallerPtr& caller, std::string_view peer) {
-  const bool known = caller && caller->principal != core::kAnonymous;
+  const bool known = caller && !core::is_anonymous(caller->principal);
   return Account::of(known ? "principal " + caller->principal : "address " + address_of_peer(peer));
 }
 
@@ -140,7 +140,11 @@ class ClientConnection final : private net::StreamCallbacks {
   void begin_head(std::string_view client);
   // The caller of the current request; null: not authenticated.
   const core::CallerPtr& caller() const { return caller_; }
-  std::string principal() const { return caller_ ? caller_->principal : std::string(core::kAnonymous); }
+  std::string principal() const {
+    return caller_ ? caller_->principal : limits_.realm + std::string(core::kAnonymous);
+  }
+  // The further listener that it came to; empty: `listen`.
+  const std::string& listener() const { return limits_.name; }
   void use_caller(core::CallerPtr caller);
   // The account that its held bytes are charged to.
   const AccountPtr& account() const { return account_; }

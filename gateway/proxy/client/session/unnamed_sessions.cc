@@ -22,7 +22,7 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
       if (Session* before = sessions_.find(here_before)) before->on_connection = false;
     }
   }
-  if (session.principal != core::kAnonymous) {
+  if (!core::is_anonymous(session.principal)) {
     // Sessions end without a notification to this table.
     if (by_principal_.size() > 2 * sessions_.size() + 64)
       std::erase_if(by_principal_,
@@ -69,12 +69,12 @@ Session* UnnamedSessions::find(Connection connection, const std::string& princip
   if (here != by_connection_.end()) {
     for (const Opened& one : here->second) {
       const bool its =
-          one.server == server && (principal != core::kAnonymous || one.credentials == credentials);
+          one.server == server && (!core::is_anonymous(principal) || one.credentials == credentials);
       Session* session = its ? sessions_.find(one.id, principal) : nullptr;
       if (session != nullptr) return unnamed(session);
     }
   }
-  if (principal == core::kAnonymous) return nullptr;
+  if (core::is_anonymous(principal)) return nullptr;
   auto newest = by_principal_.find(key(principal, server));
   return newest == by_principal_.end() ? nullptr : unnamed(sessions_.find(newest->second, principal));
 }

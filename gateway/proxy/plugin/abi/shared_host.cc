@@ -6,6 +6,7 @@
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "foundation/log/sanitize.h"
+#include "proxy/plugin/client_facts.h"
 #include "proxy/plugin/header_rules.h"
 
 namespace lineward::plugin {
@@ -83,6 +84,7 @@ void do_facts(lineward_exchange* exchange, lineward_facts* out) {
   full.bytes_in = facts.bytes_in;
   full.legacy = facts.era == mcp::Era::legacy ? 1 : 0;
   full.on_stdio = facts.on_stdio ? 1 : 0;
+  full.listener = to_text(listener_of(facts));
   std::copy_n(reinterpret_cast<const char*>(&full), full.size, reinterpret_cast<char*>(out));
 }
 

@@ -38,6 +38,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
   if (scope.by) {
     facts.endpoint = scope.by->upstream;
     facts.peer = scope.by->peer;
+    facts.listener = scope.by->listener;
     facts.caller = scope.by->caller.get();
     facts.session = scope.by->session;
   }

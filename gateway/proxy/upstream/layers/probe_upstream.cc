@@ -16,7 +16,7 @@ namespace {
 // since the request may come by another proxy.
 ProbeBook::Caller caller_of(const core::UpstreamRequest& request) {
   const std::string& principal = request.scope.principal;
-  const bool known = principal != core::kAnonymous && !principal.empty();
+  const bool known = !core::is_anonymous(principal) && !principal.empty();
   const std::string peer = request.from ? address_of_peer(request.from->peer) : std::string();
   return {principal, known ? "principal " + principal : "address " + peer};
 }

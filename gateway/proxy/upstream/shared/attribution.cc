@@ -22,7 +22,7 @@ CallerId::CallerId(const core::UpstreamRequest& request) {
   const core::Scope& scope = request.scope;
   if (from != nullptr && from->on_stdio()) {
     kind_ = Kind::client_on_stdin;
-  } else if (!scope.principal.empty() && scope.principal != core::kAnonymous) {
+  } else if (!scope.principal.empty() && !core::is_anonymous(scope.principal)) {
     kind_ = Kind::principal;
     name_ = scope.principal;
   } else if (!session_of(request).empty()) {

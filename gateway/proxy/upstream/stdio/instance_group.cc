@@ -76,7 +76,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
   // Lineward's own requests do not bind state to a client.
   if (call.request.from && calls_ < kept_from_) ++calls_;
   const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
-                      (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
+                      (plan_.exclusive && !core::is_anonymous(call.request.scope.principal));
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
   join_by_turn(queue_, call);
   owner_.schedule_pump(*this);

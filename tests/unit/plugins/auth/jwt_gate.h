@@ -89,6 +89,7 @@ class Gate {
     plugin::Type type = plugins::jwt();
     entry_.type = entry_.name = "jwt";
     entry_.values = config::plugin_defaults(*type.spec);
+    entry_.has_resource = true;
     set("issuer", kIssuer);
     if (url) {
       set("jwks.url", "https://auth.example.com/jwks");

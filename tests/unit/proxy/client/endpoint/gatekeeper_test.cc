@@ -15,7 +15,7 @@ namespace {
 
 // Says what it is told to say, at once or when it is told to.
 struct ScriptedGate final : core::Gate {
-  bool open() const override { return false; }
+  bool open(std::string_view) const override { return false; }
   std::optional<core::GateAnswer> admit(const core::GateRequest& request, core::GateDone later) override {
     asked.push_back(std::string(request.method) + " " + std::string(request.path) + " " +
                     std::string(request.server));
