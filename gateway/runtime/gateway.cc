@@ -173,7 +173,8 @@ int Gateway::start() {
   reloader_->follow_watch();
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
-                     draining_, reload_controls(*reloader_), loop.now(), tls_.current()});
+                     draining_, reload_controls(*reloader_), loop.now(),
+                     [this](const std::string& listener) { return tls_.current(listener); }});
   first_->plugin_host().use_metrics(
       [this](metrics::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();

@@ -137,14 +137,19 @@ void ListenerTls::reread(bool again) {
     for (const net::CertificatePtr& one : current_->get()->certificates())
       names.push_back(one->title());
     log::write(log::Level::info, "tls.loaded",
-               {{"by", "watch"}, {"certificates", fmt::format("{}", fmt::join(names, ","))}});
+               {{"by", "watch"},
+                {"certificates", fmt::format("{}", fmt::join(names, ","))},
+                {"listener", shown_name()}});
     return;
   }
   if (!again) return again_->start(kSecondLook, [this] { reread(true); });
   if (made.error().text == last_fault_) return;
   last_fault_ = made.error().text;
   log::write(log::Level::error, "tls.rejected",
-             {{"by", "watch"}, {"why", last_fault_}, {"in_effect", "the certificates before"}});
+             {{"by", "watch"},
+              {"why", last_fault_},
+              {"in_effect", "the certificates before"},
+              {"listener", shown_name()}});
 }
 
 void ListenerTls::warn() {
@@ -155,7 +160,10 @@ void ListenerTls::warn() {
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(one->not_after() - Clock::now());
     if (left >= kSoon) continue;
     log::write(left.count() > 0 ? log::Level::warn : log::Level::error, "tls.expiring",
-               {{"certificate", one->title()}, {"file", one->source()}, {"expires_in_s", left.count()}});
+               {{"certificate", one->title()},
+                {"file", one->source()},
+                {"expires_in_s", left.count()},
+                {"listener", shown_name()}});
   }
   warning_->start(kWarnEvery, [this] { warn(); });
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,9 @@ class ListenerTls {
   void watch_files();
   void reread(bool again);
   void warn();
+  std::string_view shown_name() const {
+    return name_.empty() ? config::kFirstListener : std::string_view(name_);
+  }
 
   const std::string name_;
   const std::shared_ptr<net::CurrentTls> current_ = std::make_shared<net::CurrentTls>();

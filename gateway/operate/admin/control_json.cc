@@ -359,7 +359,9 @@ void list_server(Members& to, bool is_short, const ServerRecord* of) {
     to.object("counts", false, "Since the start of Lineward.", [&](Members& in) { list_counts(in, stats); });
 }
 
-void list_certificate(Members& to, const net::Certificate* of) {
+void list_certificate(Members& to, const Sources::Shown* shown) {
+  const net::Certificate* of = shown != nullptr ? shown->certificate.get() : nullptr;
+  to.has("listener", "`listen`, or the name of a further listener.", [&] { return shown->listener; });
   to.has("names", R"({"type": "array", "items": {"type": "string"}})", [&] {
     json names = json::array();
     for (const std::string& name : of->names())
@@ -374,10 +376,8 @@ void list_certificate(Members& to, const net::Certificate* of) {
 
 json certificates_of(const Sources& sources) {
   json all = json::array();
-  const net::TlsListenerPtr tls = sources.tls ? sources.tls->get() : nullptr;
-  if (!tls) return all;
-  for (const net::CertificatePtr& one : tls->certificates())
-    all.push_back(Members::made(kJson, [&](Members& to) { list_certificate(to, one.get()); }));
+  for (const Sources::Shown& one : sources.certificates())
+    all.push_back(Members::made(kJson, [&](Members& to) { list_certificate(to, &one); }));
   return all;
 }
 
@@ -391,7 +391,7 @@ struct StatusRecord {
 std::string url_of(const Sources& sources) {
   const std::string address = sources.front().address();
   if (address == "stdio") return address;
-  const bool secure = sources.tls && sources.tls->get();
+  const bool secure = sources.tls() != nullptr;
   const std::string url =
       address.rfind("unix:", 0) == 0 ? address + "#" : (secure ? "https://" : "http://") + address;
   return url + sources.config.listen.path;

@@ -103,10 +103,11 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "without listen.proxyProtocol.",
      ""},
     {M::tls_handshakes, "lineward_tls_handshakes_total", T::counter, B::mcp, "result",
-     "TLS handshakes of clients: full, resumed (by a session ticket), failed. Not without listen.tls.", ""},
-    {M::tls_expiry, "lineward_tls_certificate_expiry_seconds", T::gauge, B::mcp, "certificate",
-     "Seconds until a certificate of listen.tls expires; negative afterwards. `certificate` is its first "
-     "name.",
+     "TLS handshakes of clients: full, resumed (by a session ticket), failed. Not where no listener has tls.",
+     ""},
+    {M::tls_expiry, "lineward_tls_certificate_expiry_seconds", T::gauge, B::mcp, "listener certificate",
+     "Seconds until a certificate of listen.tls, or of a further listener's tls, expires; negative "
+     "afterwards. `certificate` is its first name; at most 1000 of them, those that expire first.",
      ""},
     {M::http2_connections, "lineward_http2_connections", T::gauge, B::mcp, "",
      "HTTP/2 connections of clients that are open.", ""},

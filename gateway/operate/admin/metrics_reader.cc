@@ -4,8 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "foundation/base/memory_charge.h"
 #include "foundation/log/log.h"
@@ -316,7 +321,7 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
     all.add(worker.stats);
     stalls += worker.loop_watch.stalls();
   });
-  const net::TlsListenerPtr tls = sources.tls ? sources.tls->get() : nullptr;
+  const net::TlsListenerPtr tls = sources.tls();
   const std::string_view scheme = tls ? "https" : "http";
   all.http_requests.for_each([&](std::string_view method, int status, const metrics::Histogram& histogram) {
     out.add(M::http_request,
@@ -366,13 +371,22 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
       out.add(M::proxy_headers, {{"result", metrics::label(static_cast<metrics::ProxyHeader>(i))}},
               all.proxy_headers[i]);
   }
-  if (tls) {
+  const std::vector<Sources::Shown> certificates = sources.certificates();
+  if (!certificates.empty()) {
     for (size_t i = 0; i < all.tls_handshakes.size(); ++i)
       out.add(M::tls_handshakes, {{"result", metrics::label(static_cast<metrics::TlsHandshake>(i))}},
               all.tls_handshakes[i]);
-    for (const net::CertificatePtr& one : tls->certificates()) {
-      const auto left = one->not_after() - std::chrono::system_clock::now();
-      out.add(M::tls_expiry, {{"certificate", one->title()}}, std::chrono::duration<double>(left).count());
+    // Two may have the same name, as those of RSA and ECDSA: the first to expire counts.
+    std::map<std::pair<std::string_view, std::string>, std::chrono::system_clock::time_point> ends;
+    for (const Sources::Shown& one : certificates) {
+      const auto end = one.certificate->not_after();
+      const auto known = ends.try_emplace({one.listener, one.certificate->title()}, end).first;
+      known->second = std::min(known->second, end);
+    }
+    for (const auto& [of, end] : ends) {
+      const auto left = end - std::chrono::system_clock::now();
+      out.add(M::tls_expiry, {{"listener", of.first}, {"certificate", of.second}},
+              std::chrono::duration<double>(left).count());
     }
   }
   if (!sources.config.replicas.key_file.empty()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "foundation/net/certificate.h"
 #include "foundation/net/loop.h"
 #include "foundation/net/loop_watch.h"
 #include "foundation/net/tls_listener.h"
@@ -73,8 +74,9 @@ struct Sources {
   std::string config_source;
   const bool& draining;
   ReloadControls reload;
-  std::chrono::milliseconds started;                // Loop::now() at the start
-  std::shared_ptr<const net::CurrentTls> tls = {};  // of the listener for clients; null: none
+  std::chrono::milliseconds started;  // Loop::now() at the start
+  // The TLS of a further listener, or of `listen` (empty).
+  std::function<std::shared_ptr<const net::CurrentTls>(const std::string& listener)> tls_of = {};
 
   const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }
   template <class F>
@@ -142,6 +144,17 @@ struct Sources {
     if (const core::Upstream* running = upstream(server.name)) status = running->status();
     return status;
   }
+  // That of `listen`; null: it has none.
+  net::TlsListenerPtr tls() const {
+    const auto current = tls_of ? tls_of({}) : nullptr;
+    return current ? current->get() : nullptr;
+  }
+  // The certificates of all listeners; the first 1000 to expire.
+  struct Shown {
+    std::string listener;
+    net::CertificatePtr certificate;
+  };
+  std::vector<Shown> certificates() const;
   size_t connections() const {
     size_t sum = 0;
     each([&](const WorkerView& worker) { sum += worker.front.connections(); });

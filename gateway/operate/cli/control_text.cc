@@ -237,7 +237,9 @@ std::string certificate_line(const json& certificate, const Style& style) {
     if (++shown > 4) break;
     if (name.is_string()) names += (names.empty() ? "" : ", ") + name.get<std::string>();
   }
-  return fmt::format("  TLS      {}{}  {}\n", names, shown > 4 ? " …" : "", when);
+  const std::string listener = text_of(certificate, "listener");
+  return fmt::format("  TLS      {}{}  {}{}\n", names, shown > 4 ? " …" : "", when,
+                     listener.empty() || listener == "listen" ? "" : "  listener " + listener);
 }
 
 std::string status_screen(const json& status, const Style& style) {
