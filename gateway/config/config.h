@@ -45,6 +45,23 @@ struct TimeoutOverride {
   bool operator==(const TimeoutOverride&) const = default;
 };
 
+// A server's tools as clients see them (docs/views.md).
+enum class ToolsOnly : uint8_t { all, read_only, non_destructive };
+enum class ToolSchema : uint8_t { as_is, repaired };
+// A tool under another name, title or description. `tool` is the server's own name.
+struct ShownTool {
+  std::string tool;
+  std::optional<std::string> name, title, description;
+  bool operator==(const ShownTool&) const = default;
+};
+struct ToolsView {
+  ToolsOnly only = ToolsOnly::all;
+  ToolSchema schema = ToolSchema::as_is;
+  std::vector<ShownTool> shown;  // in the order of `tool`
+
+  bool is_empty() const { return only == ToolsOnly::all && schema == ToolSchema::as_is && shown.empty(); }
+};
+
 struct Limits {
   uint32_t max_in_flight = 64;  // per server; listens and suspended calls do not count
   uint32_t max_queue = 256;
@@ -191,6 +208,7 @@ struct Server {
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each applies
   std::vector<TimeoutOverride> tool_timeouts;
+  ToolsView tools;
   Limits limits;
   Restart restart;
   CircuitBreaker circuit_breaker;

@@ -24,7 +24,7 @@ RemoteMembers::Member& RemoteMembers::add(RemoteServer shown, std::shared_ptr<ne
   one.remote = remote.get();
   // Many identical listens here share one listen at the other worker.
   one.upstream = std::make_unique<upstream::ListenHub>(loop_, std::move(remote), one.server);
-  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, plugins_);
+  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, one.server, plugins_);
   one.served = std::make_shared<exchange::ServerVersion>(*one.upstream, one.server);
   members_.push_back(std::move(made));
   return one;

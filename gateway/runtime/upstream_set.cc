@@ -78,7 +78,7 @@ void UpstreamSet::add(const config::Server& server, size_t home,
     one.call_server = std::make_shared<cluster::RemoteCallServer>(loop_, *one.upstream, leases());
     return;
   }
-  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
+  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream, one.server,
                                                           [this] { return exchanges_.plugins(); });
   join(one.server, *one.guarded, std::move(leases));
 }

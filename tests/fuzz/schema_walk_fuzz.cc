@@ -1,5 +1,7 @@
 // Schemas of hostile servers, and the arguments of calls, walked once. The result equals that of a slow
-// reader that looks at each level by itself. The input is a schema, a line break, and arguments.
+// reader that looks at each level by itself. A repaired schema keeps its bounds. The input is a schema, a
+// line break, and arguments.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "foundation/json/json_member.h"
 #include "protocol/mcp/output_schema.h"
 #include "protocol/mcp/param_headers.h"
+#include "protocol/mcp/tool_schema.h"
 
 using namespace lineward;
 
@@ -51,6 +54,20 @@ std::string_view without_space(std::string_view text) {
   return text;
 }
 
+// A repaired schema is one of an object with properties, and its growth is bounded.
+void check_repair(std::string_view schema) {
+  mcp::SchemaBudget budget;
+  const mcp::RepairedSchema repaired = mcp::repaired_schema(schema, budget);
+  const std::string after = repaired.text.value_or(std::string(schema));
+  LW_CHECK(json::validate(after, json::kDepthCeiling) == json::Fault::none);
+  LW_CHECK(mcp::is_object_schema(after));
+  const auto properties = json::member(after, "properties");
+  LW_CHECK(properties && properties->front() == '{');
+  constexpr size_t kAdded = mcp::kEmptySchema.size();
+  LW_CHECK(after.size() <= std::max(schema.size() * 2, mcp::kMaxSchemaBytes) + kAdded);
+  LW_CHECK(budget.work <= mcp::kMaxSchemaWork);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -65,6 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   LW_CHECK(json::validate(wrapped, json::kMaxDepth + 8) == json::Fault::none);
   LW_CHECK(mcp::is_object_schema(wrapped));
 
+  check_repair(schema);
   auto params = mcp::read_param_headers(schema);
   if (!params) {
     LW_CHECK(!params.error().text.empty());

@@ -114,6 +114,16 @@ void add_server_limits(std::vector<Option>& rows) {
   rows.push_back(
       row<c, &Cache::max_bytes>("mcpServers.*.cache.maxBytes", Kind::size, "16MiB", {1024, kGiB},
                                 "Bytes that may be kept; the least recently used result goes first."));
+
+  constexpr auto t = &Server::tools;
+  rows.push_back(choice<t, &ToolsView::only>(
+      "mcpServers.*.tools.only", "all|readOnly|nonDestructive", "all",
+      "Which tools clients see and may call, by the annotations that the server gives them: those with "
+      "readOnlyHint, or also those with destructiveHint: false. A tool without them is left out."));
+  rows.push_back(choice<t, &ToolsView::schema>(
+      "mcpServers.*.tools.schema", "unchanged|repaired", "unchanged",
+      "repaired: inputSchema in lists of tools gets type, properties and its local references resolved, for "
+      "strict model APIs."));
   constexpr auto r = &Server::rlimit;
   rows.push_back(row<r, &Rlimit::memory>(
       "mcpServers.*.rlimit.memory", Kind::size, "0", {0, 1024 * kGiB},

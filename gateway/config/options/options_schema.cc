@@ -182,6 +182,7 @@ Members server_members() {
   Members server;
   const Group all = options_where([](const Option& option) { return option.per_server(); });
   for (const Group& group : all.children) {
+    if (group.name == "tools") continue;  // add_overrides
     const bool is_type = group.name == "type";
     server.add(group.name, is_type ? said(about(*group.option), type_words()) : schema_of(group));
     if (group.name == "url") server.add("urls", kUrls);
@@ -211,26 +212,34 @@ void add_overrides(Members& server) {
                              R"("$ref":"#/$defs/overrides")"));
   Members tools;
   const std::string names = fmt::format(R"({{"type":"array","minItems":1,"items":{}}})", kScalar);
+  for (std::string_view name : {"only", "schema"})
+    tools.add(name, schema_of(*find_option(fmt::format("mcpServers.*.tools.{}", name))));
   tools.add("allow", names).add("deny", fmt::format(R"({{"type":["array","null"],"items":{}}})", kScalar));
   tools.add(
       "overrides",
-      said("Other limits for single tools, by the server's own names; they outrank those of the method.",
-           R"("$ref":"#/$defs/overrides")"));
+      said("Other limits for single tools, by the server's own names; they outrank those of the method. And "
+           "how a tool is shown to clients.",
+           R"("$ref":"#/$defs/toolOverrides")"));
   server.add("tools", fmt::format(R"({{"type":"object","additionalProperties":false,"properties":{}}})",
                                   tools.object()));
 }
 
-std::string overrides_schema() {
+// `shown`: of tools, which may also have another name, title and description.
+std::string overrides_schema(bool shown) {
   Members limits;
   for (std::string_view name : {"request", "maxDuration", "progressResets"})
     limits.add(name, schema_of(*find_option(fmt::format("mcpServers.*.timeouts.{}", name))));
   Members one;
   one.add("timeouts", object_of(limits));
+  if (shown) {
+    one.add("name", R"({"type":"string","pattern":"^[A-Za-z0-9_.-]{1,128}$"})");
+    one.add("title", R"({"type":["string","number","boolean"],"minLength":1})");
+    one.add("description", R"({"type":["string","number","boolean"]})");
+  }
   return fmt::format(
       R"({{"type":"object","additionalProperties":{}}})",
-      fmt::format(
-          R"({{"type":"object","additionalProperties":false,"required":["timeouts"],"properties":{}}})",
-          one.object()));
+      fmt::format(R"({{"type":"object","additionalProperties":false,{},"properties":{}}})",
+                  shown ? R"("minProperties":1)" : R"("required":["timeouts"])", one.object()));
 }
 
 // Not rows of the table (config/reader/listeners.cc): the options of `listen`, but those of the whole
@@ -327,7 +336,8 @@ std::string options_schema(const PluginSpecs& plugins, std::string_view version)
       "server",
       object_of(server,
                 R"(,"patternProperties":{"^sandbox":{"description":"Concerns the client only; ignored."}})"));
-  defs.add("overrides", overrides_schema());
+  defs.add("overrides", overrides_schema(false));
+  defs.add("toolOverrides", overrides_schema(true));
   for (const PluginSpec* spec : plugins) {
     if (!spec->authenticates) defs.add(spec->name, plugin_schema(*spec, plugin_members(*spec)));
   }

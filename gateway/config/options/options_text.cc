@@ -143,9 +143,10 @@ constexpr std::string_view kOverridesYaml =
     "    # map; \"prompts/*\": { timeouts: { request: 10s } }\n"
     "    methods: {}\n"
     "    tools:\n"
-    "      # Likewise for single tools, by the server's own names; they outrank those of the method. allow "
-    "and\n"
-    "      # deny may stand here too: docs/plugins.md.\n"
+    "      # Likewise for single tools, by the server's own names; they outrank those of the method. name, "
+    "title\n"
+    "      # and description show a tool otherwise (docs/views.md). allow and deny may stand here too:\n"
+    "      # docs/plugins.md.\n"
     "      # map; \"search_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
     "      overrides: {}\n";
 

@@ -83,7 +83,8 @@ ServerChange compare_servers(const Server& now, const Server& next) {
     change.kind = Change::replaced;
   }
   if (now.method_timeouts != next.method_timeouts) change.what.emplace_back("methods changed");
-  if (now.tool_timeouts != next.tool_timeouts) change.what.emplace_back("tools.overrides changed");
+  if (now.tool_timeouts != next.tool_timeouts || now.tools.shown != next.tools.shown)
+    change.what.emplace_back("tools.overrides changed");
   if (now.files_seen != next.files_seen) {
     bool named = now.ca_file == next.ca_file && now.client_cert == next.client_cert &&
                  now.client_key == next.client_key;
@@ -255,6 +256,8 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("cancel"),
                                      std::string_view("stdout"),
                                      std::string_view("cacheScope"),
+                                     std::string_view("tools.only"),
+                                     std::string_view("tools.schema"),
                                      std::string_view("required"),
                                      std::string_view("disabled")};
   return std::find(kNames.begin(), kNames.end(), path) != kNames.end();

@@ -10,6 +10,7 @@
 #include "config/options/names.h"
 #include "config/options/read_value.h"
 #include "config/reader/plugin_reader.h"
+#include "config/reader/shown_tools.h"
 
 namespace lineward::config {
 namespace {
@@ -399,23 +400,28 @@ bool ServerReader::read_overrides_word(const Member& member, Server& server) {
   }
   if (member.key != "tools") return read_tool_words(member, server);
   if (member.value.kind != NodeKind::mapping) {
-    values_.add("wrong-type", "'tools' is a map with allow, deny and overrides", member.value);
+    values_.add("wrong-type", "'tools' is a map with allow, deny, only, overrides and schema", member.value);
     return true;
   }
   for (const Member& child : member.value.members) {
     if (child.key == "overrides") {
-      read_overrides(child, server.tool_timeouts);
+      std::vector<ShownTool> shown;
+      read_overrides(child, server.tool_timeouts, &shown);
+      if (child.value.kind == NodeKind::mapping) finish_shown_tools(values_, child, std::move(shown), server);
     } else if (child.key == "allow" || child.key == "deny") {
       read_tool_names(child, child.key == "allow", server);
+    } else if (child.key == "only" || child.key == "schema") {
+      options_.read("mcpServers.*.tools", child, server);
     } else {
       values_.add("unknown-option", fmt::format("'{}' is not an option here", clip(child.key)), child).hint =
-          "there are allow, deny and overrides";
+          "there are allow, deny, only, overrides and schema";
     }
   }
   return true;
 }
 
-void ServerReader::read_overrides(const Member& member, std::vector<TimeoutOverride>& out) {
+void ServerReader::read_overrides(const Member& member, std::vector<TimeoutOverride>& out,
+                                  std::vector<ShownTool>* shown) {
   if (member.value.kind != NodeKind::mapping) {
     values_
         .add("wrong-type", fmt::format("'{}' is a map from a glob to its limits", member.key), member.value)
@@ -423,30 +429,49 @@ void ServerReader::read_overrides(const Member& member, std::vector<TimeoutOverr
     return;
   }
   for (const Member& glob : member.value.members) {
-    const Member* timeouts = glob.value.kind == NodeKind::mapping ? glob.value.find("timeouts") : nullptr;
-    if (timeouts == nullptr || timeouts->value.kind != NodeKind::mapping || glob.value.members.size() != 1) {
-      values_.add("wrong-type", fmt::format("'{}' takes timeouts: and nothing else", clip(glob.key)), glob)
-          .hint = "write { timeouts: { request: 2m } }";
+    ShownTool tool;
+    const Member* timeouts = nullptr;
+    bool fine = glob.value.kind == NodeKind::mapping && !glob.value.members.empty();
+    for (const Member& word : glob.value.members) {
+      if (word.key == "timeouts" && word.value.kind == NodeKind::mapping) {
+        timeouts = &word;
+      } else if (shown == nullptr || !read_shown_word(values_, glob, word, tool)) {
+        fine = false;
+      }
+    }
+    if (!fine) {
+      Diagnostic& told = values_.add(
+          "wrong-type",
+          shown == nullptr ? fmt::format("'{}' takes timeouts: and nothing else", clip(glob.key))
+                           : fmt::format("'{}' takes timeouts, name, title and description", clip(glob.key)),
+          glob);
+      told.hint = shown == nullptr ? "write { timeouts: { request: 2m } }"
+                                   : "write { timeouts: { request: 2m } } or { name: other_name }";
       continue;
     }
-    TimeoutOverride limits;
-    limits.pattern = glob.key;
-    for (const Member& limit : timeouts->value.members) {
-      Server scratch;
-      if (limit.key != "request" && limit.key != "maxDuration" && limit.key != "progressResets") {
-        values_
-            .add("unknown-option", fmt::format("'{}' is not a limit of a method or tool", clip(limit.key)),
-                 limit)
-            .hint = "request, maxDuration and progressResets are";
-        continue;
-      }
-      options_.read("mcpServers.*.timeouts", limit, scratch);
-      if (limit.key == "request") limits.request = scratch.timeouts.request;
-      if (limit.key == "maxDuration") limits.max_duration = scratch.timeouts.max_duration;
-      if (limit.key == "progressResets") limits.progress_resets = scratch.timeouts.progress_resets;
-    }
-    out.push_back(std::move(limits));
+    if (!tool.tool.empty()) shown->push_back(std::move(tool));
+    if (timeouts != nullptr) out.push_back(read_override(glob.key, timeouts->value));
   }
+}
+
+TimeoutOverride ServerReader::read_override(const std::string& pattern, const Node& timeouts) {
+  TimeoutOverride limits;
+  limits.pattern = pattern;
+  for (const Member& limit : timeouts.members) {
+    Server scratch;
+    if (limit.key != "request" && limit.key != "maxDuration" && limit.key != "progressResets") {
+      values_
+          .add("unknown-option", fmt::format("'{}' is not a limit of a method or tool", clip(limit.key)),
+               limit)
+          .hint = "request, maxDuration and progressResets are";
+      continue;
+    }
+    options_.read("mcpServers.*.timeouts", limit, scratch);
+    if (limit.key == "request") limits.request = scratch.timeouts.request;
+    if (limit.key == "maxDuration") limits.max_duration = scratch.timeouts.max_duration;
+    if (limit.key == "progressResets") limits.progress_resets = scratch.timeouts.progress_resets;
+  }
+  return limits;
 }
 
 // ---- which tools ----

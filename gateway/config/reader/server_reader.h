@@ -56,9 +56,12 @@ class ServerReader {
   void check_command(const Node& server_node, const Server& server);
   void merge_env_file(const Node& server_node, Server& server);
 
-  // `methods: {glob: {timeouts: …}}` and `tools: {overrides: {glob: {timeouts: …}}}`.
+  // `methods: {glob: {timeouts: …}}` and `tools: {overrides: {glob: {timeouts: …}}}`; `shown`: how single
+  // tools are shown, which methods do not have.
   bool read_overrides_word(const Member& member, Server& server);
-  void read_overrides(const Member& member, std::vector<TimeoutOverride>& out);
+  void read_overrides(const Member& member, std::vector<TimeoutOverride>& out,
+                      std::vector<ShownTool>* shown = nullptr);
+  TimeoutOverride read_override(const std::string& pattern, const Node& timeouts);
   // `tools: {allow, deny}`, `includeTools` and `excludeTools` (Gemini CLI, Envoy AI Gateway), `options:
   // {toolFilter: {mode, list}}` (TBXark): all become one toolFilter for that server.
   bool read_tool_words(const Member& member, const Server& server);

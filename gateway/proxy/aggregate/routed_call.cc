@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/tools_view.h"
 #include "foundation/json/json_at.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/excerpt.h"
@@ -181,6 +182,10 @@ void RoutedCall::note_routed(const mcp::Message& as_sent) {
   to->server = &member_->server;
   to->lease = lease_;
   to->target = json::string_at(as_sent.bytes(), target_at(as_sent, request_.method));
+  if (request_.method == Method::tools_call && !member_->server.tools.shown.empty()) {
+    // Limits and records use the server's own name.
+    if (const auto own = config::own_name(member_->server.tools, to->target)) to->target = std::string(*own);
+  }
   to_ = std::move(to);
   aggregate_.loop().defer(lifetime_, [this] {
     if (live()) tell_routed();

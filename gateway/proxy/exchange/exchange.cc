@@ -16,6 +16,7 @@
 #include "protocol/mcp/rewrite.h"
 #include "protocol/mcp/targets.h"
 #include "proxy/aggregate/lists.h"
+#include "proxy/core/tool_view.h"
 #include "proxy/exchange/state_observer.h"
 #include "proxy/metrics/limits.h"
 
@@ -71,6 +72,7 @@ void Exchange::advance(Admission* admission) {
       case Step::admitted:
         lease_ = std::move(admission->lease);
         server_ = lease_ ? &lease_->config : nullptr;
+        renamed_ = admission->renamed;
         if (server_ != nullptr) choose_limits();
         // Also for a server out of service: its refusals are counted under its name.
         record_.count_for(metrics::upstream_stats(server_name()));
@@ -234,6 +236,7 @@ void Exchange::final_message(mcp::Message&& message) {
   }
   if (from_->method == Method::tools_list || from_->method == Method::prompts_list)
     record_.learn_names(from_->method, message);
+  if (is_view_of_tools()) core::show_tools(*server_, message);
   if (from_->era == mcp::Era::legacy && message.has(Field::result_task) && !from_->raw_token.empty())
     owner_.task_started(*this, message.raw(Field::id), from_->raw_token);
   if (from_->method == Method::initialize) {
@@ -257,6 +260,11 @@ void Exchange::final_message(mcp::Message&& message) {
                 status};
   StringPool::give(std::move(message).take_bytes());
   end(reason, code, {}, std::move(answer));
+}
+
+bool Exchange::is_view_of_tools() const {
+  return from_->method == Method::tools_list && server_ != nullptr && !server_->tools.is_empty() &&
+         !config::is_aggregate(from_->upstream);
 }
 
 void Exchange::on_call_failed(const core::Failure& failure) {
@@ -467,7 +475,8 @@ void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
 
 // With the code set by a policy, instead of that of the reason.
 void Exchange::refuse(EndReason reason, int code, const std::string& said, int status) {
-  const std::string text = redaction::apply(said);
+  std::string text = redaction::apply(said);
+  if (renamed_ && server_ != nullptr) text = core::with_shown_name(server_->tools, std::move(text));
   mcp::GatewayError error = error_of(reason);
   record_.failed(text);
   if (status == 0) status = code == mcp::kInvalidRequest ? 400 : 200;  // in both eras, for every method

@@ -57,7 +57,8 @@ struct FailedAs {
 struct Admission {
   ServerRef lease;  // the server to route to; for a session: the version that it uses; empty: none
   const std::shared_ptr<plugin::PluginSet>& plugins;  // null: none are configured
-  std::optional<core::Failure> refusal = {};          // under overload
+  std::optional<core::Failure> refusal = {};          // under overload, or for a tool that clients do not see
+  bool renamed = false;                               // its tool has another name for its client
 };
 
 // The interface of an exchange to its table.
@@ -180,6 +181,8 @@ class Exchange final : public core::CallCallbacks,
   void listen_again(const mcp::Message& acknowledgement);
   void pause_upstream();
   void choose_limits();
+  // Its answer is a list of tools that clients see otherwise. An aggregate's members show theirs themselves.
+  bool is_view_of_tools() const;
   void use_routed(const core::RoutedPtr& to);
   mcp::GatewayError error_of(mcp::EndReason reason) const;
   void deadline(const CallClock::Due& due);
@@ -283,6 +286,7 @@ class Exchange final : public core::CallCallbacks,
   int status_ = 200;  // of the answer, if it was the first message sent
   MemoryCharge request_bytes_{Held::calls};
   bool acknowledged_ = false;  // for a listen
+  bool renamed_ = false;       // the client knows its tool by another name
   bool session_told_ = false;  // for an `initialize`: session_opened() was called
   ServerAnswer server_answer_ = ServerAnswer::none;
 };

@@ -5,6 +5,7 @@
 #include "config/aggregate.h"
 #include "protocol/http/header_list.h"
 #include "protocol/mcp/client_capabilities.h"
+#include "proxy/core/tool_view.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/park_table.h"
 #include "proxy/plugin/client_facts.h"
@@ -114,6 +115,14 @@ bool Exchange::decided() {
   if (!hooks_->answer) return false;
   chain.note(plugin::HookChain::Did::answer);
   session_told_ = true;  // for an `initialize`: its session stays open
+  if (is_view_of_tools()) {
+    auto list = mcp::Message::parse(fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", *hooks_->answer),
+                                    json::kDepthCeiling);
+    if (list) {
+      core::show_tools(*server_, *list);
+      hooks_->answer = std::string(list->raw(Field::result));
+    }
+  }
   end(EndReason::ok, 0, "a plugin has answered",
       Answer{fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", from_->raw_id, *hooks_->answer)});
   return true;

@@ -7,6 +7,7 @@
 #include "foundation/log/log.h"
 #include "protocol/mcp/methods.h"
 #include "proxy/audit/audit.h"
+#include "proxy/core/tool_view.h"
 
 namespace lineward::exchange {
 
@@ -38,6 +39,14 @@ ServerRef ExchangeTable::served(const core::ClientRequest& request) const {
 
 core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
                                       std::unique_ptr<core::ReplyStream> reply) {
+  ServerRef server = served(*arrival.from);
+  // Before anything judges it, also by its name: policies, limits and records use the server's own names.
+  core::Naming naming = core::Naming::same;
+  std::string unknown;
+  if (server && !server->config.tools.shown.empty() && !config::is_aggregate(arrival.from->upstream)) {
+    naming = core::to_own_name(server->config.tools, arrival.from->method, arrival.message);
+    if (naming == core::Naming::unknown) unknown = core::tool_named_by(arrival.from->method, arrival.message);
+  }
   LiveExchanges::Name name = live_.next_name();
   auto exchange = std::make_unique<Exchange>(loop_, *this, name.id, std::move(name.call_id),
                                              std::move(arrival), std::move(reply));
@@ -48,7 +57,9 @@ core::ExchangeId ExchangeTable::start(core::IncomingMessage&& arrival,
     load_limits_.all().requests.fetch_add(1, std::memory_order_relaxed);
   }
   moved(started, CallMoment::begin);
-  started.begin({served(started.from()), plugins_, overloaded(started)});
+  auto refusal = overloaded(started);
+  if (!refusal && naming == core::Naming::unknown) refusal = core::unknown_tool(unknown);
+  started.begin({std::move(server), plugins_, std::move(refusal), naming == core::Naming::renamed});
   if (listens_ended_ && started.is_listen())
     started.cancel(EndReason::cancelled_drain, "the gateway is stopping");
   return name.id;

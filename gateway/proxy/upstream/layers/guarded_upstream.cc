@@ -4,6 +4,7 @@
 #include "foundation/log/log.h"
 #include "proxy/audit/audit.h"
 #include "proxy/upstream/layers/guarded_call.h"
+#include "proxy/upstream/layers/viewed_call.h"
 
 namespace lineward::plugin {
 
@@ -14,6 +15,20 @@ bool GuardedUpstream::is_judged() const {
 
 Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::UpstreamRequest&& request,
                                                                           core::CallCallbacks& owner) {
+  if (!ViewedCall::concerns(server_, request.method)) return start_guarded(std::move(request), owner);
+  auto call = std::make_unique<ViewedCall>(server_, std::move(request), owner);
+  auto failure = call->begin([this](core::UpstreamRequest&& inner, core::CallCallbacks& its_owner) {
+    return start_guarded(std::move(inner), its_owner);
+  });
+  if (failure) {
+    call->cancel("was not begun");
+    return Unexpected<core::Failure>{std::move(*failure)};
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start_guarded(
+    core::UpstreamRequest&& request, core::CallCallbacks& owner) {
   auto plugins = request.of_gateway ? nullptr : plugins_();
   if (!plugins || plugins->empty()) return inner_->start(std::move(request), owner);
   auto call = std::make_unique<GuardedCall>(loop_, *inner_, std::move(plugins), std::move(request));

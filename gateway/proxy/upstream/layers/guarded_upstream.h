@@ -1,6 +1,7 @@
 // A server of an aggregate, behind the plugins that judge its requests. Plugins that use names, or are
 // configured for some servers only, see its requests and answers under the server's own names, before the
-// merge (docs/many-servers.md). An upstream around an upstream, which it does not own.
+// merge (docs/many-servers.md). Its view of tools is outside of them (ViewedCall). An upstream around an
+// upstream, which it does not own.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "config/config.h"
 #include "foundation/net/loop.h"
 #include "proxy/core/passing_upstream.h"
 #include "proxy/plugin/plugin_set.h"
@@ -18,8 +20,8 @@ class GuardedUpstream final : public core::PassingUpstream {
  public:
   // `plugins`: the current ones, or null. A call ends with the plugins that it began with.
   using Plugins = std::function<std::shared_ptr<PluginSet>()>;
-  GuardedUpstream(net::Loop& loop, core::Upstream& inner, Plugins plugins)
-      : PassingUpstream(inner), loop_(loop), plugins_(std::move(plugins)) {}
+  GuardedUpstream(net::Loop& loop, core::Upstream& inner, const config::Server& server, Plugins plugins)
+      : PassingUpstream(inner), loop_(loop), server_(server), plugins_(std::move(plugins)) {}
 
   // May a plugin answer one caller differently from another?
   bool is_judged() const;
@@ -32,7 +34,11 @@ class GuardedUpstream final : public core::PassingUpstream {
  private:
   // The notification after the plugins; empty: it is not sent to this server.
   std::optional<mcp::Message> judged(const core::Scope& scope, const mcp::Message& message) const;
+  Result<std::unique_ptr<core::Call>, core::Failure> start_guarded(core::UpstreamRequest&& request,
+                                                                   core::CallCallbacks& owner);
+
   net::Loop& loop_;
+  const config::Server& server_;
   const Plugins plugins_;
 };
 

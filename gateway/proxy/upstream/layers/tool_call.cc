@@ -6,6 +6,7 @@
 #include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/errors.h"
+#include "proxy/core/tool_view.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/layers/tool_upstream.h"
 
@@ -39,6 +40,9 @@ ToolCall::ToolCall(ToolUpstream& upstream, core::UpstreamRequest request, core::
       view_(upstream.view_key(request_)),
       timer_(upstream.loop()) {
   if (request_.method == Method::tools_call) tool_ = request_.message.text(Field::params_name);
+  if (request_.method == Method::completion_complete && upstream.has_view())
+    tool_ = core::tool_named_by(request_.method, request_.message);
+  if (request_.method == Method::tools_list) changes_ = upstream.book().changes();
   keeps_message_ = upstream.server().retry.attempts > 1 || role == HeaderRole::make;
 }
 
@@ -50,6 +54,11 @@ ToolCall::~ToolCall() {
 // ---- to the server ----
 
 std::optional<core::Failure> ToolCall::begin() {
+  if (is_judged()) {
+    const bool is_known = tools_.judge(view_, tool_) != ToolUpstream::Judged::unknown;
+    if (!is_known && tools_.may_learn_to_judge(view_)) return learn();
+    if (auto failure = judged()) return failure;
+  }
   // A legacy server does not know these properties.
   bool asks = tools_.inner().era() != mcp::Era::legacy;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
@@ -61,6 +70,21 @@ std::optional<core::Failure> ToolCall::learn() {
   auto failure = tools_.learn(*this);
   listing_ = !failure;
   return failure;
+}
+
+bool ToolCall::is_judged() const {
+  const bool names_tool = request_.method == Method::tools_call || !tool_.empty();
+  return names_tool && !begun_ && tools_.has_view();
+}
+
+std::optional<core::Failure> ToolCall::judged() const {
+  switch (tools_.judge(view_, tool_)) {
+    case ToolUpstream::Judged::shown: return std::nullopt;
+    case ToolUpstream::Judged::hidden: return core::unknown_tool(tool_);
+    case ToolUpstream::Judged::left_out:
+    case ToolUpstream::Judged::unknown: break;
+  }
+  return tools_.unjudged(view_, tool_);
 }
 
 void ToolCall::listing_phase(CallPhase phase) {
@@ -81,6 +105,15 @@ void ToolCall::learned(bool listed) {
     // The same headers would be refused again.
     const ToolFacts* known = facts();
     if (!listed || known == nullptr || known->params.empty()) return answer(std::move(*refusal));
+  }
+  if (is_judged()) {
+    // The list may have changed while it was read.
+    const bool is_known = tools_.judge(view_, tool_) != ToolUpstream::Judged::unknown;
+    if (!is_known && listed && tools_.may_learn_to_judge(view_) && !std::exchange(judged_again_, true)) {
+      if (auto failure = learn()) fail(*failure);
+      return;
+    }
+    if (auto failure = judged()) return fail(*failure);
   }
   if (auto failure = go()) fail(*failure);
 }
@@ -173,7 +206,7 @@ void ToolCall::go_later(milliseconds after) {
 
 bool ToolCall::asks_modern_only() const {
   return role_ != HeaderRole::none && request_.method == Method::tools_call && !begun_ &&
-         !tools_.book().view(view_).known;
+         !tools_.has_view() && !tools_.book().view(view_).known;
 }
 
 void ToolCall::begin_anew() {
@@ -213,7 +246,9 @@ void ToolCall::on_call_message(mcp::Message&& message) {
   if (refused_headers(message)) return;
   if (request_.method == Method::tools_list && message.kind() == mcp::MessageKind::result) {
     ToolView& view = tools_.book().view(view_);
-    if (tools_.book().read(view, message) && role_ == HeaderRole::make) {
+    ViewReading for_view{changes_, tools_.loop().now()};
+    if (tools_.book().read(view, message, tools_.has_view() ? &for_view : nullptr) &&
+        role_ == HeaderRole::make) {
       auto cut = mcp::Message::parse(ToolCatalog::without_invalid(view, message));
       if (cut) message = std::move(*cut);
     }

@@ -53,6 +53,9 @@ class ToolCall final : public core::PassingCall {
   void on_call_failed(const core::Failure& failure) override;
 
   std::optional<core::Failure> go();
+  // Must its tool be in the server's view? The failure: it is not, or that is not known.
+  bool is_judged() const;
+  std::optional<core::Failure> judged() const;
   void go_later(std::chrono::milliseconds after);
   // The server's era is not the one assumed: starts over.
   void begin_anew();
@@ -72,7 +75,8 @@ class ToolCall final : public core::PassingCall {
   ToolUpstream& tools_;
   const HeaderRole role_;
   std::string view_;
-  std::string tool_;  // of a tools/call
+  std::string tool_;      // of a tools/call, or of a completion that may name one
+  uint64_t changes_ = 0;  // of the list of tools, before this request for it
   std::optional<core::CallPhase> told_;
   std::optional<mcp::Message> refusal_;   // −32020, while the list is fetched again
   std::optional<core::Failure> failure_;  // until it is known whether the tool may run again
@@ -83,6 +87,7 @@ class ToolCall final : public core::PassingCall {
   bool begun_ = false;    // at least one attempt was made, with valid headers
   bool begun_anew_ = false;
   bool relisted_ = false;
+  bool judged_again_ = false;
   bool listing_ = false;
   std::unique_ptr<core::WaitingPermit> place_;  // held while it waits; the first waiting call's is with the
                                                 // listing

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <optional>
 
@@ -15,13 +16,16 @@ namespace lineward::upstream {
 namespace {
 
 using mcp::Field;
+using std::chrono::milliseconds;
 
 // A dropped view costs its callers a list before each call: the limits allow for all callers that alternate
 // on one server.
 constexpr size_t kMaxViews = 4096;
 constexpr size_t kMaxBytes = 32 << 20;
-constexpr size_t kMaxTools = 5000;  // stored tools in one view
-constexpr size_t kMaxNameBytes = 256;
+// How long a list decides which tools are in a view, whatever ttlMs the server sends. Without ttlMs: the
+// longest.
+constexpr milliseconds kLeastFresh{10000};
+constexpr milliseconds kMostFresh{300000};
 
 // The raw array of a page, with its position in the message.
 std::optional<std::string_view> tools_of(const mcp::Message& page) {
@@ -67,6 +71,14 @@ ToolFacts facts_of(std::string_view tool) {
   return facts;
 }
 
+milliseconds freshness_of(const mcp::Message& page) {
+  const std::string_view raw = page.raw(Field::result_ttl_ms);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+  const bool whole = !raw.empty() && error == std::errc() && end == raw.data() + raw.size();
+  return whole ? std::clamp(milliseconds(value), kLeastFresh, kMostFresh) : kMostFresh;
+}
+
 // Without its tools: the view outlives its callers, and is then charged to none of them.
 size_t own_bytes(const ToolView& view) {
   return sizeof(ToolView) + view.key.size();
@@ -109,9 +121,14 @@ void ToolCatalog::make_room(const ToolView& current) {
   }
 }
 
-bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
+bool ToolCatalog::read(ToolView& view, const mcp::Message& page, ViewReading* for_view) {
   auto tools = tools_of(page);
   if (!tools) return false;
+  milliseconds fresh_until{0};
+  if (for_view != nullptr) {
+    fresh_until = for_view->now + freshness_of(page);
+    for_view->fresh_until = std::min(for_view->fresh_until, fresh_until);
+  }
   // Most servers' tools have none of these properties.
   bool silent = tools->find("x-mcp-header") == std::string_view::npos &&
                 tools->find("Hint") == std::string_view::npos && tools->find("\\u") == std::string_view::npos;
@@ -119,9 +136,17 @@ bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
   bool invalid = false;
   for_each_tool(*tools, [&](std::string_view tool) {
     std::string name = json::string_value(json::member(tool, "name"));
+    if (name.size() > kMaxNameBytes) view.is_cut = true;
     if (name.empty() || name.size() > kMaxNameBytes) return;
     ToolFacts facts = silent ? ToolFacts{} : facts_of(tool);
     invalid = invalid || !facts.fault.empty();
+    if (for_view != nullptr && for_view->names.size() < kMaxTools) {
+      if (for_view->names.insert(name)) facts.hints = mcp::ToolHints::of(tool);
+      facts.changes = for_view->changes;
+      facts.fresh_until = fresh_until;
+    } else if (for_view != nullptr) {
+      view.is_cut = true;
+    }
     keep(view, name, std::move(facts));
   });
   make_room(view);
@@ -129,7 +154,8 @@ bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
 }
 
 void ToolCatalog::keep(ToolView& view, const std::string& name, ToolFacts facts) {
-  bool matters = !facts.params.empty() || facts.repeatable || !facts.fault.empty();
+  bool matters =
+      !facts.params.empty() || facts.repeatable || !facts.fault.empty() || facts.hints.non_destructive();
   auto known = view.tools.find(name);
   const size_t before = known != view.tools.end() ? bytes_of(name, known->second) : 0;
   if (!matters) {
@@ -137,7 +163,10 @@ void ToolCatalog::keep(ToolView& view, const std::string& name, ToolFacts facts)
     if (known != view.tools.end()) view.tools.erase(known);
     return;
   }
-  if (known == view.tools.end() && view.tools.size() >= kMaxTools) return;
+  if (known == view.tools.end() && view.tools.size() >= kMaxTools) {
+    view.is_cut = true;
+    return;
+  }
   if (!facts.fault.empty() && (known == view.tools.end() || known->second.fault != facts.fault)) {
     log::write(log::Level::warn, "tool.invalid",
                {{"upstream", upstream_}, {"tool", log::Excerpt(name, 128)}, {"why", facts.fault}});

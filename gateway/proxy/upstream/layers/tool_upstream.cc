@@ -1,12 +1,17 @@
 #include "proxy/upstream/layers/tool_upstream.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "foundation/base/backoff.h"
+#include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/errors.h"
+#include "proxy/core/tool_view.h"
 #include "proxy/upstream/http_client/http_headers.h"
 #include "proxy/upstream/shared/own_limits.h"
 
@@ -38,6 +43,7 @@ ToolUpstream::ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inne
     : PassingUpstream(std::move(inner)),
       loop_(loop),
       server_(server),
+      only_(server.tools.only),
       book_(server.name),
       repeats_left_(kFirstRepeats),
       repeats_per_call_(server.retry.budget / 100.0) {}
@@ -61,7 +67,10 @@ HeaderRole ToolUpstream::role_of(const core::UpstreamRequest& request) const {
 std::string ToolUpstream::view_key(const core::UpstreamRequest& request) const {
   std::string key = identity_of(forwarded_headers(server_, request.headers));
   const bool has_its_own = server_.isolation == config::Isolation::session;
-  return request.scope.principal + "\n" + (has_its_own ? request.scope.affinity + "\n" : "") + key;
+  std::string whose = request.scope.principal + "\n" + (has_its_own ? request.scope.affinity + "\n" : "");
+  // A legacy session may have a process of its own, with other tools.
+  if (has_view()) whose += request.scope.session + "\n";
+  return whose + key;
 }
 
 Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::UpstreamRequest&& request,
@@ -72,11 +81,13 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Ups
   if (repeats) repeats_left_ = std::min(kMaxRepeats, repeats_left_ + repeats_per_call_);
   // A list change on one caller's listen counts for all callers.
   const bool listens = method == Method::subscriptions_listen;
-  bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats && !listens);
-  if (!passes && !repeats) {
+  const bool judges = has_view() && (method == Method::tools_call || method == Method::tools_list ||
+                                     method == Method::completion_complete);
+  bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats && !listens && !judges);
+  if (!passes && !repeats && !judges) {
     passes = method != Method::tools_call && method != Method::tools_list && !listens;
   }
-  if (!passes && !repeats && role == HeaderRole::check && method == Method::tools_call) {
+  if (!passes && !repeats && !judges && role == HeaderRole::check && method == Method::tools_call) {
     ToolView& view = book_.view(view_key(request));
     passes =
         view.known && (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
@@ -97,8 +108,47 @@ bool ToolUpstream::may_repeat() {
 }
 
 void ToolUpstream::notice(core::UpstreamNotice what) {
-  if (what == core::UpstreamNotice::reconfigured) repeats_per_call_ = server_.retry.budget / 100.0;
+  if (what == core::UpstreamNotice::reconfigured) {
+    repeats_per_call_ = server_.retry.budget / 100.0;
+    // Hints are read for a view only.
+    if (std::exchange(only_, server_.tools.only) != server_.tools.only) book_.changed();
+  }
   PassingUpstream::notice(what);
+}
+
+// ---- the view ----
+
+ToolUpstream::Judged ToolUpstream::judge(const std::string& view, const std::string& tool) {
+  const ToolView& its_view = book_.view(view);
+  const milliseconds now = loop_.now();
+  const ToolFacts* facts = its_view.find(tool);
+  if (facts != nullptr && facts->changes == book_.changes() && now < facts->fresh_until)
+    return core::is_allowed(server_.tools.only, facts->hints) ? Judged::shown : Judged::hidden;
+  if (!its_view.known || now >= its_view.fresh_until) return Judged::unknown;
+  return its_view.is_cut ? Judged::left_out : Judged::hidden;
+}
+
+bool ToolUpstream::may_learn_to_judge(const std::string& view) {
+  auto found = listings_.find(view);
+  if (found != listings_.end()) return !found->second->overdue;
+  const ToolView& its_view = book_.view(view);
+  // Without the list nothing can be called, so it is tried again sooner.
+  const auto ends = [](const ListPause& pause) {
+    return std::min(pause.not_before, pause.since + kPauses.first);
+  };
+  return loop_.now() >= std::max(ends(its_view.pause), ends(book_.pause()));
+}
+
+core::Failure ToolUpstream::unjudged(const std::string& view, const std::string& tool) {
+  const ToolView& its_view = book_.view(view);
+  std::string why = its_view.why_not.text();
+  if (why.empty() && its_view.is_cut)
+    why = fmt::format("it has more than {} tools or {} pages, or longer names than {} bytes",
+                      ToolCatalog::kMaxTools, kMaxPages, ToolCatalog::kMaxNameBytes);
+  if (why.empty()) why = "it changed meanwhile";
+  return {mcp::EndReason::upstream_protocol,
+          fmt::format("{} was not called: tools.only of {} needs the server's list of tools, and {}",
+                      log::Excerpt(tool, 128).string(), server_.name, why)};
 }
 
 // ---- the list ----
@@ -174,7 +224,13 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.scope = like.scope;
   request.only_era = like.only_era;
   request.headers = like.headers;
-  if (next.empty()) changes = upstream.book_.changes();
+  if (next.empty()) {
+    changes = upstream.book_.changes();
+    for_view.changes = changes;
+    for_view.now = upstream.loop_.now();
+    for_view.names.clear();
+    for_view.fresh_until = milliseconds::max();
+  }
   upstream.loop_.retire(std::move(call));
   place.reset();
   phase = CallPhase::queued;
@@ -205,6 +261,13 @@ void ToolUpstream::Listing::on_call_phase(CallPhase now) {
 // If no process could be started for the list, the waiting calls have none either. If the process exits after
 // the request, the request is assumed to crash it.
 void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
+  upstream.book_.view(view).why_not.keep("it could not be read: " + log::Excerpt(failure.text, 256).string());
+  // With a view no call can do without the list.
+  if (!upstream.is_stdio() && upstream.has_view()) {
+    for (ToolCall* one : upstream.end(*this))
+      one->unreached(failure);
+    return;
+  }
   if (failure.of_other_era || !upstream.is_stdio()) return upstream.listed(*this, false);
   if (phase != CallPhase::written) {
     for (ToolCall* one : upstream.end(*this))
@@ -223,21 +286,26 @@ void ToolUpstream::Listing::ran_out() {
 
 void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
   ToolView& its_view = upstream.book_.view(view);
-  if (pages == 0) kept_in = its_view.number;
+  if (pages == 0) {
+    kept_in = its_view.number;
+    its_view.is_cut = false;
+  }
   if (message.kind() == mcp::MessageKind::error) {
     // A server without tools reports that once. A server over HTTP checks the headers itself, and reports
     // missing ones.
     const int code = mcp::error_code(message);
-    const bool has_none = !upstream.is_stdio() || code == mcp::kMethodNotFound;
+    const bool has_none = (!upstream.is_stdio() && !upstream.has_view()) || code == mcp::kMethodNotFound;
+    if (!has_none) its_view.why_not.keep(fmt::format("the server answered with error {}", code));
     const bool of_one = std::find(kOfOneClient.begin(), kOfOneClient.end(), code) != kOfOneClient.end();
     if (!has_none)
       upstream.pause(its_view, of_one ? Affects::caller : Affects::all_callers, "tool.list_failed");
     return upstream.listed(*this, has_none);
   }
   if (message.kind() != mcp::MessageKind::result) return;
-  upstream.book_.read(its_view, message);
+  upstream.book_.read(its_view, message, upstream.has_view() ? &for_view : nullptr);
   std::string next(message.raw(Field::result_next_cursor));
   bool more = !next.empty() && next != "null" && next != cursor && ++pages < kMaxPages;
+  if (pages >= kMaxPages) its_view.is_cut = true;
   if (!more) return upstream.listed(*this, true);
   cursor = next;
   if (!ask(cursor)) upstream.listed(*this, false);
@@ -253,6 +321,7 @@ void ToolUpstream::pause(ToolView& view, Affects whom, std::string_view event) {
   auto lengthen = [&](ListPause& pause) {
     // Several lists that end with one process count as one failure.
     if (loop_.now() < pause.not_before) return;
+    pause.since = loop_.now();
     pause.not_before = loop_.now() + Backoff::exact(kPauses, pause.waits++);
   };
   lengthen(view.pause);
@@ -264,6 +333,7 @@ void ToolUpstream::pause(ToolView& view, Affects whom, std::string_view event) {
 void ToolUpstream::go_without(Listing& listing) {
   listing.overdue = true;
   listing.patience.stop();
+  book_.view(listing.view).why_not.keep("it did not come in time (half of timeouts.startup, 10 s at most)");
   pause(book_.view(listing.view), Affects::all_callers, "tool.list_late");
   std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
   // The list would occupy the only permit.
@@ -291,6 +361,8 @@ void ToolUpstream::listed(Listing& listing, bool to_the_end) {
   view.known = view.known || (to_the_end && listing.is_kept_in(view));
   view.listed_at = loop_.now();
   if (to_the_end) {
+    view.fresh_until = listing.for_view.fresh_until;
+    view.why_not.clear();
     view.pause = {};
     book_.pause() = {};
   }

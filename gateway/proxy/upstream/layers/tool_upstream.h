@@ -1,6 +1,7 @@
 // An upstream in front of an upstream that uses tool definitions. It adds Mcp-Param-* headers for clients
-// that send none, and checks them where the server does not. It hides tools with invalid definitions, and
-// repeats calls where allowed (behaviour.md 11; docs/headers.md). Without any of these, calls pass straight
+// that send none, and checks them where the server does not. It hides tools with invalid definitions, repeats
+// calls where allowed (behaviour.md 11; docs/headers.md), and refuses calls of tools that are not in the
+// server's view (docs/views.md). Without any of these, calls pass straight
 // through.
 #pragma once
 
@@ -40,6 +41,15 @@ class ToolUpstream final : public core::PassingUpstream {
   // False during a pause of its list: a call proceeds with what is known.
   bool may_learn(const std::string& view);
   void forget(ToolCall& call);
+  // Are the server's tools limited by their hints (tools.only)?
+  bool has_view() const { return server_.tools.only != config::ToolsOnly::all; }
+  // unknown: the list must be fetched first; left_out: the list is too long, and this tool was not stored.
+  enum class Judged : uint8_t { shown, hidden, unknown, left_out };
+  Judged judge(const std::string& view, const std::string& tool);
+  // As may_learn, for a call that is refused without the list.
+  bool may_learn_to_judge(const std::string& view);
+  // The refusal of a call while its tool cannot be judged.
+  core::Failure unjudged(const std::string& view, const std::string& tool);
   // Is another attempt within the budget?
   bool may_repeat();
 
@@ -69,6 +79,7 @@ class ToolUpstream final : public core::PassingUpstream {
     std::string cursor;
     uint32_t pages = 0;
     uint64_t changes = 0;  // changes of the server's list notified before
+    ViewReading for_view;
     uint64_t kept_in = 0;  // ToolView::number at the first page
     core::CallPhase phase = core::CallPhase::queued;
     std::optional<std::chrono::milliseconds> starting_at;  // its server has been starting since then
@@ -89,6 +100,7 @@ class ToolUpstream final : public core::PassingUpstream {
 
   net::Loop& loop_;
   const config::Server& server_;
+  config::ToolsOnly only_;  // the last one that lists were read for
   ToolCatalog book_;
   std::map<std::string, std::unique_ptr<Listing>> listings_;  // by view
   double repeats_left_ = 0;
