@@ -148,7 +148,13 @@ void ByteStream::rest_is_tls() {
   if (rest_) rest_->before_tls = true;
 }
 
+// Asked for with each request, and it never changes.
 uint16_t ByteStream::local_port() const {
+  if (local_port_ < 0) local_port_ = ask_local_port();
+  return static_cast<uint16_t>(local_port_);
+}
+
+uint16_t ByteStream::ask_local_port() const {
   sockaddr_storage own{};
   int size = sizeof own;
   if (!tcp_ || uv_tcp_getsockname(reinterpret_cast<const uv_tcp_t*>(raw()), reinterpret_cast<sockaddr*>(&own),

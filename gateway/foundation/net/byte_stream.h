@@ -87,6 +87,7 @@ class ByteStream final : public Stream {
   explicit ByteStream(Loop& loop);
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
   int socket();
+  uint16_t ask_local_port() const;
   int watch();
   void ready(int status, int events);
   void receive();
@@ -131,6 +132,7 @@ class ByteStream final : public Stream {
   // file system layer first. The handle above only owns the socket.
   Handle<uv_poll_t> poll_;
   int socket_ = -1;
+  mutable int32_t local_port_ = -1;  // -1: not asked yet
   int watched_ = 0;  // events watched
   StreamCallbacks* owner_ = nullptr;
   PieceQueue queue_;
