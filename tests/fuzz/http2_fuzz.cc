@@ -151,7 +151,7 @@ class World final : Http2Owner {
     connection_ = std::make_unique<Http2Connection>(loop_, limits_, static_cast<Http2Owner&>(*this),
                                                     std::move(wire), "1", nullptr);
     connection_->begin({});
-    send(std::string(Http2Connection::kPreface) + frame(4, 0, 0, {}));
+    send(std::string(http2::kPreface) + frame(4, 0, 0, {}));
   }
   ~World() {
     if (connection_ != nullptr) connection_->cut();

@@ -16,6 +16,7 @@ foundation/log
 foundation/net
 foundation/process
 config protocol/http protocol/mcp
+protocol/http2
 config/options
 config/reader proxy/metrics proxy/audit
 proxy/core operate/config_formats

@@ -1,26 +1,17 @@
 #include "protocol/http/stream_head.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "protocol/http/char_class.h"
+#include "protocol/http/stream_fields.h"
 
 namespace lineward::http {
 namespace {
 
-// RFC 9113, 8.2.2.
-constexpr std::array<std::string_view, 5> kOfConnections{"connection", "keep-alive", "proxy-connection",
-                                                         "transfer-encoding", "upgrade"};
-constexpr size_t kFieldCost = 32;  // RFC 9113, 6.5.2
-
 bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7f; });
-}
-
-bool is_one_line(std::string_view text) {
-  return std::none_of(text.begin(), text.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
 }
 
 }  // namespace
@@ -55,7 +46,7 @@ void StreamHead::add(std::string_view name, std::string_view value, size_t most)
     kept_ += value.size();
   } else if (name == "te") {
     if (value != "trailers") fault_ = "TE may only be \"trailers\"";
-  } else if (std::find(kOfConnections.begin(), kOfConnections.end(), name) != kOfConnections.end()) {
+  } else if (is_of_connections(name)) {
     fault_ = "a field of HTTP/1 connections is given";
   } else {
     has_length_ |= name == "content-length";

@@ -27,7 +27,7 @@ Channel::~Channel() {
 
 void Channel::begin(Http2Stream& stream) {
   stream_ = &stream;
-  stream.backlog.charge(account_);
+  stream.body.charge(account_);
 }
 
 void Channel::give(std::string_view bytes) {
@@ -69,19 +69,19 @@ void Channel::flush_now() {
 void Channel::charge(const AccountPtr& account) {
   account_ = account;
   kept_held_.charge(account);
-  if (stream_ != nullptr) stream_->backlog.charge(account);
+  if (stream_ != nullptr) stream_->body.charge(account);
 }
 
 size_t Channel::backlog() const {
   if (stream_ == nullptr) return 0;
   // The end of an answer may wait in the library.
-  return std::max<size_t>(stream_->backlog, stream_->complete && !stream_->sent ? 1 : 0);
+  return std::max<size_t>(stream_->body.size(), stream_->body.complete && !stream_->sent ? 1 : 0);
 }
 
 void Channel::end_writes() {
   ending_writes_ = true;
   // An answer without an end must not look complete.
-  if (stream_ != nullptr && !stream_->complete) connection_->reset(*std::exchange(stream_, nullptr));
+  if (stream_ != nullptr && !stream_->body.complete) connection_->reset(*std::exchange(stream_, nullptr));
   if (stream_ == nullptr) end_later();
 }
 

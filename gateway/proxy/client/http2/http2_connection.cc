@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
 
-#include "foundation/base/check.h"
 #include "foundation/log/log.h"
 #include "foundation/net/byte_stream.h"
 #include "proxy/client/http2/channel.h"
@@ -37,40 +35,30 @@ constexpr size_t kHeadFactor = 4;
 constexpr milliseconds kLinger{2000};
 constexpr milliseconds kLeastCheck{1000};
 
-// Values that no attacker on the way may guess by the compressed size (RFC 7541, 7.1.3).
-bool is_secret(std::string_view name) {
-  return name == "mcp-session-id" || name == "set-cookie" || name == "www-authenticate";
-}
-
-nghttp2_nv field(std::string_view name, std::string_view value) {
-  const auto bytes = [](std::string_view text) {
-    return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(text.data()));
-  };
-  const uint8_t flags = is_secret(name) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE;
-  return {bytes(name), bytes(value), name.size(), value.size(), flags};
-}
-
-std::string_view text_of(const uint8_t* bytes, size_t size) {
-  return {reinterpret_cast<const char*>(bytes), size};
-}
-
-std::string_view sentence(http::FrameGate::Fault fault) {
-  switch (fault) {
-    case http::FrameGate::Fault::resets: return "the client resets streams faster than it may";
-    case http::FrameGate::Fault::control_frames:
+std::string sentence(const http2::Session::Fault& fault) {
+  switch (fault.kind) {
+    case http2::Session::Fault::Kind::resets: return "the client resets streams faster than it may";
+    case http2::Session::Fault::Kind::control_frames:
       return "the client sends more control frames than it may (SETTINGS, PING, WINDOW_UPDATE, empty DATA)";
-    case http::FrameGate::Fault::head: break;
+    case http2::Session::Fault::Kind::head:
+      return "a compressed head is larger than it may be (listen.maxHeadBytes), or in too many frames";
+    case http2::Session::Fault::Kind::fields: return "a head is larger than it may be (listen.maxHeadBytes)";
+    case http2::Session::Fault::Kind::push: return "the client pushes";
+    case http2::Session::Fault::Kind::protocol: break;
   }
-  return "a compressed head is larger than it may be (listen.maxHeadBytes), or in too many frames";
+  return std::string(fault.why);
 }
 
-metrics::Http2Fault fault_of(http::FrameGate::Fault fault) {
-  switch (fault) {
-    case http::FrameGate::Fault::resets: return metrics::Http2Fault::resets;
-    case http::FrameGate::Fault::control_frames: return metrics::Http2Fault::control_frames;
-    case http::FrameGate::Fault::head: break;
+metrics::Http2Fault fault_of(http2::Session::Fault::Kind kind) {
+  switch (kind) {
+    case http2::Session::Fault::Kind::resets: return metrics::Http2Fault::resets;
+    case http2::Session::Fault::Kind::control_frames: return metrics::Http2Fault::control_frames;
+    case http2::Session::Fault::Kind::head:
+    case http2::Session::Fault::Kind::fields: return metrics::Http2Fault::head;
+    case http2::Session::Fault::Kind::push:
+    case http2::Session::Fault::Kind::protocol: break;
   }
-  return metrics::Http2Fault::head;
+  return metrics::Http2Fault::protocol;
 }
 
 void count(metrics::Http2Stream how) {
@@ -78,100 +66,6 @@ void count(metrics::Http2Stream how) {
 }
 
 }  // namespace
-
-// Callbacks of nghttp2. None of them may call it, but for nghttp2_submit_*.
-struct Http2Connection::Library {
-  static Http2Connection& of(void* user) { return *static_cast<Http2Connection*>(user); }
-
-  static int on_begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-      of(user).begin_stream(frame->hd.stream_id);
-    return 0;
-  }
-
-  static int on_header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
-                       const uint8_t* value, size_t value_size, uint8_t, void* user) {
-    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
-      return 0;  // trailers
-    Http2Connection& self = of(user);
-    Http2Stream* stream = self.find(frame->hd.stream_id);
-    if (stream == nullptr || stream->head == nullptr) return 0;
-    const size_t most = self.limits_.max_head_bytes;
-    stream->head->add(text_of(name, name_size), text_of(value, value_size), most);
-    return stream->head->size() > most * kHeadFactor ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
-  }
-
-  // A request without a field that came is another request.
-  static int on_invalid_header(nghttp2_session*, const nghttp2_frame*, const uint8_t*, size_t, const uint8_t*,
-                               size_t, uint8_t, void*) {
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  }
-
-  static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
-    Http2Connection& self = of(user);
-    Http2Stream* stream = self.find(frame->hd.stream_id);
-    if (stream == nullptr) return 0;
-    const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      self.read_request(*stream, ends);
-    } else if (ends) {
-      self.end_body(*stream);
-    }
-    return 0;
-  }
-
-  static int on_data_chunk(nghttp2_session*, uint8_t, int32_t id, const uint8_t* bytes, size_t size,
-                           void* user) {
-    Http2Connection& self = of(user);
-    if (Http2Stream* stream = self.find(id)) {
-      self.read_body(*stream, text_of(bytes, size));
-    } else {
-      nghttp2_session_consume(self.session_, id, size);
-    }
-    return 0;
-  }
-
-  static int on_frame_sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    const bool carries = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
-    if (carries && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) of(user).sent_end(frame->hd.stream_id);
-    return 0;
-  }
-
-  static int on_stream_close(nghttp2_session*, int32_t id, uint32_t error, void* user) {
-    of(user).close_stream(id, error == NGHTTP2_NO_ERROR);
-    return 0;
-  }
-
-  static ssize_t read_answer(nghttp2_session*, int32_t, uint8_t* to, size_t most, uint32_t* flags,
-                             nghttp2_data_source* source, void* user) {
-    auto& stream = *static_cast<Http2Stream*>(source->ptr);
-    const auto taken = of(user).take_answer(stream, to, most);
-    if (!taken) return NGHTTP2_ERR_DEFERRED;
-    if (stream.complete && stream.queue.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
-    return static_cast<ssize_t>(*taken);
-  }
-
-  static nghttp2_session* make(Http2Connection& connection) {
-    nghttp2_session_callbacks* callbacks = nullptr;
-    nghttp2_option* options = nullptr;
-    nghttp2_session* session = nullptr;
-    LW_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0);
-    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
-    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
-    nghttp2_option_set_no_auto_window_update(options, 1);
-    nghttp2_option_set_no_closed_streams(options, 1);
-    LW_CHECK(nghttp2_session_server_new2(&session, callbacks, &connection, options) == 0);
-    nghttp2_option_del(options);
-    nghttp2_session_callbacks_del(callbacks);
-    return session;
-  }
-};
 
 Http2Connection::Http2Connection(net::Loop& loop, const config::Listen& limits, Http2Owner& owner,
                                  std::unique_ptr<net::Stream> stream, std::string peer, AccountPtr account)
@@ -181,8 +75,7 @@ Http2Connection::Http2Connection(net::Loop& loop, const config::Listen& limits, 
       stream_(std::move(stream)),
       peer_(std::move(peer)),
       account_(std::move(account)),
-      session_(Library::make(*this)),
-      gate_(limits.max_head_bytes),
+      session_(http2::Session::Side::server, *this, limits.max_head_bytes),
       began_at_(loop.now()),
       idle_at_(loop.now()),
       timer_(loop),
@@ -195,7 +88,6 @@ Http2Connection::Http2Connection(net::Loop& loop, const config::Listen& limits, 
 
 Http2Connection::~Http2Connection() {
   close();
-  nghttp2_session_del(session_);
 }
 
 void Http2Connection::begin(std::string_view first) {
@@ -205,8 +97,8 @@ void Http2Connection::begin(std::string_view first) {
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.max_head_bytes},
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
   }};
-  nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+  nghttp2_submit_settings(session_.raw(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session_.raw(), NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
   stream_->start_reading();
   later();
   if (!first.empty()) on_data(first);
@@ -221,28 +113,10 @@ std::optional<milliseconds> Http2Connection::idle_for() const {
 
 void Http2Connection::on_data(std::string_view bytes) {
   if (ending_) return;
-  std::string_view frames = bytes;
-  const size_t of_preface = std::min(preface_left_, frames.size());
-  preface_left_ -= of_preface;
-  frames.remove_prefix(of_preface);
-  if (const auto fault = gate_.feed(frames, loop_.now()))
-    return fail(fault_of(*fault), sentence(*fault), NGHTTP2_ENHANCE_YOUR_CALM);
-  head_at_ = !gate_.in_head() ? milliseconds(0) : head_at_.count() > 0 ? head_at_ : loop_.now();
-  in_library_ = true;
-  const ssize_t read =
-      nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  in_library_ = false;
+  const auto fault = session_.feed(bytes, loop_.now());
+  head_at_ = !session_.in_head() ? milliseconds(0) : head_at_.count() > 0 ? head_at_ : loop_.now();
   if (!stream_) return;
-  if (read == NGHTTP2_ERR_CALLBACK_FAILURE)
-    return fail(metrics::Http2Fault::head, "a head is larger than it may be (listen.maxHeadBytes)",
-                NGHTTP2_ENHANCE_YOUR_CALM);
-  // The library's own limit of acknowledgements that wait, which many frames in one read may meet first.
-  if (read == NGHTTP2_ERR_FLOODED)
-    return fail(metrics::Http2Fault::control_frames, sentence(http::FrameGate::Fault::control_frames),
-                NGHTTP2_ENHANCE_YOUR_CALM);
-  if (read < 0)
-    return fail(metrics::Http2Fault::protocol, nghttp2_strerror(static_cast<int>(read)),
-                NGHTTP2_PROTOCOL_ERROR);
+  if (fault) return fail(fault_of(fault->kind), sentence(*fault), fault->code);
   later();
 }
 
@@ -255,8 +129,27 @@ Http2Stream* Http2Connection::find(int32_t id) {
   return found == streams_.end() || found->second->closed ? nullptr : found->second.get();
 }
 
-void Http2Connection::begin_stream(int32_t id) {
-  streams_.emplace(id, std::make_unique<Http2Stream>(id));
+void Http2Connection::on_head_begins(int32_t id, bool first) {
+  if (first) streams_.emplace(id, std::make_unique<Http2Stream>(id));
+}
+
+bool Http2Connection::on_field(int32_t id, bool first, std::string_view name, std::string_view value) {
+  if (!first) return true;  // trailers
+  Http2Stream* stream = find(id);
+  if (stream == nullptr || stream->head == nullptr) return true;
+  const size_t most = limits_.max_head_bytes;
+  stream->head->add(name, value, most);
+  return stream->head->size() <= most * kHeadFactor;
+}
+
+void Http2Connection::on_head(int32_t id, bool first, bool ends) {
+  Http2Stream* stream = find(id);
+  if (stream == nullptr) return;
+  if (first) {
+    read_request(*stream, ends);
+  } else if (ends) {
+    on_body_end(id);
+  }
 }
 
 StreamEnd* Http2Connection::choose_end(Http2Stream& stream) {
@@ -298,7 +191,13 @@ void Http2Connection::read_request(Http2Stream& stream, bool ends) {
   end->give(*text);
 }
 
-void Http2Connection::read_body(Http2Stream& stream, std::string_view bytes) {
+void Http2Connection::on_body(int32_t id, std::string_view bytes) {
+  Http2Stream* found = find(id);
+  if (found == nullptr) {
+    nghttp2_session_consume(session_.raw(), id, bytes.size());
+    return;
+  }
+  Http2Stream& stream = *found;
   stream.untaken += bytes.size();
   if (stream.end != nullptr) {
     if (stream.is_chunked) {
@@ -310,28 +209,30 @@ void Http2Connection::read_body(Http2Stream& stream, std::string_view bytes) {
   may_give(stream);
 }
 
-void Http2Connection::end_body(Http2Stream& stream) {
-  stream.has_body = true;
-  if (stream.end != nullptr && stream.is_chunked) stream.end->give("0\r\n\r\n");
+void Http2Connection::on_body_end(int32_t id) {
+  Http2Stream* stream = find(id);
+  if (stream == nullptr) return;
+  stream->has_body = true;
+  if (stream->end != nullptr && stream->is_chunked) stream->end->give("0\r\n\r\n");
 }
 
 // The client may send as much again, unless the other end is full.
 void Http2Connection::may_give(Http2Stream& stream) {
   if (stream.untaken == 0 || stream.closed || !stream_) return;
   if (stream.end != nullptr && stream.end->is_full()) return;
-  nghttp2_session_consume(session_, stream.id, std::exchange(stream.untaken, 0));
+  nghttp2_session_consume(session_.raw(), stream.id, std::exchange(stream.untaken, 0));
   later();
 }
 
-void Http2Connection::close_stream(int32_t id, bool whole) {
+void Http2Connection::on_stream_closed(int32_t id, uint32_t code) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
   Http2Stream& stream = *found->second;
   stream.closed = true;
-  if (stream.untaken > 0) nghttp2_session_consume_connection(session_, std::exchange(stream.untaken, 0));
-  stream.queue.clear();
-  stream.backlog = 0;
-  closed_.push_back({std::move(found->second), whole && stream.sent});
+  if (stream.untaken > 0)
+    nghttp2_session_consume_connection(session_.raw(), std::exchange(stream.untaken, 0));
+  stream.body.clear();
+  closed_.push_back({std::move(found->second), code == NGHTTP2_NO_ERROR && stream.sent});
   streams_.erase(found);
   if (streams_.empty()) idle_at_ = loop_.now();
   later();
@@ -343,19 +244,14 @@ void Http2Connection::answer(Http2Stream& stream, std::string bytes) {
   if (stream.closed || !stream_) return;
   http::AnswerParts parts;
   if (!stream.answer.take(std::move(bytes), parts)) return send_reset(stream, NGHTTP2_INTERNAL_ERROR);
-  if (stream.queue.empty()) stream.progress_at = loop_.now();
-  for (std::string& piece : parts.pieces) {
-    stream.backlog += piece.size();
-    stream.queue.push(std::move(piece));
-  }
-  stream.complete |= parts.complete;
+  if (stream.body.empty()) stream.progress_at = loop_.now();
+  for (std::string& piece : parts.pieces)
+    stream.body.push(std::move(piece));
+  stream.body.complete |= parts.complete;
   stream.keeps_connection &= parts.keeps_connection;
   for (const http::AnswerHead& head : parts.heads)
-    send_head(stream, head, head.status >= 200 && stream.complete && stream.queue.empty());
-  if (parts.heads.empty() && stream.waits) {
-    stream.waits = false;
-    nghttp2_session_resume_data(session_, stream.id);
-  }
+    send_head(stream, head, head.status >= 200 && stream.body.complete && stream.body.empty());
+  if (parts.heads.empty()) session_.resume(stream.id, stream.body);
   later();
 }
 
@@ -363,55 +259,37 @@ void Http2Connection::send_head(Http2Stream& stream, const http::AnswerHead& hea
   const std::string status = std::to_string(head.status);
   std::vector<nghttp2_nv> fields;
   fields.reserve(head.fields.size() + 1);
-  fields.push_back(field(":status", status));
+  fields.push_back(http2::Session::field(":status", status));
   for (const auto& [name, value] : head.fields)
-    fields.push_back(field(name, value));
+    fields.push_back(http2::Session::field(name, value));
   if (head.status < 200) {
-    nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, stream.id, nullptr, fields.data(), fields.size(),
-                           nullptr);
+    nghttp2_submit_headers(session_.raw(), NGHTTP2_FLAG_NONE, stream.id, nullptr, fields.data(),
+                           fields.size(), nullptr);
     return;
   }
   stream.answering = true;
-  nghttp2_data_provider body{};
-  body.source.ptr = &stream;
-  body.read_callback = Library::read_answer;
-  nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(), ends ? nullptr : &body);
+  const nghttp2_data_provider body = http2::Session::source(stream.body);
+  nghttp2_submit_response(session_.raw(), stream.id, fields.data(), fields.size(), ends ? nullptr : &body);
 }
 
-std::optional<size_t> Http2Connection::take_answer(Http2Stream& stream, uint8_t* to, size_t most) {
-  size_t size = 0;
-  while (!stream.queue.empty() && size < most) {
-    const std::string& piece = stream.queue.front();
-    const size_t part = std::min(piece.size() - stream.gone, most - size);
-    std::memcpy(to + size, piece.data() + stream.gone, part);
-    size += part;
-    stream.gone += part;
-    if (stream.gone < piece.size()) break;
-    stream.queue.pop();
-    stream.gone = 0;
-  }
-  if (size == 0 && !stream.complete) {
-    stream.waits = true;
-    return std::nullopt;
-  }
-  stream.backlog -= size;
-  stream.progress_at = loop_.now();
-  gate_.sent_data();
-  if (stream.queue.empty() && !stream.complete) drained_.push_back(stream.id);
-  return size;
+void Http2Connection::on_body_taken(int32_t id) {
+  Http2Stream* stream = find(id);
+  if (stream == nullptr) return;
+  stream->progress_at = loop_.now();
+  if (stream->body.empty() && !stream->body.complete) drained_.push_back(id);
 }
 
 // A client that still sends its request learns that it need not (RFC 9113, 8.1).
-void Http2Connection::sent_end(int32_t id) {
+void Http2Connection::on_end_sent(int32_t id) {
   Http2Stream* stream = find(id);
   if (stream == nullptr) return;
   stream->sent = true;
-  if (!stream->has_body) nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+  if (!stream->has_body) nghttp2_submit_rst_stream(session_.raw(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
 }
 
 void Http2Connection::send_reset(const Http2Stream& stream, uint32_t code) {
   if (stream.closed || !stream_) return;
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, code);
+  nghttp2_submit_rst_stream(session_.raw(), NGHTTP2_FLAG_NONE, stream.id, code);
   later();
 }
 
@@ -422,7 +300,7 @@ void Http2Connection::reset(Http2Stream& stream) {
 }
 
 void Http2Connection::flush_now() {
-  if (in_library_ || !stream_) return;
+  if (session_.is_busy() || !stream_) return;
   flush();
   if (stream_) stream_->flush_now();
 }
@@ -435,8 +313,9 @@ void Http2Connection::run() {
   flush();
   settle();
   if (!stream_) return;
-  const bool wants = nghttp2_session_want_read(session_) != 0 || nghttp2_session_want_write(session_) != 0;
-  const bool served = last_words_ && streams_.empty() && nghttp2_session_want_write(session_) == 0;
+  const bool wants =
+      nghttp2_session_want_read(session_.raw()) != 0 || nghttp2_session_want_write(session_.raw()) != 0;
+  const bool served = last_words_ && streams_.empty() && nghttp2_session_want_write(session_.raw()) == 0;
   if (!wants || served) return finish();
   watch();
 }
@@ -445,12 +324,9 @@ void Http2Connection::flush() {
   std::string out;
   const auto queued = [&] { return stream_->backlog() + out.size(); };
   while (stream_ && queued() < kMostUnsent) {
-    const uint8_t* bytes = nullptr;
-    in_library_ = true;
-    const ssize_t size = nghttp2_session_mem_send(session_, &bytes);
-    in_library_ = false;
-    if (size <= 0) break;
-    out += text_of(bytes, static_cast<size_t>(size));
+    const std::string_view bytes = session_.output();
+    if (bytes.empty()) break;
+    out += bytes;
     if (out.size() < kPiece) continue;
     written_ += out.size();
     stream_->write(std::exchange(out, {}));
@@ -472,7 +348,7 @@ void Http2Connection::settle() {
   for (Closed& closed : std::exchange(closed_, {})) {
     const Http2Stream& stream = *closed.stream;
     if (closed.whole) {
-      gate_.answered();
+      session_.answered();
       count(metrics::Http2Stream::answered);
     } else if (stream.end != nullptr) {
       count(metrics::Http2Stream::left);
@@ -487,7 +363,7 @@ void Http2Connection::settle() {
   }
   for (const int32_t id : std::exchange(drained_, {})) {
     Http2Stream* stream = find(id);
-    if (stream != nullptr && stream->end != nullptr && stream->queue.empty()) stream->end->drained();
+    if (stream != nullptr && stream->end != nullptr && stream->body.empty()) stream->end->drained();
   }
 }
 
@@ -534,15 +410,16 @@ void Http2Connection::forget(Relay& relay) {
 
 void Http2Connection::announce_end() {
   if (!may_ask()) return;
-  nghttp2_submit_shutdown_notice(session_);
+  nghttp2_submit_shutdown_notice(session_.raw());
   later();
 }
 
 void Http2Connection::end_when_idle() {
   if (!may_ask()) return;
   last_words_ = true;
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
-                        NGHTTP2_NO_ERROR, nullptr, 0);
+  nghttp2_submit_goaway(session_.raw(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_.raw()), NGHTTP2_NO_ERROR, nullptr,
+                        0);
   later();
 }
 
@@ -559,7 +436,7 @@ void Http2Connection::end_now() {
 }
 
 void Http2Connection::say_last(uint32_t code) {
-  nghttp2_session_terminate_session(session_, code);
+  nghttp2_session_terminate_session(session_.raw(), code);
   flush();
   if (stream_) stream_->flush_now();
   close();
@@ -597,7 +474,7 @@ void Http2Connection::watch() {
   const milliseconds now = loop_.now();
   milliseconds due = now + std::max(limits_.keep_alive, kLeastCheck);
   if (streams_.empty() && stream_->backlog() == 0) due = idle_at_ + limits_.idle_timeout;
-  if (preface_left_ > 0) due = std::min(due, began_at_ + limits_.head_timeout);
+  if (session_.awaits_preface()) due = std::min(due, began_at_ + limits_.head_timeout);
   if (head_at_.count() > 0) due = std::min(due, head_at_ + limits_.head_timeout);
   if (timer_.running() && due_ <= due) return;
   due_ = due;
@@ -606,7 +483,7 @@ void Http2Connection::watch() {
 
 void Http2Connection::check() {
   const milliseconds now = loop_.now();
-  const bool no_preface = preface_left_ > 0 && now - began_at_ >= limits_.head_timeout;
+  const bool no_preface = session_.awaits_preface() && now - began_at_ >= limits_.head_timeout;
   if (no_preface || (head_at_.count() > 0 && now - head_at_ >= limits_.head_timeout)) {
     metrics::limit_reached(metrics::Limit::head_timeout);
     return fail(metrics::Http2Fault::head, "a head was not complete in time (listen.headTimeout)",
@@ -621,7 +498,7 @@ void Http2Connection::check() {
   }
   // A client that opens no window for a stream. Channels count as much themselves, relays do not.
   for (const auto& [id, stream] : streams_) {
-    if (stream->queue.empty() || now - stream->progress_at < limits_.write_timeout) continue;
+    if (stream->body.empty() || now - stream->progress_at < limits_.write_timeout) continue;
     metrics::limit_reached(metrics::Limit::write_timeout);
     send_reset(*stream, NGHTTP2_CANCEL);
   }

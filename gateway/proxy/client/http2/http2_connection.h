@@ -1,5 +1,6 @@
-// A client's HTTP/2 connection (RFC 9113). Each of its streams is what a connection of HTTP/1.1 is. nghttp2
-// does framing, header compression and flow control. http::FrameGate bounds the work that a client can cause.
+// A client's HTTP/2 connection (RFC 9113). Each of its streams is what a connection of HTTP/1.1 is.
+// http2::Session does framing, header compression and flow control, and bounds the work that a client can
+// cause.
 //
 //   net::Stream ── Http2Connection ── Channel ── ClientConnection
 //                                  └─ Relay ── socket ── ClientConnection of another worker
@@ -24,10 +25,8 @@
 #include "foundation/net/loop.h"
 #include "foundation/net/stream.h"
 #include "protocol/http/answer_reader.h"
-#include "protocol/http/frame_gate.h"
+#include "protocol/http2/session.h"
 #include "proxy/metrics/stats.h"
-
-struct nghttp2_session;
 
 namespace lineward::client {
 
@@ -48,12 +47,8 @@ class Http2Owner {
   ~Http2Owner() = default;
 };
 
-class Http2Connection final : private net::StreamCallbacks {
+class Http2Connection final : private net::StreamCallbacks, private http2::SessionEvents {
  public:
-  // The bytes that every HTTP/2 connection begins with (RFC 9113, 3.4). No method of HTTP/1.1 begins like
-  // that.
-  static constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
   Http2Connection(net::Loop& loop, const config::Listen& limits, Http2Owner& owner,
                   std::unique_ptr<net::Stream> stream, std::string peer, AccountPtr account);
   ~Http2Connection();
@@ -96,23 +91,21 @@ class Http2Connection final : private net::StreamCallbacks {
   uint16_t local_port() const { return stream_ ? stream_->local_port() : uint16_t{0}; }
 
  private:
-  struct Library;  // callbacks of nghttp2
-  friend struct Library;
-
   void on_data(std::string_view bytes) override;
   void on_end(int error) override;
   void on_drained() override;
 
-  // From the library.
-  Http2Stream* find(int32_t id);
-  void begin_stream(int32_t id);
-  void read_request(Http2Stream& stream, bool ends);
-  void read_body(Http2Stream& stream, std::string_view bytes);
-  void end_body(Http2Stream& stream);
-  void close_stream(int32_t id, bool whole);
-  std::optional<size_t> take_answer(Http2Stream& stream, uint8_t* to, size_t most);
-  void sent_end(int32_t id);
+  void on_head_begins(int32_t id, bool first) override;
+  bool on_field(int32_t id, bool first, std::string_view name, std::string_view value) override;
+  void on_head(int32_t id, bool first, bool ends) override;
+  void on_body(int32_t id, std::string_view bytes) override;
+  void on_body_end(int32_t id) override;
+  void on_body_taken(int32_t id) override;
+  void on_end_sent(int32_t id) override;
+  void on_stream_closed(int32_t id, uint32_t code) override;
 
+  Http2Stream* find(int32_t id);
+  void read_request(Http2Stream& stream, bool ends);
   StreamEnd* choose_end(Http2Stream& stream);
   bool may_keep_end() const;
   void send_head(Http2Stream& stream, const http::AnswerHead& head, bool ends);
@@ -134,9 +127,7 @@ class Http2Connection final : private net::StreamCallbacks {
   std::unique_ptr<net::Stream> stream_;  // null: closed
   const std::string peer_;
   const AccountPtr account_;
-  nghttp2_session* session_ = nullptr;
-  http::FrameGate gate_;
-  size_t preface_left_ = kPreface.size();
+  http2::Session session_;
   std::unordered_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   std::vector<Channel*> channels_, idle_channels_;  // all of them; those that serve no stream
   std::vector<std::unique_ptr<Relay>> relays_;
@@ -146,7 +137,6 @@ class Http2Connection final : private net::StreamCallbacks {
   };
   std::vector<Closed> closed_;    // their ends are to be told
   std::vector<int32_t> drained_;  // the same
-  bool in_library_ = false;       // which must not be called then
   bool last_words_ = false;       // the final GOAWAY was sent
   bool ending_ = false;           // everything is sent; waits for the client to close
   bool by_proxy_ = false;

@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "foundation/base/memory_charge.h"
-#include "foundation/net/piece_queue.h"
 #include "protocol/http/answer_reader.h"
 #include "protocol/http/stream_head.h"
+#include "protocol/http2/body_queue.h"
 #include "proxy/client/http2/stream_end.h"
 
 namespace lineward::client {
@@ -21,17 +20,13 @@ struct Http2Stream {
   std::unique_ptr<http::StreamHead> head = std::make_unique<http::StreamHead>();  // null: it was given
   size_t path = 0;                                                                // a digest
   http::AnswerReader answer;
-  StreamEnd* end = nullptr;  // null: none yet, or it is gone
-  net::PieceQueue queue;     // of the answer's body
-  size_t gone = 0;           // bytes of the first piece already sent
-  HeldCount backlog{Held::queues};
+  StreamEnd* end = nullptr;                  // null: none yet, or it is gone
+  http2::BodyQueue body;                     // of the answer
   std::chrono::milliseconds progress_at{0};  // when the client last took something, or had nothing to take
   size_t untaken = 0;            // bytes of the body that the client is not told to go on behind yet
   bool is_chunked = false;       // the request's body, in HTTP/1.1
   bool has_body = false;         // the whole request came
   bool answering = false;        // the head of the answer is sent, or about to be
-  bool complete = false;         // the answer is
-  bool waits = false;            // for more of it
   bool sent = false;             // to its end
   bool closed = false;           // in the library, which knows it no more
   bool keeps_connection = true;  // its end may serve another stream

@@ -23,11 +23,11 @@ Relay::Relay(Http2Connection& connection, std::unique_ptr<net::ByteStream> socke
 void Relay::begin(Http2Stream& stream) {
   stream_ = &stream;
   path_ = stream.path;
-  stream.backlog.charge(connection_.account());
+  stream.body.charge(connection_.account());
 }
 
 size_t Relay::backlog() const {
-  return stream_ != nullptr ? size_t{stream_->backlog} : 0;
+  return stream_ != nullptr ? stream_->body.size() : 0;
 }
 
 void Relay::give(std::string_view bytes) {
@@ -58,13 +58,13 @@ void Relay::on_data(std::string_view bytes) {
   // Only an answer may come, and a goodbye of a connection that was idle for too long is not one.
   if (stream_ == nullptr) return leave();
   connection_.answer(*stream_, std::string(bytes));
-  if (stream_ != nullptr && stream_->backlog > kMostQueued) socket_->pause_reading();
+  if (stream_ != nullptr && stream_->body.size() > kMostQueued) socket_->pause_reading();
 }
 
 void Relay::on_end(int) {
   Http2Stream* stream = std::exchange(stream_, nullptr);
   // A whole answer may still be on its way to the client.
-  if (stream != nullptr && stream->complete) {
+  if (stream != nullptr && stream->body.complete) {
     stream->end = nullptr;
   } else if (stream != nullptr) {
     connection_.reset(*stream);
