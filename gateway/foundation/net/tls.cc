@@ -69,7 +69,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& opt
 }
 
 Result<std::unique_ptr<TlsEngine>> TlsEngine::for_client(std::shared_ptr<TlsContext> context,
-                                                         const std::string& host) {
+                                                         const std::string& host, std::string_view alpn) {
   ERR_clear_error();
   std::unique_ptr<TlsEngine> self(new TlsEngine);
   self->host_ = host;
@@ -90,6 +90,10 @@ Result<std::unique_ptr<TlsEngine>> TlsEngine::for_client(std::shared_ptr<TlsCont
             SSL_set_tlsext_host_name(self->ssl_, host.c_str()) == 1;
   }
   if (!named) return fail(fmt::format("{} is no name that TLS can verify", host));
+  // 0 is success here.
+  const auto* protocols = reinterpret_cast<const unsigned char*>(alpn.data());
+  if (!alpn.empty() && SSL_set_alpn_protos(self->ssl_, protocols, static_cast<unsigned>(alpn.size())) != 0)
+    return fail(fmt::format("TLS cannot be used: {}", last_tls_error()));
   SSL_set_connect_state(self->ssl_);
   std::string nothing;
   self->advance(nothing);  // the first flight
@@ -178,6 +182,13 @@ void TlsEngine::close() {
   ERR_clear_error();
   SSL_shutdown(ssl_);
   ERR_clear_error();
+}
+
+std::string_view TlsEngine::protocol() const {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_, &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
 }
 
 TlsEngine::State TlsEngine::broken(std::string_view what) {

@@ -40,9 +40,10 @@ class TlsEngine {
  public:
   enum class State { handshake, open, closed, failed };
 
-  // `host` is the DNS name or IP address that the certificate must match.
+  // `host` is the DNS name or IP address that the certificate must match. `alpn`: protocols to offer, each
+  // behind its length; empty: none.
   static Result<std::unique_ptr<TlsEngine>> for_client(std::shared_ptr<TlsContext> context,
-                                                       const std::string& host);
+                                                       const std::string& host, std::string_view alpn = {});
   ~TlsEngine();
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
@@ -57,6 +58,7 @@ class TlsEngine {
   void close();
 
   State state() const { return state_; }
+  std::string_view protocol() const;  // agreed by ALPN, "h2"; empty: none
   // Set after `failed`: one sentence.
   const std::string& fault() const { return fault_; }
 
