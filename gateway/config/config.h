@@ -185,6 +185,8 @@ constexpr bool is_of_all_callers(Isolation isolation) {
 enum class MissingSession : uint8_t { adopt, refuse };
 // The workers that serve a server over HTTP.
 enum class ServerWorkers : uint8_t { all, one };
+// HTTP/2 towards a server: if it agrees by ALPN, always, never (docs/http2.md).
+enum class ServerHttp2 : uint8_t { automatic, always, never };
 enum class CancelMode : uint8_t { send, never, kill };
 enum class StdoutMode : uint8_t { tolerant, strict };
 
@@ -232,6 +234,7 @@ struct Server {
   std::string client_cert;  // PEM
   std::string client_key;   // PEM; empty: in client_cert
   std::string proxy;  // http://[user:password@]host:port, or "none"; empty: from the environment. A secret
+  ServerHttp2 http2 = ServerHttp2::automatic;
   CacheScope cache_scope = CacheScope::own;  // of its part in merged lists
   std::vector<std::string> roots;            // file:// URIs answering roots/list if no session does
   bool required = false;

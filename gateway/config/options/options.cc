@@ -317,6 +317,10 @@ void server_rows(std::vector<Option>& rows) {
                      "and NO_PROXY count.",
                      check_proxy));
   rows.push_back(
+      choice<&S::http2>("mcpServers.*.http2", "auto|on|off", "auto",
+                        "HTTP/2 towards it: auto: if it agrees by ALPN (https); on: always, without "
+                        "TLS too."));
+  rows.push_back(
       choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
                                "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",

@@ -118,6 +118,10 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "sent too many control frames (control_frames). Its head was too large or too slow (head), or its "
      "frames were wrong (protocol).",
      ""},
+    {M::upstream_http2_connections, "lineward_upstream_http2_connections", T::gauge, B::mcp, "upstream",
+     "HTTP/2 connections to the server that are open. Not of a server that has had none.", ""},
+    {M::upstream_http2_streams, "lineward_upstream_http2_streams_total", T::counter, B::mcp, "upstream",
+     "Requests that were sent to the server over HTTP/2. Not of a server that has had none.", ""},
     {M::upstream_state, "lineward_upstream_state", T::gauge, B::mcp, "upstream state",
      "1 for the state that the upstream is in, 0 for the others; `open`: its circuit is.", ""},
     {M::origin_state, "lineward_origin_state", T::gauge, B::mcp, "upstream origin state",

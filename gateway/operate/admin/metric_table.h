@@ -52,6 +52,8 @@ enum class Metric : uint8_t {
   http2_connections,
   http2_streams,
   http2_faults,
+  upstream_http2_connections,
+  upstream_http2_streams,
   upstream_state,
   origin_state,
   origin_in_flight,

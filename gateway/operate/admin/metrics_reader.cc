@@ -190,6 +190,11 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
                                  std::pair("shared", stats.cache_shared)})
       out.add(M::cache, {{"upstream", name}, {"result", result}}, count);
   }
+  if (stats.http2_streams > 0) {
+    out.add(M::upstream_http2_connections, {{"upstream", name}},
+            static_cast<double>(stats.http2_connections));
+    out.add(M::upstream_http2_streams, {{"upstream", name}}, stats.http2_streams);
+  }
   by_label<metrics::ListenType>(out, M::subscription_events, stats, "type", stats.subscription_events);
   out.add(M::upstream_starts, {{"upstream", name}, {"result", "ok"}}, stats.starts_ok);
   out.add(M::upstream_starts, {{"upstream", name}, {"result", "failed"}}, stats.starts_failed);

@@ -190,6 +190,8 @@ void UpstreamStats::add(const UpstreamStats& other) {
   cache_misses += other.cache_misses;
   cache_shared += other.cache_shared;
   park_timeouts += other.park_timeouts;
+  http2_connections += other.http2_connections;
+  http2_streams += other.http2_streams;
   add_all(subscription_events, other.subscription_events);
   starts_ok += other.starts_ok;
   starts_failed += other.starts_failed;

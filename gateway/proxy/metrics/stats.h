@@ -210,6 +210,7 @@ struct UpstreamStats {
   uint64_t late_responses = 0;
   uint64_t cache_hits = 0, cache_misses = 0, cache_shared = 0;
   uint64_t park_timeouts = 0;
+  uint64_t http2_connections = 0, http2_streams = 0;  // open ones; all so far
   std::array<uint64_t, size_of<ListenType>> subscription_events{};
   uint64_t starts_ok = 0, starts_failed = 0;
   std::array<uint64_t, size_of<ExitCause>> exits{};

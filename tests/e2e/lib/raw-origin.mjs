@@ -1,5 +1,6 @@
 // A bare HTTP server that plays an MCP server word by word, and a bare client: for what no SDK does.
 import { createServer } from 'node:http';
+import { createSecureServer as createTlsServer2, createServer as createServer2 } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -32,10 +33,11 @@ const initialized = {
  * the number of its connection as `request.connection_number`.
  *
  * @param {object} options era: 'modern' (default), 'legacy', or 'none' for a serve() that does everything itself;
- *   tls: options of node:https
+ *   tls: options of node:https. With http2, options of node:http2, it speaks HTTP/2 (with `allowHTTP1`: HTTP/1.1 too).
  */
-export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0.0.1' } = {}) {
+export async function startOrigin(t, serve, { era = 'modern', tls, http2, name = '127.0.0.1' } = {}) {
   let connections = 0;
+  const sessions = new Set();
   const requests = [];
   const handle = async (request, response) => {
     const chunks = [];
@@ -43,7 +45,7 @@ export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0
     const text = Buffer.concat(chunks).toString();
     const message = text.startsWith('{') ? JSON.parse(text) : undefined;
     request.number = request.socket.number;
-    requests.push({ connection: request.number, method: request.method, url: request.url, message, headers: request.headers });
+    requests.push({ connection: request.number, method: request.method, url: request.url, message, headers: request.headers, version: request.httpVersion });
     const method = message?.method;
     if (era === 'modern' && method === 'server/discover') return json(response, 200, answer(message.id, discovered));
     if (era === 'legacy' && method === 'server/discover')
@@ -53,7 +55,14 @@ export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0
     if (era === 'legacy' && request.method === 'GET') return response.writeHead(405).end();
     return serve(request, response, message);
   };
-  const server = tls ? createTlsServer(tls, handle) : createServer(handle);
+  const make = () => {
+    if (http2) return tls ? createTlsServer2({ ...tls, ...http2 }, handle) : createServer2(http2, handle);
+    return tls ? createTlsServer(tls, handle) : createServer(handle);
+  };
+  const server = make();
+  server.on('session', (session) => {
+    sessions.add(session.on('error', () => {}).once('close', () => sessions.delete(session)));
+  });
   server.keepAliveTimeout = 30_000;
   server.on(tls ? 'secureConnection' : 'connection', (socket) => {
     socket.number = ++connections;
@@ -64,11 +73,12 @@ export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
-    server.closeAllConnections();
+    server.closeAllConnections?.();
+    for (const session of sessions) session.destroy();
     server.close();
   });
   const { port } = server.address();
-  return { url: `${tls ? 'https' : 'http'}://${name}:${port}/mcp`, port, requests, server, connections: () => connections };
+  return { url: `${tls ? 'https' : 'http'}://${name}:${port}/mcp`, port, requests, server, sessions, connections: () => connections };
 }
 
 /** The bytes of a modern request. */

@@ -6,10 +6,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "protocol/http/response_gate.h"
 #include "proxy/metrics/stats.h"
+#include "proxy/upstream/http_client/http2_links.h"
 #include "proxy/upstream/http_client/http_pool.h"
+#include "proxy/upstream/http_client/link_stream.h"
 
 namespace lineward::upstream {
 namespace {
@@ -27,6 +30,7 @@ HttpConnection::HttpConnection(net::Loop& loop, const HttpUrl& url, const http::
 
 void HttpConnection::connect(net::Resolver* resolver, const HttpProxy* proxy,
                              std::shared_ptr<net::TlsContext> tls, milliseconds limit) {
+  handshake_limit_.stop();
   proxy_ = proxy;
   tls_context_ = std::move(tls);
   connect_limit_ = limit;
@@ -45,9 +49,11 @@ void HttpConnection::tcp_connected(net::Connector::Connected connected) {
     if (failure.code == ETIMEDOUT) return connect_timed_out(text);
     return fail(EndReason::upstream_unreachable, std::move(text));
   }
+  socket_ = connected->get();
   stream_ = std::move(*connected);
   stream_->set_owner(this);
   stream_->start_reading();
+  if (!tls_context_ && links_ != nullptr && links_->is_required()) return speak_http2({});
   if (!tls_context_) return owner_->on_connected();
   handshake_limit_.start(deadline_ - loop_.now(), [this] {
     connect_timed_out(tunnelling_ ? fmt::format("its proxy {} did not answer CONNECT in time", address_)
@@ -97,7 +103,8 @@ void HttpConnection::read_tunnel_answer(std::string_view bytes) {
 }
 
 void HttpConnection::start_tls() {
-  auto engine = net::TlsEngine::for_client(tls_context_, url_.host);
+  auto engine = net::TlsEngine::for_client(tls_context_, url_.host,
+                                           links_ != nullptr ? links_->alpn() : std::string_view());
   if (!engine) return fail(EndReason::upstream_unreachable, engine.error().text);
   tls_ = std::move(*engine);
   stream_->write(tls_->take_output());
@@ -114,7 +121,7 @@ void HttpConnection::send(std::string head, std::string_view body) {
   drained_told_ = false;
   keep_alive_ = false;
   lost_ = nullptr;
-  sent_before_ = stream_->sent();
+  sent_before_ = sent();
   parser_.begin();
   metrics::stats().bytes(metrics::Side::upstream, 0, head.size() + body.size());
   if (tls_) {
@@ -141,6 +148,7 @@ void HttpConnection::close() {
   owner_ = nullptr;
   lost_ = nullptr;
   handshake_limit_.stop();
+  if (Http2Links* links = std::exchange(links_, nullptr)) links->forget(*this);
   if (connector_) connector_->stop();
   loop_.retire(std::move(connector_));
   if (stream_) stream_->close();
@@ -156,8 +164,55 @@ void HttpConnection::tls_progress() {
   if (tls_ready_ || tls_->state() != net::TlsEngine::State::open) return;
   tls_ready_ = true;
   handshake_limit_.stop();
+  if (links_ != nullptr && links_->is_required())
+    return fail(EndReason::upstream_unreachable, "does not agree to HTTP/2 (http2: on)");
+  if (Http2Links* links = std::exchange(links_, nullptr)) links->speaks_http1(*this);
   owner_->on_connected();
 }
+
+// ---- HTTP/2 ----
+
+// The connection is shared from here on; this is its first stream.
+void HttpConnection::speak_http2(std::string_view first) {
+  handshake_limit_.stop();
+  socket_ = nullptr;
+  Http2Links* links = std::exchange(links_, nullptr);
+  links->speaks_http2(
+      *this,
+      {.socket = std::unique_ptr<net::ByteStream>(static_cast<net::ByteStream*>(stream_.release())),
+       .tls = std::move(tls_),
+       .lease = std::move(lease_),
+       .address = address_,
+       .deadline = deadline_,
+       .connect_limit = connect_limit_},
+      first);
+}
+
+void HttpConnection::attach(std::unique_ptr<LinkStream> stream) {
+  links_ = nullptr;
+  handshake_limit_.stop();
+  tls_ready_ = true;
+  shared_ = stream.get();
+  stream_ = std::move(stream);
+  stream_->set_owner(this);
+}
+
+void HttpConnection::join(std::unique_ptr<LinkStream> stream) {
+  attach(std::move(stream));
+  owner_->on_connected();
+}
+
+void HttpConnection::wait(milliseconds limit) {
+  connect_limit_ = limit;
+  handshake_limit_.start(
+      limit, [this] { connect_timed_out("has no connection: no HTTP/2 stream was free in time"); });
+}
+
+void HttpConnection::fail_waiting(const core::Failure& fault) {
+  fail(fault.reason, fault.text, fault.limit_ms);
+}
+
+// ---- the response ----
 
 void HttpConnection::on_data(std::string_view bytes) {
   if (closed_) return;
@@ -170,6 +225,8 @@ void HttpConnection::on_data(std::string_view bytes) {
   std::string plain;
   auto state = tls_->feed(bytes, plain);
   stream_->write(tls_->take_output());
+  if (!tls_ready_ && state == net::TlsEngine::State::open && links_ != nullptr && tls_->protocol() == "h2")
+    return speak_http2(plain);
   parser_.append(plain);
   if (state == net::TlsEngine::State::failed) {
     if (busy_ && !plain.empty()) read_response();
@@ -191,6 +248,10 @@ void HttpConnection::on_data(std::string_view bytes) {
 void HttpConnection::on_end(int error) {
   if (closed_) return;
   ended_ = true;
+  if (shared_ != nullptr && error != 0) {
+    const LinkLoss& loss = shared_->loss();
+    return fail(loss.reason, loss.text, loss.limit_ms);
+  }
   if (busy_ && error == 0 && !tls_) {
     // May be the end of a body that ends with the connection.
     parser_.finish();
@@ -218,6 +279,7 @@ void HttpConnection::read_response() {
       case http::ResponseParser::Next::body: owner_->on_response_body(parser_.take_body()); break;
       case http::ResponseParser::Next::complete:
         busy_ = false;
+        if (shared_ != nullptr) shared_->answered();
         resume();
         // After an answer before the whole request was sent, the rest of the request would be read as the
         // next one.
@@ -257,10 +319,12 @@ void HttpConnection::fail(EndReason reason, std::string text, int64_t limit_ms) 
   if (closed_) return;
   core::Failure fault{reason, std::move(text), limit_ms};
   fault.oversize = parser_.too_long();
-  fault.nothing_sent = !busy_ || (stream_ != nullptr && stream_->sent() == sent_before_);
+  fault.nothing_sent = !busy_ || (shared_ != nullptr ? shared_->loss().unprocessed
+                                                     : socket_ != nullptr && sent() == sent_before_);
   HttpTransfer* owner = owner_;
   auto lost = std::move(lost_);
   bool idle = !busy_ && stream_ != nullptr && lost;
+  if (Http2Links* links = std::exchange(links_, nullptr)) links->failed(*this, fault);
   close();
   if (idle) return lost();
   if (owner != nullptr) owner->on_connection_failed(fault);

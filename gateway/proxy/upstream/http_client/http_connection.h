@@ -1,4 +1,5 @@
 // A connection to an HTTP server: connects, sends one request at a time and reads its response (RFC 9112).
+// With HTTP/2 it is one stream of a connection that others share: there is one request.
 //
 // Owned by the transfer that uses it, or by the pool while it is idle. Its owner may close() it in any
 // callback and must free it at the end of the turn (Loop::retire()). No callback after close(), none from
@@ -25,6 +26,8 @@
 namespace lineward::upstream {
 
 class HttpTransfer;
+class Http2Links;
+class LinkStream;
 
 class HttpConnection final : public net::StreamCallbacks {
  public:
@@ -39,6 +42,15 @@ class HttpConnection final : public net::StreamCallbacks {
   // TLS uses a tunnel (RFC 9110 9.3.6, CONNECT). Requests without TLS send the full URL to the proxy.
   void connect(net::Resolver* resolver, const HttpProxy* proxy, std::shared_ptr<net::TlsContext> tls,
                std::chrono::milliseconds limit);
+  // Before connect() or wait(): HTTP/2 is possible. Must outlive the connection's close().
+  void use(Http2Links& links) { links_ = &links; }
+  // Instead of connect(): one of three follows, join(), fail_waiting() or connect(). `limit` as there.
+  void wait(std::chrono::milliseconds limit);
+  void fail_waiting(const core::Failure& fault);
+  // Instead of connect(): it is a stream.
+  void attach(std::unique_ptr<LinkStream> stream);
+  // The same, and its owner is told that it is connected.
+  void join(std::unique_ptr<LinkStream> stream);
   // The lease is kept as long as the connection.
   void hold(std::shared_ptr<void> lease) { lease_ = std::move(lease); }
   void send(std::string head, std::string_view body);
@@ -56,9 +68,11 @@ class HttpConnection final : public net::StreamCallbacks {
 
   bool connected() const { return stream_ != nullptr && !closed_; }
   // The exchange was complete and valid, and the server keeps the connection open.
-  bool reusable() const { return connected() && !busy_ && keep_alive_ && !parser_.trailing(); }
+  bool reusable() const {
+    return connected() && !busy_ && keep_alive_ && !parser_.trailing() && shared_ == nullptr;
+  }
   // No byte arrived while it was idle, as far as the kernel knows now.
-  bool quiet() const { return connected() && stream_->quiet(); }
+  bool quiet() const { return connected() && socket_ != nullptr && socket_->quiet(); }
   const std::string& address() const { return address_; }
   // The server's Keep-Alive timeout (Keep-Alive: timeout=N), less a second.
   std::optional<std::chrono::milliseconds> idle_limit() const { return idle_limit_; }
@@ -74,6 +88,8 @@ class HttpConnection final : public net::StreamCallbacks {
   void read_tunnel_answer(std::string_view bytes);
   void start_tls();
   void tls_progress();
+  void speak_http2(std::string_view first);
+  uint64_t sent() const { return socket_ != nullptr ? socket_->sent() : 0; }
   void read_response();
   void note_keep_alive();
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1);
@@ -83,7 +99,10 @@ class HttpConnection final : public net::StreamCallbacks {
   const HttpUrl& url_;
   HttpTransfer* owner_ = nullptr;
   std::unique_ptr<net::Connector> connector_;
-  std::unique_ptr<net::ByteStream> stream_;
+  std::unique_ptr<net::Stream> stream_;
+  net::ByteStream* socket_ = nullptr;  // stream_, with HTTP/1.1
+  LinkStream* shared_ = nullptr;       // stream_, with HTTP/2
+  Http2Links* links_ = nullptr;        // null: there is no HTTP/2, or it is settled
   std::shared_ptr<net::TlsContext> tls_context_;
   std::unique_ptr<net::TlsEngine> tls_;
   http::ResponseParser parser_;

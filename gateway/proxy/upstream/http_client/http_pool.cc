@@ -282,6 +282,11 @@ Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& ur
   auto proxy = choose_proxy(url, server.proxy, process_environment());
   if (!proxy) return Unexpected<Error>{proxy.error()};
   options.proxy = *proxy;
+  options.http2 = server.http2;
+  const bool by_alpn = options.http2 == config::ServerHttp2::automatic;
+  if (!url.tls && by_alpn) options.http2 = config::ServerHttp2::never;
+  if (!url.tls && options.proxy && options.http2 == config::ServerHttp2::always)
+    return ::lineward::fail("http2: on: a proxy speaks HTTP/1.1 for an http:// URL");
   return options;
 }
 
@@ -298,6 +303,8 @@ HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::Tls
       sweeper_(loop) {
   append_start(post_start_, "POST", {}, {});
   streams_.share_of(options_.most_connections);
+  if (options_.http2 != config::ServerHttp2::never)
+    http2_ = std::make_unique<Http2Links>(*this, options_.http2);
   if (options_.proxy) {
     resolver_ =
         std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port, options_.resolver);
@@ -312,6 +319,7 @@ HttpPool::~HttpPool() {
   lifetime_.end();
   close_idle();
   finishing_.clear();
+  http2_.reset();
 }
 
 void HttpPool::set_limits(const config::Server& server) {
@@ -337,6 +345,7 @@ void HttpPool::close_idle() {
   }
   idle_.clear();
   sweeper_.stop();
+  if (http2_) http2_->close_idle();
   std::vector<std::unique_ptr<HttpTransfer>> finishing;
   finishing.swap(finishing_);
   for (auto& transfer : finishing) {
@@ -347,6 +356,13 @@ void HttpPool::close_idle() {
 
 std::unique_ptr<HttpConnection> HttpPool::take_idle() {
   refresh_addresses();
+  if (http2_) {
+    if (auto stream = http2_->take()) {
+      auto connection = std::make_unique<HttpConnection>(loop_, url_, options_.limits);
+      connection->attach(std::move(stream));
+      return connection;
+    }
+  }
   while (!idle_.empty()) {
     Idle entry = std::move(idle_.back());
     idle_.pop_back();
@@ -364,14 +380,31 @@ std::unique_ptr<HttpConnection> HttpPool::take_idle() {
 
 std::unique_ptr<HttpConnection> HttpPool::open() {
   auto connection = std::make_unique<HttpConnection>(loop_, url_, options_.limits);
+  if (http2_) connection->use(*http2_);
+  if (http2_ && http2_->park(*connection)) {
+    connection->wait(options_.connect_timeout);
+  } else {
+    start(*connection);
+  }
+  return connection;
+}
+
+void HttpPool::start(HttpConnection& connection) {
   ++*open_;
-  connection->hold(std::shared_ptr<void>(nullptr, [this, open = open_, watch = lifetime_.watch()](void*) {
+  connection.hold(std::shared_ptr<void>(nullptr, [this, open = open_, watch = lifetime_.watch()](void*) {
     size_t before = (*open)--;
     if (!watch.gone() && before >= options_.most_connections && freed_) loop_.defer(freed_);
   }));
   const HttpProxy* proxy = options_.proxy ? &*options_.proxy : nullptr;
-  connection->connect(resolver_.get(), proxy, tls_, options_.connect_timeout);
-  return connection;
+  connection.connect(resolver_.get(), proxy, tls_, options_.connect_timeout);
+}
+
+void HttpPool::on_room() {
+  if (is_at_limit() && freed_) loop_.defer(freed_);
+}
+
+void HttpPool::note_link(int more) {
+  if (options_.stats != nullptr) options_.stats->http2_connections += static_cast<uint64_t>(more);
 }
 
 void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
@@ -435,6 +468,7 @@ void HttpPool::refresh_addresses() {
     }
     for (const HttpConnection* connection : gone)
       drop(*connection);
+    if (http2_) http2_->keep(*answer);
   });
 }
 

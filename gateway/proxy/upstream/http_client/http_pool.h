@@ -18,6 +18,7 @@
 #include "foundation/net/resolver.h"
 #include "protocol/http/writer.h"
 #include "proxy/metrics/stats.h"
+#include "proxy/upstream/http_client/http2_links.h"
 #include "proxy/upstream/http_client/http_connection.h"
 #include "proxy/upstream/http_client/stream_limiter.h"
 
@@ -184,6 +185,7 @@ struct PoolOptions {
   std::optional<HttpProxy> proxy;
   net::ResolverOptions resolver;  // idle connections are compared with its answers at each lookup
   http::ResponseLimits limits;
+  config::ServerHttp2 http2 = config::ServerHttp2::never;
   metrics::UpstreamStats* stats = nullptr;         // counts broken messages; may be null
   std::string address;                             // of the host; empty: all that its name has
   std::shared_ptr<UselessMessages> useless = {};   // shared with other pools; null: its own
@@ -202,7 +204,7 @@ class HttpPool {
 
   net::Loop& loop() { return loop_; }
   const HttpUrl& url() const { return url_; }
-  size_t idle() const { return idle_.size(); }
+  size_t idle() const { return idle_.size() + (http2_ ? http2_->idle() : 0); }
   void count(metrics::MessageError error) {
     if (options_.stats != nullptr) options_.stats->message_error(error);
   }
@@ -222,7 +224,9 @@ class HttpPool {
   // Before the first request; must outlive the pool.
   void observe(PoolObserver& observer) { observer_ = &observer; }
   // There is no connection, and nothing waits for one.
-  bool is_unused() const { return *open_ == 0 && waiting_ == 0 && streams_.is_unused(); }
+  bool is_unused() const {
+    return *open_ == 0 && waiting_ == 0 && streams_.is_unused() && !(http2_ && http2_->is_waiting());
+  }
   // Follows redirects 307 and 308 to the same origin, and accepts gzip and deflate.
   void be_liberal() { liberal_ = true; }
   // Before the first request; must outlive the pool's transfers.
@@ -233,10 +237,23 @@ class HttpPool {
   StreamLimiter& streams() { return streams_; }
   // The connection limit is reached, and no connection is idle. Only the owner enforces it; `freed` notifies
   // the owner when that is over.
-  bool full() const { return *open_ >= options_.most_connections && idle_.empty(); }
+  bool full() const { return is_at_limit() && idle_.empty() && !(http2_ && http2_->has_room()); }
   void on_freed(std::function<void()> freed) { freed_ = std::move(freed); }
   // Closes idle connections, and those about to become idle.
   void close_idle();
+
+  // For Http2Links.
+  const http::ResponseLimits& limits() const { return options_.limits; }
+  std::chrono::milliseconds idle_timeout() const { return options_.idle_timeout; }
+  size_t most_idle() const { return options_.idle_connections; }
+  bool is_at_limit() const { return *open_ >= options_.most_connections; }
+  void start(HttpConnection& connection);
+  // A request finds a stream again.
+  void on_room();
+  void note_link(int more);
+  void note_request() {
+    if (options_.stats != nullptr) ++options_.stats->http2_streams;
+  }
 
  private:
   friend class HttpTransfer;
@@ -283,6 +300,7 @@ class HttpPool {
   StreamLimiter streams_{loop_};
   std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // number of connections
   std::function<void()> freed_;
+  std::unique_ptr<Http2Links> http2_;  // null: never
   net::Lifetime lifetime_;
 };
 

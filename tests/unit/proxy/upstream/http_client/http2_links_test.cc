@@ -1,0 +1,299 @@
+#include "proxy/upstream/http_client/http2_links.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "proxy/upstream/http_client/http_pool.h"
+#include "unit/proxy/upstream/http_client/frame_server.h"
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Asker final : HttpTransferCallbacks {
+  explicit Asker(HttpPool& its_pool, std::string body = "{}") : pool(its_pool) {
+    transfer =
+        std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {{"X", "y"}}, std::move(body)}, *this);
+  }
+  ~Asker() { leave(); }
+  void leave() {
+    if (!transfer) return;
+    transfer->close();
+    pool.loop().retire(std::move(transfer));
+  }
+  void on_transfer_sent() override { ++sent; }
+  void on_transfer_drained() override { ++drained; }
+  void on_transfer_head(const http::ResponseInfo& info) override {
+    status = info.status;
+    transfer->unlimited_body();
+  }
+  void on_transfer_body(std::string&& bytes) override { body += bytes; }
+  void on_transfer_complete() override { over = true; }
+  void on_transfer_failed(const core::Failure& failure) override {
+    fault = failure;
+    over = true;
+  }
+
+  HttpPool& pool;
+  std::unique_ptr<HttpTransfer> transfer;
+  std::string body;
+  core::Failure fault;
+  int sent = 0, drained = 0, status = 0;
+  bool over = false;
+};
+
+struct World {
+  World() : server(loop) {}
+  ~World() {
+    pool.reset();
+    server.peers.clear();
+  }
+  void make(PoolOptions options = {}) {
+    url = *parse_http_url("http://" + server.listener->address() + "/mcp");
+    options.http2 = config::ServerHttp2::always;
+    pool = std::make_unique<HttpPool>(loop, url, nullptr, std::move(options));
+  }
+  void run_until(const std::function<bool()>& is_met) {
+    for (int left = 5000; left > 0 && !is_met(); --left) {
+      net::Timer timer(loop);
+      timer.start(milliseconds(1), [&] { loop.defer([&] { loop.stop(); }); });
+      loop.run();
+    }
+    REQUIRE(is_met());
+  }
+  std::vector<std::unique_ptr<Asker>> ask(size_t count) {
+    std::vector<std::unique_ptr<Asker>> out;
+    for (size_t i = 0; i < count; ++i)
+      out.push_back(std::make_unique<Asker>(*pool));
+    return out;
+  }
+  void run_all(const std::vector<std::unique_ptr<Asker>>& all) {
+    run_until([&] { return std::all_of(all.begin(), all.end(), [](const auto& one) { return one->over; }); });
+  }
+  // The server's number of streams is known then.
+  void warm() {
+    const auto one = ask(1);
+    run_all(one);
+    CHECK(one[0]->body == "ok");
+  }
+
+  net::Loop loop;
+  FrameServer server;
+  HttpUrl url;
+  std::unique_ptr<HttpPool> pool;
+};
+
+}  // namespace
+
+TEST_CASE("http2 links: requests share a connection, and each is told when it is sent") {
+  World w;
+  w.make();
+  w.warm();
+  const auto all = w.ask(50);
+  w.run_all(all);
+  for (const auto& one : all) {
+    CHECK(one->status == 200);
+    CHECK(one->body == "ok");
+    CHECK(one->sent == 1);
+    CHECK(one->drained == 1);
+  }
+  CHECK(w.server.peers.size() == 1);
+  CHECK(w.server.resets.empty());
+  CHECK(w.server.peers[0]->fields[3] ==
+        ":method=POST :scheme=http :authority=" + w.url.host_header + " :path=/mcp x=y content-length=2 ");
+  CHECK(w.pool->idle() == 1);
+}
+
+TEST_CASE("http2 links: no more streams than the server allows, and no more connections than the limit") {
+  World w;
+  w.server.most_streams = 2;
+  PoolOptions options;
+  options.most_connections = 2;
+  w.make(options);
+  w.warm();
+  w.server.answers_all = false;
+  int freed = 0;
+  w.pool->on_freed([&] { ++freed; });
+  const auto first = w.ask(4);
+  w.run_until([&] { return w.server.asked.size() == 5; });
+  CHECK(w.server.peers.size() == 2);
+  CHECK(w.pool->full());
+  auto [peer, id] = w.server.asked.back();
+  peer->answer(id, "ok");
+  w.run_until([&] { return !w.pool->full(); });
+  CHECK(freed > 0);
+  // The second one waits, and gets the next stream.
+  const auto more = w.ask(2);
+  w.run_until([&] { return w.server.asked.size() == 6; });
+  CHECK(w.pool->full());
+  std::tie(peer, id) = w.server.asked.back();
+  peer->answer(id, "ok");
+  w.run_until([&] { return w.server.asked.size() == 7; });
+  CHECK(w.server.peers.size() == 2);
+}
+
+TEST_CASE("http2 links: a request that waits too long fails as at a connect") {
+  World w;
+  w.server.most_streams = 1;
+  PoolOptions options;
+  options.most_connections = 1;
+  options.connect_timeout = milliseconds(50);
+  w.make(options);
+  w.warm();
+  w.server.answers_all = false;
+  const auto all = w.ask(2);
+  w.run_until([&] { return all[1]->over; });
+  CHECK(all[1]->fault.reason == mcp::EndReason::timeout_connect);
+  CHECK(all[1]->fault.nothing_sent);
+  CHECK(all[1]->fault.text ==
+        "has no connection: no HTTP/2 stream was free in time (50 ms, lineward timeouts.connect)");
+  CHECK_FALSE(all[0]->over);
+}
+
+TEST_CASE("http2 links: what waits for a connection fails with it, or opens its own") {
+  World w;
+  w.make();
+  w.warm();
+  w.run_until([&] { return w.pool->idle() == 1; });
+  w.pool->close_idle();
+  w.run_until([&] { return w.pool->idle() == 0; });
+  SECTION("the server is gone") {
+    w.server.listener.reset();
+    const auto all = w.ask(5);
+    w.run_all(all);
+    for (const auto& one : all) {
+      CHECK(one->fault.reason == mcp::EndReason::upstream_unreachable);
+      CHECK(one->fault.nothing_sent);
+    }
+  }
+  SECTION("its request is cancelled") {
+    auto all = w.ask(5);
+    all[0]->leave();
+    all.erase(all.begin());
+    w.run_all(all);
+    for (const auto& one : all)
+      CHECK(one->body == "ok");
+    CHECK(w.server.peers.size() <= 3);
+  }
+}
+
+TEST_CASE("http2 links: a request that is left is reset once, the others go on") {
+  World w;
+  w.make();
+  w.warm();
+  w.server.answers_all = false;
+  const auto all = w.ask(3);
+  w.run_until([&] { return w.server.asked.size() == 4; });
+  all[1]->leave();
+  w.run_until([&] { return !w.server.resets.empty(); });
+  for (const int n : {1, 3})
+    w.server.asked[static_cast<size_t>(n)].first->answer(w.server.asked[static_cast<size_t>(n)].second, "ok");
+  w.run_until([&] { return all[0]->over && all[2]->over; });
+  CHECK(all[0]->body == "ok");
+  CHECK(all[2]->body == "ok");
+  CHECK(w.server.resets == std::vector<uint32_t>{NGHTTP2_CANCEL});
+}
+
+TEST_CASE("http2 links: a stream that is not read holds its window, and stops no other one") {
+  World w;
+  w.make();
+  w.warm();
+  w.server.answers_all = false;
+  Asker slow(*w.pool);
+  w.run_until([&] { return w.server.asked.size() == 2; });
+  slow.transfer->pause();
+  auto [peer, id] = w.server.asked[1];
+  constexpr size_t kLarge = 8 << 20;
+  peer->answer(id, std::string(kLarge, 'x'));
+  w.server.answers_all = true;
+  for (int i = 0; i < 20; ++i) {
+    const auto others = w.ask(5);
+    w.run_all(others);
+  }
+  CHECK(slow.body.empty());
+  CHECK(peer->answers[id]->size() == kLarge - 256 * 1024);
+  CHECK(w.server.peers.size() == 1);
+  slow.transfer->resume();
+  w.run_until([&] { return slow.over; });
+  CHECK(slow.body.size() == kLarge);
+}
+
+TEST_CASE("http2 links: an answer that is whole before its stream ends is no cancel") {
+  World w;
+  w.make();
+  w.warm();
+  w.server.answers_all = false;
+  Asker one(*w.pool);
+  w.run_until([&] { return w.server.asked.size() == 2; });
+  auto [peer, id] = w.server.asked[1];
+  peer->answer(id, "12345", false, "5");
+  w.run_until([&] { return one.over; });
+  CHECK(one.body == "12345");
+  SECTION("its end comes") {
+    peer->answers[id]->complete = true;
+    peer->session.resume(id, *peer->answers[id]);
+    peer->flush();
+    w.run_until([&] { return w.pool->idle() == 1; });
+    CHECK(w.server.resets.empty());
+  }
+  SECTION("its end does not come") {
+    w.run_until([&] { return !w.server.resets.empty(); });
+    CHECK(w.server.resets == std::vector<uint32_t>{NGHTTP2_CANCEL});
+  }
+}
+
+TEST_CASE("http2 links: a refused request goes to another connection, and fails there") {
+  World w;
+  w.make();
+  w.warm();
+  w.server.answers_all = false;
+  Asker one(*w.pool);
+  for (size_t n = 1; n < 3; ++n) {
+    w.run_until([&] { return w.server.asked.size() == n + 1; });
+    auto [peer, id] = w.server.asked[n];
+    peer->reset(id, NGHTTP2_REFUSED_STREAM);
+  }
+  w.run_until([&] { return one.over; });
+  CHECK(w.server.peers.size() == 2);
+  CHECK(one.fault.nothing_sent);
+  CHECK(one.fault.text == "refused the request (REFUSED_STREAM)");
+  w.run_until([&] { return w.server.goaways == 2; });  // what refuses all is left
+}
+
+TEST_CASE("http2 links: a server that does not begin") {
+  World w;
+  w.server.greets = false;
+  PoolOptions options;
+  options.connect_timeout = milliseconds(50);
+  w.make(options);
+  const auto all = w.ask(2);
+  w.run_all(all);
+  for (const auto& one : all)
+    CHECK(one->fault.reason == mcp::EndReason::timeout_connect);
+}
+
+TEST_CASE("http2 links: idle connections end by themselves, with GOAWAY") {
+  World w;
+  PoolOptions options;
+  options.idle_timeout = milliseconds(30);
+  w.make(options);
+  w.warm();
+  w.run_until([&] { return w.server.ends == 1; });
+  CHECK(w.server.goaways == 1);
+  CHECK(w.pool->idle() == 0);
+  CHECK(w.pool->is_unused());
+  SECTION("and none is kept where none may be") {
+    options.idle_connections = 0;
+    w.make(options);
+    w.warm();
+    w.run_until([&] { return w.server.ends == 2; });
+  }
+}
+
+}  // namespace lineward::upstream
