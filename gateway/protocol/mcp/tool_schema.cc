@@ -153,6 +153,7 @@ class Resolver {
     json::for_each_member_at(text_, object, [&](const std::string& key, Span raw, Span value) {
       out.push_back({key, raw.in(text_), value});
     });
+    if (!spend(out.size() * sizeof(Entry))) out.clear();
     return out;
   }
 
