@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -35,7 +34,7 @@ class BodyQueue {
     while (!queue_.empty() && taken < most) {
       const std::string& piece = queue_.front();
       const size_t part = std::min(piece.size() - gone_, most - taken);
-      std::memcpy(to + taken, piece.data() + gone_, part);
+      piece.copy(reinterpret_cast<char*>(to + taken), part, gone_);
       taken += part;
       gone_ += part;
       if (gone_ < piece.size()) break;

@@ -443,7 +443,7 @@ void Http2Link::cut() {
 }
 
 // Ends all streams.
-void Http2Link::lose(LinkLoss why) {
+void Http2Link::lose(const LinkLoss& why) {
   if (!socket_) return;
   std::vector<std::pair<LinkStream*, bool>> streams;
   for (LinkStream* stream : std::exchange(reserved_, {}))

@@ -140,7 +140,7 @@ class Http2Link final : private net::StreamCallbacks, private http2::SessionEven
   void fail(const http2::Session::Fault& fault);
   void say_last(uint32_t code);
   void finish();
-  void lose(LinkLoss why);
+  void lose(const LinkLoss& why);
   void shut();
   void watch();
   void check();
