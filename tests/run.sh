@@ -265,7 +265,7 @@ ahead_is_done() {
   wait "$ahead"
   trap - EXIT
 }
-# What can't be used in time is not built any further: it takes processor time from the suites that run.
+# A program that cannot be used in time is not built any further: that takes processor time from the suites that run.
 ahead_fits() {  # SECONDS of the suites until then, and of its own
   [ -z "${TEST_MINUTES:-}" ] || [ $((SECONDS + $1 * build_took / 400)) -le $((TEST_MINUTES * 60)) ]
 }
