@@ -5,7 +5,7 @@ ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench bench-check clean deps test-deps install deb docs
+.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e transports reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench bench-check clean deps test-deps install deb docs
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ threads: test-deps  ## Unit and wire tests under ThreadSanitizer, and the lines 
 
 e2e: test-deps  ## The tests with official SDK clients and servers alone
 	@tests/run.sh e2e
+
+transports: test-deps  ## Wire, e2e, conformance, matrix and roads over TLS and HTTP/2 (TRANSPORT="tls h2 h2c")
+	@TRANSPORT="$(or $(TRANSPORT),tls h2)" tests/run.sh transports
 
 reload-loss: test-deps  ## 100,000 calls over 50 reloads, and 20 times SIGTERM under load (LINEWARD=, else build/lineward)
 	@LINEWARD_RELOAD_CALLS=100000 LINEWARD_RELOADS=50 LINEWARD_TERMS=20 tests/e2e/node.sh --test --test-name-pattern='under load' tests/e2e/cases/reload.test.mjs

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh all | unit [T] | wire [T] | threads | e2e | conformance: builds with sanitizers, runs the suites, and closes with one line.
+# run.sh all | unit [T] | wire [T] | threads | e2e | conformance | transports: builds with sanitizers, runs the suites, and closes with one line.
 # TEST_MINUTES=N (.ci/run): of `all` the last suites are left out, by name, where they would not be over by then.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -386,6 +386,18 @@ case $what in
     matrix_suite
     roads_suite
     policies_suite
+    ;;
+  transports)
+    build_asan
+    npm_peers
+    for transport in ${TRANSPORT:-tls h2}; do
+      export LINEWARD_TRANSPORT=$transport
+      [ "$transport" != tls ] || WIRE_TRANSPORT=tls ctest_suite "wire over TLS" -R '^wire/[0-9]' -E "$(paste -sd'|' tests/wire/not_over_tls.txt)"
+      node_suite "e2e over $transport" tests/e2e/cases/*.test.mjs
+      conformance_suite
+      matrix_suite
+      roads_suite
+    done
     ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)

@@ -133,7 +133,7 @@ class ByteStream final : public Stream {
   Handle<uv_poll_t> poll_;
   int socket_ = -1;
   mutable int32_t local_port_ = -1;  // -1: not asked yet
-  int watched_ = 0;  // events watched
+  int watched_ = 0;                  // events watched
   StreamCallbacks* owner_ = nullptr;
   PieceQueue queue_;
   size_t gone_ = 0;  // bytes of the first piece already sent

@@ -261,7 +261,7 @@ void ToolUpstream::Listing::on_call_phase(CallPhase now) {
 // If no process could be started for the list, the waiting calls have none either. If the process exits after
 // the request, the request is assumed to crash it.
 void ToolUpstream::Listing::on_call_failed(const core::Failure& failure) {
-  upstream.book_.view(view).why_not.keep("it could not be read: " + log::Excerpt(failure.text, 256).string());
+  upstream.note_why_not(view, "it could not be read: " + log::Excerpt(failure.text, 256).string());
   // With a view no call can do without the list.
   if (!upstream.is_stdio() && upstream.has_view()) {
     for (ToolCall* one : upstream.end(*this))
@@ -295,7 +295,7 @@ void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
     // missing ones.
     const int code = mcp::error_code(message);
     const bool has_none = (!upstream.is_stdio() && !upstream.has_view()) || code == mcp::kMethodNotFound;
-    if (!has_none) its_view.why_not.keep(fmt::format("the server answered with error {}", code));
+    if (!has_none) upstream.note_why_not(view, fmt::format("the server answered with error {}", code));
     const bool of_one = std::find(kOfOneClient.begin(), kOfOneClient.end(), code) != kOfOneClient.end();
     if (!has_none)
       upstream.pause(its_view, of_one ? Affects::caller : Affects::all_callers, "tool.list_failed");
@@ -330,10 +330,15 @@ void ToolUpstream::pause(ToolView& view, Affects whom, std::string_view event) {
   log::write(log::Level::warn, event, {{"upstream", server_.name}});
 }
 
+// Calls are refused for that with a view alone.
+void ToolUpstream::note_why_not(const std::string& view, std::string why) {
+  if (has_view()) book_.view(view).why_not.keep(std::move(why));
+}
+
 void ToolUpstream::go_without(Listing& listing) {
   listing.overdue = true;
   listing.patience.stop();
-  book_.view(listing.view).why_not.keep("it did not come in time (half of timeouts.startup, 10 s at most)");
+  note_why_not(listing.view, "it did not come in time (half of timeouts.startup, 10 s at most)");
   pause(book_.view(listing.view), Affects::all_callers, "tool.list_late");
   std::vector<ToolCall*> waiting = std::exchange(listing.waiting, {});
   // The list would occupy the only permit.

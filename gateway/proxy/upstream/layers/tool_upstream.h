@@ -95,6 +95,7 @@ class ToolUpstream final : public core::PassingUpstream {
   void pause(ToolView& view, Affects whom, std::string_view event);
   // Waiting calls proceed without the list, and no call waits for it for a while.
   void go_without(Listing& listing);
+  void note_why_not(const std::string& view, std::string why);
   HeaderRole role_of(const core::UpstreamRequest& request) const;
   bool is_stdio() const { return server_.url.empty(); }
 

@@ -15,7 +15,8 @@ inline void turn(Loop& loop) {
 }
 
 // Until it is so; the limit is for tests that fail.
-inline bool wait_for(Loop& loop, const std::function<bool()>& done) {
+inline bool wait_for(Loop& loop, const std::function<bool()>& done,
+                     std::chrono::milliseconds limit = std::chrono::milliseconds(5000)) {
   Timer look(loop), guard(loop);
   bool met = false;
   std::function<void()> again = [&] {
@@ -24,7 +25,7 @@ inline bool wait_for(Loop& loop, const std::function<bool()>& done) {
     look.start(std::chrono::milliseconds(1), again);
   };
   look.start(std::chrono::milliseconds(0), again);
-  guard.start(std::chrono::milliseconds(5000), [&] { loop.stop(); });
+  guard.start(limit, [&] { loop.stop(); });
   loop.run();
   return met;
 }

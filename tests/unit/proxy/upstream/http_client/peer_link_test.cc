@@ -124,13 +124,18 @@ TEST_CASE("replicas are found by the addresses of a name, and follow it") {
   CHECK((*links)->tagged(replica_tag("127.0.0.8")) == "127.0.0.8");
   // Without an answer they stay; one that has left is unknown once the name says so.
   use({});
-  REQUIRE(net::wait_for(loop, [&] {
-    std::lock_guard<std::mutex> lock(name->mutex);
-    return name->asked >= 3;
-  }));
+  REQUIRE(net::wait_for(
+      loop,
+      [&] {
+        std::lock_guard<std::mutex> lock(name->mutex);
+        return name->asked >= 3;
+      },
+      milliseconds(15000)));
   CHECK(passed("127.0.0.1") == "ok");
   use({"127.0.0.8"});
-  REQUIRE(net::wait_for(loop, [&] { return (*links)->names().size() == 1; }));
+  // A look-up is five seconds after the last one at most.
+  REQUIRE(net::wait_for(
+      loop, [&] { return (*links)->names().size() == 1; }, milliseconds(15000)));
   {
     std::lock_guard<std::mutex> lock(name->mutex);
     CHECK(name->asked <= 5);
