@@ -387,6 +387,8 @@ case $what in
     roads_suite
     policies_suite
     ;;
+  # Scripts that are not run over TLS name their replicas by http://, expect an http:// URL, or see a connection refused before
+  # its handshake.
   transports)
     build_asan
     npm_peers
