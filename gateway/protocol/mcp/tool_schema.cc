@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "foundation/json/json_at.h"
+#include "foundation/json/json_bytes.h"
 #include "foundation/json/json_splice.h"
 
 namespace lineward::mcp {
@@ -57,19 +58,12 @@ bool refers_otherwise(std::string_view key) {
   return is_keyword_of(kKeys, key);
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // A token of a JSON pointer in a URI fragment (RFC 6901, section 6).
 std::string decoded_token(std::string_view token) {
   std::string plain;
   for (size_t i = 0; i < token.size(); ++i) {
-    const int high = token[i] == '%' && i + 2 < token.size() ? hex_digit(token[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(token[i + 2]) : -1;
+    const int high = token[i] == '%' && i + 2 < token.size() ? json::hex_value(token[i + 1]) : -1;
+    const int low = high >= 0 ? json::hex_value(token[i + 2]) : -1;
     if (low >= 0) {
       plain += static_cast<char>(high * 16 + low);
       i += 2;

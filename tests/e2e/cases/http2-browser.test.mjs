@@ -2,9 +2,9 @@
 // Over HTTP/1.1 it would have six connections for all of them.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { noBrowser, openBrowser } from '../lib/browser.mjs';
 import { modernPost } from '../lib/modern.mjs';
+import { eventually } from '../lib/operator.mjs';
 import { running } from '../lib/reloading.mjs';
 import { modernFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -12,14 +12,6 @@ import { test } from '../lib/test.mjs';
 import { NOT_PLAIN } from '../lib/transport.mjs';
 
 const STREAMS = 30;
-
-async function until(done, what) {
-  for (let left = 800; left > 0; --left) {
-    if (await done()) return;
-    await sleep(25);
-  }
-  assert.fail(`waited for ${what}`);
-}
 
 describe('a browser over HTTP/2', { skip: DIRECT || NOT_PLAIN || noBrowser }, () => {
   test('thirty event streams beside calls; a stream that it aborts ends, and a closed page ends all', async (t) => {
@@ -58,8 +50,8 @@ describe('a browser over HTTP/2', { skip: DIRECT || NOT_PLAIN || noBrowser }, ()
     assert.equal(await one.metric('lineward_http2_connections'), 1);
     assert.equal((await one.calls()).length, STREAMS);
     await page.evaluate(() => window.streams.splice(0, 10).forEach((controller) => controller.abort()));
-    await until(async () => (await one.calls()).length === STREAMS - 10, 'the ends of ten streams');
+    await eventually(async () => (await one.calls()).length === STREAMS - 10, 'the ends of ten streams');
     await page.close();
-    await until(async () => (await one.calls()).length === 0, 'the ends of the others');
+    await eventually(async () => (await one.calls()).length === 0, 'the ends of the others');
   });
 });

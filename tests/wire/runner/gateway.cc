@@ -63,7 +63,10 @@ std::string join(const std::vector<std::string>& words, std::string_view between
 // it.
 bool tls_is_wanted(const Gateway::Setup& setup) {
   const char* transport = getenv("WIRE_TRANSPORT");
-  if (transport == nullptr || std::string_view(transport) != "tls" || setup.stdio) return false;
+  if (transport == nullptr || *transport == '\0') return false;
+  if (std::string_view(transport) != "tls")
+    throw std::runtime_error(fmt::format("WIRE_TRANSPORT={} is not tls", transport));
+  if (setup.stdio) return false;
   const auto is_about = [&](std::string_view word) {
     return setup.conf.find(word) != std::string::npos ||
            std::any_of(setup.args.begin(), setup.args.end(),

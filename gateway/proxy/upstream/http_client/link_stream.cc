@@ -29,8 +29,9 @@ void LinkStream::give(std::string_view bytes) {
     if (is_body) untaken_ += bytes.size();
     return;
   }
+  const net::Lifetime::Watch here = lifetime_.watch();
   owner_->on_data(bytes);
-  if (is_body) credit(bytes.size());
+  if (!here.gone() && is_body) credit(bytes.size());
 }
 
 void LinkStream::credit(size_t bytes) {
@@ -44,7 +45,9 @@ void LinkStream::deliver() {
     const std::string bytes = std::exchange(kept_, {});
     const size_t taken = std::exchange(untaken_, 0);
     kept_held_.set(0);
+    const net::Lifetime::Watch here = lifetime_.watch();
     owner_->on_data(bytes);
+    if (here.gone()) return;
     credit(taken);
   }
   if (finished_ && owner_ != nullptr && reading_ && !rests_) std::exchange(owner_, nullptr)->on_end(0);
