@@ -28,6 +28,11 @@ class BodyQueue {
     queue_.clear();
     size_ = gone_ = 0;
   }
+  // Its stream is about to be reset: the bytes are not kept until then.
+  void drop() {
+    clear();
+    complete = false;
+  }
   // Copies at most `most` bytes, and forgets them.
   size_t take(uint8_t* to, size_t most) {
     size_t taken = 0;

@@ -2,11 +2,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { temporaryFolder } from './events.mjs';
 import { eventually } from './operator.mjs';
-import { freePort } from './ports.mjs';
+import { accepts, freePort } from './ports.mjs';
 
 const program = ['/usr/sbin/haproxy', 'haproxy'].find((path) => spawnSync(path, ['-v']).status === 0);
 
@@ -46,15 +45,6 @@ ${servers.join('\n')}
     child.kill('SIGKILL');
     await once(child, 'exit');
   });
-  const accepts = () =>
-    new Promise((resolve) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.once('error', () => resolve(false));
-      socket.once('connect', () => {
-        socket.destroy();
-        resolve(true);
-      });
-    });
-  await eventually(accepts, 'a haproxy that accepts');
+  await eventually(() => accepts(port), 'a haproxy that accepts');
   return { url: `http://127.0.0.1:${port}/mcp` };
 }

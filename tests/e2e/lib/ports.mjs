@@ -1,5 +1,5 @@
 // Ports for addresses that a configuration must name before a program listens there.
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 // Below the ports that the kernel gives to connections and to listeners without one (ip_local_port_range): no other
 // program gets it by accident.
@@ -21,3 +21,10 @@ export async function freePort() {
   }
   throw new Error(`no port from ${FIRST} to ${FIRST + COUNT} is free`);
 }
+
+/** A program listens there. */
+export const accepts = (port) =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', () => resolve(false)).once('connect', () => (socket.destroy(), resolve(true)));
+  });

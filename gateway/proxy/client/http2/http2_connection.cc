@@ -294,9 +294,18 @@ void Http2Connection::send_reset(const Http2Stream& stream, uint32_t code) {
 }
 
 void Http2Connection::reset(Http2Stream& stream) {
+  end(stream, NGHTTP2_INTERNAL_ERROR);
+}
+
+void Http2Connection::refuse(Http2Stream& stream) {
+  end(stream, NGHTTP2_REFUSED_STREAM);
+}
+
+void Http2Connection::end(Http2Stream& stream, uint32_t code) {
   stream.end = nullptr;
   if (!stream.sent) count(metrics::Http2Stream::cut);
-  send_reset(stream, NGHTTP2_INTERNAL_ERROR);
+  stream.body.drop();
+  send_reset(stream, code);
 }
 
 void Http2Connection::flush_now() {

@@ -79,6 +79,8 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   void answer(Http2Stream& stream, std::string bytes);
   // The answer stays without an end.
   void reset(Http2Stream& stream);
+  // Nothing was done with the request, and the client may send it again.
+  void refuse(Http2Stream& stream);
   void may_give(Http2Stream& stream);
   void flush_now();
   bool move_to_relay(Http2Stream& stream, int socket);
@@ -110,6 +112,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   bool may_keep_end() const;
   void send_head(Http2Stream& stream, const http::AnswerHead& head, bool ends);
   void send_reset(const Http2Stream& stream, uint32_t code);
+  void end(Http2Stream& stream, uint32_t code);
   void later();
   void run();
   void flush();

@@ -247,6 +247,7 @@ void Http2Link::on_stream_closed(int32_t id, uint32_t code) {
   if (found == entries_.end()) return;
   std::unique_ptr<LinkEntry> entry = std::move(found->second);
   entries_.erase(found);
+  if (!entry->sent) --unsent_;
   if (code == NGHTTP2_NO_ERROR) {
     is_saturated_ = false;
     session_.answered();
@@ -303,13 +304,14 @@ void Http2Link::request(LinkStream& stream, std::string text) {
   entry->id = id;
   stream.begun(*entry);
   entries_.emplace(id, std::move(entry));
+  ++unsent_;
   later();
 }
 
 void Http2Link::on_head_sent(int32_t id) {
   LinkEntry* entry = find(id);
   if (entry == nullptr) return;
-  entry->sent = true;
+  if (!std::exchange(entry->sent, true)) --unsent_;
   entry->mark = mark_;
 }
 
@@ -339,6 +341,7 @@ void Http2Link::on_drained() {
 // Once, whatever else comes on it meanwhile.
 void Http2Link::reset(LinkEntry& entry, uint32_t code) {
   if (!socket_ || std::exchange(entry.resets, true)) return;
+  entry.body.drop();
   nghttp2_submit_rst_stream(session_.raw(), NGHTTP2_FLAG_NONE, entry.id, code);
   later();
 }
@@ -412,6 +415,7 @@ void Http2Link::run() {
                                      invalid_.empty() ? "it broke the protocol" : invalid_)});
   }
   if (is_idle() && (is_over || closing_ || !owner_.on_link_idle())) return finish();
+  if (closing_ && awaits_only_room()) return finish();
   watch();
 }
 
@@ -487,10 +491,42 @@ void Http2Link::watch() {
       due = std::min(due, entry->left_at + kLinger);
     }
   }
+  if (unsent_ > 0 && is_full()) {
+    for (const auto& [id, entry] : entries_) {
+      if (!entry->sent && entry->stream != nullptr) due = std::min(due, entry->begun_at + connect_limit_);
+    }
+  }
   if (due == milliseconds::max()) return timer_.stop();
   if (timer_.running() && due_ == due) return;
   due_ = due;
   timer_.start(std::max(due - loop_.now(), milliseconds(1)), [this] { check(); });
+}
+
+// As many streams have begun as the server allows now. Else a request that is not sent waits for the socket.
+bool Http2Link::is_full() const {
+  return entries_.size() - unsent_ >= most_streams();
+}
+
+// No stream is left but those of requests that were given up before the server allowed them.
+bool Http2Link::awaits_only_room() const {
+  return reserved_.empty() && std::all_of(entries_.begin(), entries_.end(), [](const auto& entry) {
+           return !entry.second->sent && entry.second->stream == nullptr;
+         });
+}
+
+// The server has lowered the number of streams, to none even, and does not raise it.
+void Http2Link::give_up(LinkEntry& entry) {
+  closing_ = true;
+  LinkStream* stream = std::exchange(entry.stream, nullptr);
+  reset(entry, NGHTTP2_CANCEL);
+  stream->forget_entry();
+  stream->lose_later(
+      {.reason = EndReason::timeout_connect,
+       .text = fmt::format("allowed no further HTTP/2 stream in time ({} ms, lineward timeouts.connect)",
+                           connect_limit_.count()),
+       .limit_ms = connect_limit_.count(),
+       .unprocessed = true});
+  later();
 }
 
 void Http2Link::check() {
@@ -501,6 +537,15 @@ void Http2Link::check() {
                                      address_, connect_limit_.count()),
                  .limit_ms = connect_limit_.count()});
   if (is_idle() && now - idle_at_ >= owner_.link_idle_timeout()) return finish();
+  std::vector<LinkEntry*> unsent;
+  if (unsent_ > 0 && is_full()) {
+    for (const auto& [id, entry] : entries_) {
+      if (!entry->sent && entry->stream != nullptr && now - entry->begun_at >= connect_limit_)
+        unsent.push_back(entry.get());
+    }
+  }
+  for (LinkEntry* entry : unsent)
+    give_up(*entry);
   for (const auto& [id, entry] : entries_) {
     if (entry->left_at.count() == 0 || now - entry->left_at < kLinger) continue;
     entry->left_at = milliseconds(0);

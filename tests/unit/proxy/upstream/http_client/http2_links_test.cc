@@ -17,9 +17,9 @@ namespace {
 using std::chrono::milliseconds;
 
 struct Asker final : HttpTransferCallbacks {
-  explicit Asker(HttpPool& its_pool, std::string body = "{}") : pool(its_pool) {
+  explicit Asker(HttpPool& its_pool, std::string field = "y") : pool(its_pool) {
     transfer =
-        std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {{"X", "y"}}, std::move(body)}, *this);
+        std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {{"X", std::move(field)}}, "{}"}, *this);
   }
   ~Asker() { leave(); }
   void leave() {
@@ -154,6 +154,44 @@ TEST_CASE("http2 links: a request that waits too long fails as at a connect") {
   CHECK(all[1]->fault.text ==
         "has no connection: no HTTP/2 stream was free in time (50 ms, lineward timeouts.connect)");
   CHECK_FALSE(all[0]->over);
+}
+
+TEST_CASE("http2 links: a request that the server allows no stream any more goes to another connection") {
+  World w;
+  PoolOptions options;
+  options.connect_timeout = milliseconds(200);
+  bool may_connect = true;
+  SECTION("there may be one") {}
+  SECTION("there may be none: it fails as at a connect") {
+    may_connect = false;
+    options.most_connections = 1;
+  }
+  w.make(options);
+  w.warm();
+  w.server.answers_all = false;
+  // More than its socket takes: the last requests are not sent yet.
+  FrameServer::Peer& peer = *w.server.peers[0];
+  peer.stream->pause_reading();
+  std::vector<std::unique_ptr<Asker>> all;
+  for (int i = 0; i < 90; ++i)
+    all.push_back(std::make_unique<Asker>(*w.pool, std::string(60000, 'y')));
+  const nghttp2_settings_entry none{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0};
+  nghttp2_submit_settings(peer.session.raw(), NGHTTP2_FLAG_NONE, &none, 1);
+  peer.flush();
+  w.server.answers_all = true;
+  w.run_until([&] { return all.back()->over; });
+  CHECK_FALSE(all.front()->over);
+  if (may_connect) {
+    CHECK(all.back()->body == "ok");
+    CHECK(w.server.peers.size() == 2);
+  } else {
+    CHECK(all.back()->fault.reason == mcp::EndReason::timeout_connect);
+    CHECK(all.back()->fault.nothing_sent);
+    CHECK(w.server.peers.size() == 1);
+  }
+  peer.stream->start_reading();
+  w.run_until([&] { return all.front()->over; });
+  CHECK(all.front()->body == "ok");
 }
 
 TEST_CASE("http2 links: what waits for a connection fails with it, or opens its own") {
