@@ -373,6 +373,13 @@ one_wire() {
   ctest_suite "$1" -R "^(wire/)?${name%/}(/|\$)"
 }
 
+# The scripts that are not run over a transport, as one regular expression.
+not_over() {
+  local lists=(tests/wire/not_over_tls.txt)
+  [ "$1" = tls ] || lists+=(tests/wire/not_over_http2.txt)
+  grep -hv '^#' "${lists[@]}" | paste -sd'|'
+}
+
 case $what in
   unit) if [ -n "${2:-}" ]; then one_unit "$2"; else build_asan; ctest_suite unit -L unit; fi ;;
   wire) if [ -n "${2:-}" ]; then one_wire "$2"; else build_asan; ctest_suite wire -L 'wire|crosses'; fi ;;
@@ -387,14 +394,12 @@ case $what in
     roads_suite
     policies_suite
     ;;
-  # Scripts that are not run over TLS name their replicas by http://, expect an http:// URL, or see a connection refused before
-  # its handshake.
   transports)
     build_asan
     npm_peers
     for transport in ${TRANSPORT:-tls h2}; do
       export LINEWARD_TRANSPORT=$transport
-      [ "$transport" != tls ] || WIRE_TRANSPORT=tls ctest_suite "wire over TLS" -R '^wire/[0-9]' -E "$(paste -sd'|' tests/wire/not_over_tls.txt)"
+      WIRE_TRANSPORT=$transport ctest_suite "wire over $transport" -R '^wire/[0-9]' -E "$(not_over $transport)"
       node_suite "e2e over $transport" tests/e2e/cases/*.test.mjs
       conformance_suite
       matrix_suite

@@ -23,6 +23,7 @@ void Client::start() {
         fail(error.what());
       }
       connections_.clear();
+      left_.clear();
     } catch (const Failure& failure) {
       run_.fail(failure.line, name_ + ": " + failure.what());
     } catch (const Stopped&) {
@@ -43,6 +44,7 @@ void Client::connect(const std::string& address) {
   hooks.record = [this, label](char direction, std::string_view bytes) {
     run_.record(label, direction, bytes);
   };
+  hooks.http2 = run_.get("http2 " + address).has_value();
   if (const Word* first = command_.option("first")) hooks.first = expand(*first);
   const Word* from = command_.option("from");
   const Word* pem = command_.option("tls-cert");
@@ -89,7 +91,12 @@ bool Client::execute_bytes(const Command& command) {
   } else if (verb == "recv") {
     set_local("recv", {connection().read_exactly(static_cast<size_t>(number(command, 0)), deadline())});
   } else if (verb == "close") {
-    connection().close_fin();
+    auto& slot = connection();
+    if (slot.leave_streams(deadline())) {
+      left_.push_back(std::move(connections_[current_]));
+    } else {
+      slot.close_fin();
+    }
     connections_.erase(current_);
     run_.record(name_, '>', "(close)");
   } else if (verb == "reset") {

@@ -51,6 +51,7 @@ class Client : public McpClient {
   std::vector<std::string> always_;  // headers of every request, "K: V"
   size_t split_ = 0;
   std::map<std::string, std::unique_ptr<HttpConnection>> connections_;
+  std::vector<std::unique_ptr<HttpConnection>> left_;  // their streams were reset; they stay open
   std::thread thread_;
 };
 

@@ -59,20 +59,20 @@ std::string join(const std::vector<std::string>& words, std::string_view between
   return out;
 }
 
-// WIRE_TRANSPORT=tls: listeners that say nothing of TLS, and of which the command line alone decides, speak
-// it.
-bool tls_is_wanted(const Gateway::Setup& setup) {
-  const char* transport = getenv("WIRE_TRANSPORT");
-  if (transport == nullptr || *transport == '\0') return false;
-  if (std::string_view(transport) != "tls")
-    throw std::runtime_error(fmt::format("WIRE_TRANSPORT={} is not tls", transport));
-  if (setup.stdio) return false;
+// WIRE_TRANSPORT, "" where the gateway's listener is to speak plain HTTP/1.1: for one that says something of
+// TLS, or of which the command line does not decide alone.
+std::string transport_of(const Gateway::Setup& setup) {
+  const char* given = getenv("WIRE_TRANSPORT");
+  const std::string transport = given ? given : "";
+  if (!transport.empty() && transport != "tls" && transport != "h2" && transport != "h2c")
+    throw std::runtime_error(fmt::format("WIRE_TRANSPORT={} is none of tls, h2 and h2c", transport));
+  if (setup.stdio) return "";
   const auto is_about = [&](std::string_view word) {
     return setup.conf.find(word) != std::string::npos ||
            std::any_of(setup.args.begin(), setup.args.end(),
                        [&](const std::string& one) { return one.find(word) != std::string::npos; });
   };
-  return !is_about("tls") && !is_about("listeners:") && !is_about("unix:");
+  return is_about("tls") || is_about("listeners:") || is_about("unix:") ? "" : transport;
 }
 
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
@@ -125,7 +125,9 @@ void Gateway::start(const Setup& setup) {
       argv.insert(argv.end(), {"--log-format", "logfmt"});
     argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
     argv.insert(argv.end(), setup.args.begin(), setup.args.end());
-    over_tls_ = tls_is_wanted(setup);
+    const auto transport = transport_of(setup);
+    over_tls_ = transport == "tls" || transport == "h2";
+    over_http2_ = transport == "h2" || transport == "h2c";
     if (over_tls_) argv.push_back("--tls-self-signed");
     // Many run at once: no default port or socket, unless the script is about them.
     for (const char* listener : {"ops", "admin"}) {
@@ -188,6 +190,7 @@ void Gateway::wait_ready(const Setup& setup) {
   note_listeners();
   run_.set(name_ + ".addr", {address_});
   if (over_tls_) run_.set("tls " + address_, {"yes"});
+  if (over_http2_) run_.set("http2 " + address_, {"yes"});
   run_.set(name_ + ".port", {address_.substr(address_.rfind(':') + 1)});
   run_.set(name_ + ".url", {"http://" + address_ + "/mcp"});
   run_.set(name_ + ".pid", {std::to_string(child_.pid), true});

@@ -66,7 +66,7 @@ class Gateway {
   Child child_;
   std::pair<int, int> stdio_{-1, -1};
   std::string address_;  // known before the start only with a template
-  bool over_tls_ = false;
+  bool over_tls_ = false, over_http2_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> lines_;

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "http2_translation.h"
 #include "unread.h"
 #include "vanish.h"
 
@@ -61,6 +62,7 @@ HttpConnection::HttpConnection(const std::string& address, const std::string& fr
       ::send(fd_, first.data(), first.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(first.size()))
     throw WireError("cannot send the first bytes");
   if (tls) begin_tls(*tls);
+  if (hooks_.http2) http2_ = std::make_unique<Http2Translation>(tls ? "https" : "http");
 }
 
 HttpConnection::~HttpConnection() {
@@ -75,6 +77,8 @@ void HttpConnection::begin_tls(const Tls& tls) {
                            SSL_CTX_use_PrivateKey_file(tls_context_, tls.pem.c_str(), SSL_FILETYPE_PEM) != 1))
     throw WireError("'" + tls.pem + "' is no certificate with its key");
   SSL_CTX_set_mode(tls_context_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  static constexpr unsigned char http2[] = {2, 'h', '2'};
+  if (hooks_.http2) SSL_CTX_set_alpn_protos(tls_context_, http2, sizeof http2);
   tls_ = SSL_new(tls_context_);
   fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
   SSL_set_fd(tls_, fd_);
@@ -140,6 +144,26 @@ void HttpConnection::shutdown_write() {
 
 void HttpConnection::send(std::string_view bytes, size_t step, Deadline deadline) {
   hooks_.record('>', bytes);
+  if (http2_ == nullptr) return write_all(bytes, step, deadline);
+  if (fd_ < 0) throw WireError("the connection is closed on our side");
+  http2_->send(bytes);
+  write_frames(step, deadline);
+  while (http2_->has_unsent() && fill(deadline)) {
+  }
+}
+
+void HttpConnection::write_frames(size_t step, Deadline deadline) {
+  write_all(http2_->take_frames(), step, deadline);
+}
+
+bool HttpConnection::leave_streams(Deadline deadline) {
+  if (http2_ == nullptr || tls_ == nullptr || fd_ < 0) return false;
+  http2_->reset_streams();
+  write_frames(0, deadline);
+  return true;
+}
+
+void HttpConnection::write_all(std::string_view bytes, size_t step, Deadline deadline) {
   while (!bytes.empty()) {
     hooks_.idle();
     if (fd_ < 0) throw WireError("the connection is closed on our side");
@@ -176,6 +200,17 @@ bool HttpConnection::fill(Deadline deadline) {
       if (n >= 0 || errno != EAGAIN) break;  // a part of a TLS record, or a session ticket
     }
     if (Clock::now() >= deadline) throw WireError("nothing more came in time");
+  }
+  if (n > 0 && http2_ != nullptr) {
+    std::string text;
+    http2_->receive({bytes, static_cast<size_t>(n)}, text);
+    write_frames(0, deadline);
+    if (!text.empty()) hooks_.record('<', text);
+    in_ += text;
+    if (!http2_->is_cut()) return true;
+    end_ = reset_ = true;
+    hooks_.record('<', "(its stream was reset)");
+    return !text.empty();
   }
   if (n > 0) {
     hooks_.record('<', {bytes, static_cast<size_t>(n)});

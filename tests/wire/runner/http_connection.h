@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,8 @@ struct ssl_ctx_st;
 struct ssl_st;
 
 namespace lineward::wire {
+
+class Http2Translation;
 
 struct WireError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -40,6 +43,7 @@ class HttpConnection {
     std::function<void()> idle;
     std::function<void(char direction, std::string_view)> record;
     std::string first = {};  // bytes that come before all others, TLS too
+    bool http2 = false;      // what is sent and read is put into streams and back
   };
 
   // TLS without verification of the gateway's certificate. `pem`: the client's own, with its key; may be
@@ -56,6 +60,9 @@ class HttpConnection {
 
   // With `step` in pieces of that size, each read by the gateway before the next.
   void send(std::string_view bytes, size_t step, Deadline deadline);
+  // Over HTTP/2 with TLS: resets the streams that are open, and the connection stays. Else: false, and
+  // nothing was done.
+  bool leave_streams(Deadline deadline);
   void close_fin();
   void close_rst();
   void shutdown_write();  // TLS: close_notify, and no FIN
@@ -79,6 +86,8 @@ class HttpConnection {
   ssize_t write_some(std::string_view bytes);
   ssize_t read_some(char* to, size_t size);
   ssize_t tls_result(int result);
+  void write_all(std::string_view bytes, size_t step, Deadline deadline);
+  void write_frames(size_t step, Deadline deadline);
   void wait_until_read(Deadline deadline);
   bool fill(Deadline deadline);                          // reads once; false at the end
   bool take_line(std::string& line, Deadline deadline);  // from in_, without CRLF
@@ -88,6 +97,7 @@ class HttpConnection {
   int fd_ = -1;
   ssl_ctx_st* tls_context_ = nullptr;
   ssl_st* tls_ = nullptr;
+  std::unique_ptr<Http2Translation> http2_;
   Hooks hooks_;
   std::string in_, decoded_;
   bool end_ = false, reset_ = false;
