@@ -1,5 +1,5 @@
-// HTTP/2 towards servers on every way to them and with every kind of answer: proxies, Unix sockets, client certificates,
-// several origins, nginx; sessions, GET streams and DELETE, HTTP+SSE, and the statuses that mean something.
+// HTTP/2 towards servers, on every way to them: proxies, Unix sockets, client certificates, several origins, nginx. With
+// every kind of answer: sessions, GET streams and DELETE, HTTP+SSE, and the statuses that mean something.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -246,7 +246,7 @@ describe('HTTP/2 towards servers, every road', { skip: DIRECT }, () => {
     assert.match(failed.reason, /timeout_connect|upstream_unreachable/);
   });
 
-  test('a server whose number of streams falls to none: calls that wait for one end, others go on', async (t) => {
+  test('a server lowers its number of streams to none: calls that wait for one end, others go on', async (t) => {
     const { told, tell, until } = journal();
     let finish;
     const origin = await startOrigin(

@@ -98,7 +98,7 @@ void Channel::close() {
 int Channel::detach(std::unique_ptr<net::TlsSession>*) {
   if (stream_ == nullptr || backlog() > 0 || stream_->answering) return -1;
   std::array<int, 2> ends{};
-  // Nobody has begun to serve the request: the client may send it again.
+  // The request was not served yet: the client may send it again.
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     connection_->refuse(*std::exchange(stream_, nullptr));
     return -1;

@@ -79,7 +79,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   void answer(Http2Stream& stream, std::string bytes);
   // The answer stays without an end.
   void reset(Http2Stream& stream);
-  // Nothing was done with the request, and the client may send it again.
+  // The request was not served, and the client may send it again.
   void refuse(Http2Stream& stream);
   void may_give(Http2Stream& stream);
   void flush_now();
