@@ -137,14 +137,24 @@ int ByteStream::try_send_tls() {
 
 void ByteStream::flush_tls() {
   if (writing_ || closed()) return;
+  TlsSession& session = *tls_->session;
+  const auto end_after_last = [&] {
+    if (!queue_.empty()) return;
+    const size_t output = session.output().size();
+    session.end();
+    backlog_ += session.output().size() - output;
+  };
+  // A short last answer and close_notify are sent together.
+  if (ending_writes_ && session.output().empty()) {
+    seal_some();
+    end_after_last();
+  }
   int error = try_send_tls();
-  if (error == 0 && ending_writes_ && queue_.empty()) {
-    const size_t output = tls_->session->output().size();
-    tls_->session->end();
-    backlog_ += tls_->session->output().size() - output;
+  if (error == 0 && ending_writes_ && session.output().empty()) {
+    end_after_last();
     error = try_send_tls();
   }
-  if (error == 0 && !tls_->session->output().empty()) {
+  if (error == 0 && !session.output().empty()) {
     // The kernel's buffer is full.
     writing_ = true;
     writing_bytes_ = 0;
