@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fixtureRecord } from '../lib/events.mjs';
-import { answer, call, CONTINUATION, DATA, END_HEADERS, END_STREAM, fields, frame, HEADERS, open, PING, PRIORITY, rawConnection, RST_STREAM, session, SETTINGS, WINDOW_UPDATE } from '../lib/http2.mjs';
+import { answer, call, DATA, END_HEADERS, END_STREAM, fields, FLOODS, frame, HEADERS, open, rawConnection, refusedGet, RST_STREAM, session, SETTINGS } from '../lib/http2.mjs';
 import { modernPost } from '../lib/modern.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { modernFixture } from '../lib/servers.mjs';
@@ -209,30 +209,7 @@ describe('HTTP/2 of clients', { skip: DIRECT || NOT_PLAIN }, () => {
 });
 
 describe('hostile HTTP/2', { skip: DIRECT || NOT_PLAIN }, () => {
-  const get = (more = {}) => fields({ ':method': 'GET', ':scheme': 'http', ':path': '/nothing', ':authority': '127.0.0.1', ...more });
-  const floods = {
-    'streams that are reset at once': {
-      fault: 'resets',
-      frames: (n) => [frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, get()), frame(RST_STREAM, 0, 2 * n + 1, Buffer.from([0, 0, 0, 8]))],
-    },
-    PING: { fault: 'control_frames', frames: () => [frame(PING, 0, 0, Buffer.alloc(8))] },
-    SETTINGS: { fault: 'control_frames', frames: () => [frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 1, 0, 0]))] },
-    'priorities of streams that do not exist': { fault: 'control_frames', frames: (n) => [frame(PRIORITY, 0, 2 * n + 1, Buffer.from([0, 0, 0, 0, 1]))] },
-    'window updates': { fault: 'control_frames', frames: () => [frame(WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1]))] },
-    'empty DATA': {
-      fault: 'control_frames',
-      frames: (n) => (n === 0 ? [frame(HEADERS, END_HEADERS, 1, get({ ':method': 'POST' }))] : [frame(DATA, 0, 1)]),
-    },
-    'CONTINUATION without end': {
-      fault: 'head',
-      frames: (n) => (n === 0 ? [frame(HEADERS, 0, 1, get())] : [frame(CONTINUATION, 0, 1, fields({ x: 'y' }))]),
-    },
-    'a head that is small on the wire only': {
-      fault: 'head',
-      frames: (n) => (n === 0 ? [frame(HEADERS, 0, 1, Buffer.concat([get(), Buffer.from([0x40, 1]), Buffer.from('x'), Buffer.from([127, 0x91, 0x1e]), Buffer.alloc(3984, 'v')]))] : [frame(CONTINUATION, 0, 1, Buffer.alloc(1000, 0xbe))]),
-    },
-  };
-  for (const [name, { fault, frames }] of Object.entries(floods)) {
+  for (const [name, { fault, frames }] of Object.entries(FLOODS)) {
     test(`${name}: the connection ends, and others notice nothing`, async (t) => {
       const one = await running(t, { s: echoServer('modern') }, { more: listening() });
       const innocent = await session(t, one.gateway.url);
@@ -280,7 +257,7 @@ describe('hostile HTTP/2', { skip: DIRECT || NOT_PLAIN }, () => {
     const idle = await rawConnection(t, one.gateway.url);
     assert.equal(await idle.ended, 0);
     const half = await rawConnection(t, one.gateway.url);
-    await half.send(frame(HEADERS, 0, 1, get()));
+    await half.send(frame(HEADERS, 0, 1, refusedGet()));
     assert.equal(await half.ended, CALM);
   });
 });

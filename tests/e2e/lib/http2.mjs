@@ -70,6 +70,33 @@ export function fields(entries) {
   return Buffer.concat(Object.entries(entries).map(([name, value]) => Buffer.concat([Buffer.from([0x10]), text(name), text(value)])));
 }
 
+/** A request that Lineward answers with 404, as fields. */
+export const refusedGet = (more = {}) => fields({ ':method': 'GET', ':scheme': 'http', ':path': '/nothing', ':authority': '127.0.0.1', ...more });
+
+/** What a hostile client sends without end: the frames of its n-th step, and the fault that Lineward counts. */
+export const FLOODS = {
+  'streams that are reset at once': {
+    fault: 'resets',
+    frames: (n) => [frame(HEADERS, END_HEADERS | END_STREAM, 2 * n + 1, refusedGet()), frame(RST_STREAM, 0, 2 * n + 1, Buffer.from([0, 0, 0, 8]))],
+  },
+  PING: { fault: 'control_frames', frames: () => [frame(PING, 0, 0, Buffer.alloc(8))] },
+  SETTINGS: { fault: 'control_frames', frames: () => [frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 1, 0, 0]))] },
+  'priorities of streams that do not exist': { fault: 'control_frames', frames: (n) => [frame(PRIORITY, 0, 2 * n + 1, Buffer.from([0, 0, 0, 0, 1]))] },
+  'window updates': { fault: 'control_frames', frames: () => [frame(WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1]))] },
+  'empty DATA': {
+    fault: 'control_frames',
+    frames: (n) => (n === 0 ? [frame(HEADERS, END_HEADERS, 1, refusedGet({ ':method': 'POST' }))] : [frame(DATA, 0, 1)]),
+  },
+  'CONTINUATION without end': {
+    fault: 'head',
+    frames: (n) => (n === 0 ? [frame(HEADERS, 0, 1, refusedGet())] : [frame(CONTINUATION, 0, 1, fields({ x: 'y' }))]),
+  },
+  'a head that is small on the wire only': {
+    fault: 'head',
+    frames: (n) => (n === 0 ? [frame(HEADERS, 0, 1, Buffer.concat([refusedGet(), Buffer.from([0x40, 1]), Buffer.from('x'), Buffer.from([127, 0x91, 0x1e]), Buffer.alloc(3984, 'v')]))] : [frame(CONTINUATION, 0, 1, Buffer.alloc(1000, 0xbe))]),
+  },
+};
+
 /**
  * A connection that writes frames by hand: {socket, send(bytes), ended, frames}; `ended` resolves with the code of GOAWAY
  * (null: none came) when the connection is closed.
