@@ -73,7 +73,7 @@ export function fields(entries) {
 /** A request that Lineward answers with 404, as fields. */
 export const refusedGet = (more = {}) => fields({ ':method': 'GET', ':scheme': 'http', ':path': '/nothing', ':authority': '127.0.0.1', ...more });
 
-/** What a hostile client sends without end: the frames of its n-th step, and the fault that Lineward counts. */
+/** Each flood has the frames of its n-th step, and the fault that Lineward counts. */
 export const FLOODS = {
   'streams that are reset at once': {
     fault: 'resets',
