@@ -1,7 +1,6 @@
 // A hostile HTTP/2 server, and readers of its streams that do whatever they may, at any time. The bytes are
-// both: what the server sends, well-formed or not, and what happens inside. What a reader gets must be one
-// response of HTTP/1.1, no reader may hear of its stream after the end, and nothing may be left when the
-// connection is gone.
+// both: what the server sends, well-formed or not, and what happens inside. A reader gets one response of
+// HTTP/1.1, and hears nothing of its stream after the end. All of it is gone with the connection.
 #include <sys/socket.h>
 #include <unistd.h>
 
