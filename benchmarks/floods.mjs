@@ -1,5 +1,5 @@
-// What a hostile HTTP/2 connection costs: one client floods for some seconds and connects anew whenever it is cut, while
-// another client's calls are timed. CPU and memory are the gateway's.
+// Measures what a hostile HTTP/2 connection costs. A client sends a flood for some seconds, and connects anew when it is
+// cut. Meanwhile the calls of another client are timed. CPU and memory are the gateway's.
 //
 //   node benchmarks/floods.mjs BUILD [--seconds N]
 import { spawn } from 'node:child_process';
