@@ -12,6 +12,7 @@ plugin::Registry registry() {
       access_log(),
       api_key(),
       jwt(),
+      trusted_proxy(),
       hook(),
       rate_limit(),
       redact(),

@@ -190,6 +190,17 @@ enum class ServerHttp2 : uint8_t { automatic, always, never };
 enum class CancelMode : uint8_t { send, never, kill };
 enum class StdoutMode : uint8_t { tolerant, strict };
 
+// The identity of callers, for a server (docs/identity.md): names of headers, of members of `_meta` and of
+// environment variables, each with its words (config/identity_words.h).
+struct Identity {
+  using Map = std::vector<std::pair<std::string, std::string>>;
+  Map headers;
+  Map meta;
+  Map env;
+  std::vector<std::string> withheld;  // headers of clients that are never forwarded: those of trusted proxies
+  bool operator==(const Identity&) const = default;
+};
+
 struct Server {
   std::string name;
   ServerType type = ServerType::automatic;
@@ -229,6 +240,7 @@ struct Server {
   std::vector<std::pair<std::string, std::string>>
       headers;                               // on every request; values may be secrets: never log them
   std::vector<std::string> forward_headers;  // names of client headers that are forwarded
+  Identity identity;                         // `headers` and `env` with words about the caller are here only
   ClientCredentials credentials;
   std::string ca_file;      // PEM; empty: the system's authorities
   std::string client_cert;  // PEM

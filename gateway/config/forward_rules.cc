@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/auth_blocks.h"
+#include "config/identity_words.h"
 #include "foundation/base/glob.h"
 
 namespace lineward::config {
@@ -100,8 +101,12 @@ const Server* plain_sidecar(const Config& config) {
   return plain ? only : nullptr;
 }
 
-ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
+ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) : words_(words_of(server)) {
   if (server.url.empty()) return;
+  for (const auto& [name, words] : server.identity.headers)
+    withheld_.push_back(folded_header_name(name));
+  for (const std::string& name : server.identity.withheld)
+    withheld_.push_back(folded_header_name(name));
   // Trace context reveals nothing about the client, and a hop that omits it breaks the trace.
   names_ = {"traceparent", "tracestate"};
   if (plain_sidecar) names_.push_back("authorization");
@@ -118,9 +123,14 @@ ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
 }
 
 bool ForwardRules::passes(std::string_view name) const {
+  if (!name.empty() && name.front() == kIdentityMark)
+    return std::find(words_.begin(), words_.end(), name.substr(1)) != words_.end();
   bool named =
       std::any_of(names_.begin(), names_.end(), [&](const std::string& one) { return same(name, one); });
   if ((!named && globs_.empty()) || is_own_header(name) || is_state_header(name)) return false;
+  if (!withheld_.empty() &&
+      std::find(withheld_.begin(), withheld_.end(), folded_header_name(name)) != withheld_.end())
+    return false;
   if (named) return true;
   if (is_private(name)) return false;
   std::string text = lower(name);
@@ -131,6 +141,9 @@ bool ForwardRules::passes(std::string_view name) const {
 void ForwardRules::add(const ForwardRules& more) {
   names_.insert(names_.end(), more.names_.begin(), more.names_.end());
   globs_.insert(globs_.end(), more.globs_.begin(), more.globs_.end());
+  for (const std::string& words : more.words_) {
+    if (std::find(words_.begin(), words_.end(), words) == words_.end()) words_.push_back(words);
+  }
 }
 
 std::string_view forward_fault(const std::vector<std::string>& patterns) {

@@ -21,6 +21,11 @@ class PluginValues {
     LW_CHECK(found != values_.end());
     return found->second;
   }
+  // Null: the plugin has no such option.
+  const Value* find(std::string_view name) const {
+    auto found = values_.find(name);
+    return found == values_.end() ? nullptr : &found->second;
+  }
   const std::string& text(std::string_view name) const { return at(name).text; }
   uint64_t number(std::string_view name) const { return at(name).number; }  // the index of a choice
   bool flag(std::string_view name) const { return at(name).flag; }
@@ -61,6 +66,7 @@ struct PluginEntry {
   std::string listener;       // authenticates at this further listener alone; empty: at all without an
                               // auth of their own
   bool has_resource = false;  // of an authenticating one: its auth has resourceMetadata
+  std::vector<std::string> claims = {};  // of an authenticating one: those that the configuration uses
   PluginValues values;
   std::vector<std::pair<std::string, std::string>> raw;  // options of a shared object, as text
   std::string directory = ".";                           // of the configuration file: base of relative paths
@@ -78,9 +84,13 @@ struct PluginEntry {
   bool operator==(const PluginEntry& other) const {
     return type == other.type && name == other.name && path == other.path && servers == other.servers &&
            listeners == other.listeners && listener == other.listener && has_resource == other.has_resource &&
-           values == other.values && raw == other.raw && directory == other.directory;
+           claims == other.claims && values == other.values && raw == other.raw &&
+           directory == other.directory;
   }
 };
+
+// The type of those that take callers from a proxy in front (plugins/auth/trusted_proxy.cc).
+inline constexpr std::string_view kTrustedProxy = "trustedProxy";
 
 // OAuth protected-resource metadata of this gateway (RFC 9728).
 struct ResourceMetadata {

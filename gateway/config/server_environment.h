@@ -9,7 +9,9 @@
 namespace lineward::config {
 
 // "NAME=value" entries: variables inherited from `own` (like the global `environ`, ends with null), and
-// configured ones.
-std::vector<std::string> server_environment(const Server& server, const char* const* own);
+// configured ones. `about_caller`: the values of those about the process's caller (Identity::env); a variable
+// without a value is not there at all.
+std::vector<std::string> server_environment(const Server& server, const char* const* own,
+                                            const Identity::Map& about_caller = {});
 
 }  // namespace lineward::config

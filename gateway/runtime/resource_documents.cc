@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "config/claim_rules.h"
 #include "proxy/client/http/resource_names.h"
 
 namespace lineward::runtime {
@@ -17,7 +18,7 @@ std::string document(const config::Config& config, const std::string& resource) 
     if (told.authorization_servers.empty()) servers.push_back(entry.values.text("issuer"));
     // Clients request these if a challenge names none.
     if (told.scopes_supported.empty()) {
-      for (const std::string& scope : entry.values.list("requiredScopes"))
+      for (const std::string& scope : config::without_rules(entry.values.list("requiredScopes")))
         scopes.push_back(scope);
     }
   }

@@ -7,6 +7,7 @@
 #include "proxy/aggregate/aggregate_upstream.h"
 #include "proxy/upstream/bridge/modern_bridge.h"
 #include "proxy/upstream/http/http_upstream.h"
+#include "proxy/upstream/layers/identity_upstream.h"
 #include "proxy/upstream/layers/listen_hub.h"
 #include "proxy/upstream/layers/probe_upstream.h"
 #include "proxy/upstream/layers/result_cache.h"
@@ -61,8 +62,10 @@ void UpstreamSet::add(const config::Server& server, size_t home,
     }
     transport = std::move(stdio);
   }
-  // From the server to its callers: tool catalog, shared listens, cached results, the bridge between eras,
-  // then Lineward's own answers.
+  if (!one.server.identity.meta.empty())
+    transport = std::make_unique<upstream::IdentityUpstream>(std::move(transport), one.server);
+  // From the server to its callers: identity of callers, tool catalog, shared listens, cached results, the
+  // bridge between eras, then Lineward's own answers.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
   upstream::ListenHub* hub = listens.get();

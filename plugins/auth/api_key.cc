@@ -134,6 +134,8 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
       caller.principal = realm_ + "key:" + key.name;
       caller.name = key.name;
       caller.by = name_;
+      caller.kind = "key";
+      caller.subject = key.name;
       caller.scopes = key.scopes;
       callers.push_back(std::make_shared<const core::Caller>(std::move(caller)));
     }

@@ -8,6 +8,7 @@
 
 #include "config/aggregate.h"
 #include "config/auth_blocks.h"
+#include "config/claim_rules.h"
 #include "foundation/base/glob.h"
 #include "foundation/log/log.h"
 #include "plugins/common/task_book.h"
@@ -58,6 +59,10 @@ constexpr std::string_view kWellKnown = "/.well-known/oauth-protected-resource";
 
 // RFC 6749, section 3.3.
 std::string_view check_scopes(std::string_view text) {
+  for (const std::string& one : words(text)) {
+    if (!config::is_claim_rule(one)) continue;
+    if (auto fault = config::rule_fault(one); !fault.empty()) return fault;
+  }
   bool plain = std::all_of(text.begin(), text.end(),
                            [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
   return plain ? std::string_view() : "a scope is printable ASCII without quotes and backslashes";
@@ -201,7 +206,9 @@ std::vector<config::Option> AuthScopes::options() {
   using config::Kind;
   using config::plugin_option;
   return {plugin_option("requiredScopes", Kind::list, "", 0, 0,
-                        "Scopes that every caller admitted this way needs.", check_list),
+                        "Scopes that every caller admitted this way needs, and rules about its claims: "
+                        "claim:NAME=VALUE, claim:NAME=ONE|OTHER.",
+                        check_list),
           plugin_option("methodScopes", Kind::map, "", 0, 0,
                         "Glob of JSON-RPC methods: the scopes that they need too, separated by spaces.",
                         check_map),
@@ -300,7 +307,7 @@ std::string scopes_to_ask(const core::Caller& caller, const std::vector<std::str
     bytes += one.size() + 1;
     add_all(asked, {one});
   }
-  add_all(asked, needed);
+  add_all(asked, config::without_rules(needed));
   return joined(asked);
 }
 
@@ -317,19 +324,23 @@ plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mc
   failures_.add(facts.caller != nullptr ? "scope" : "missing");
   core::PolicyError refusal;
   refusal.parts = rules_.refused_tasks(facts, message);
+  bool is_asked = true;  // credentials with more scopes
   Challenge challenge;
-  challenge.scope = facts.caller != nullptr ? scopes_to_ask(*facts.caller, needed) : joined(needed);
+  challenge.scope =
+      facts.caller != nullptr ? scopes_to_ask(*facts.caller, needed) : joined(config::without_rules(needed));
   challenge.metadata = resource_.metadata_url(resource_.path_of(facts.endpoint));
   if (facts.caller != nullptr) {
     refusal.reason = mcp::EndReason::forbidden;
     refusal.text =
         fmt::format("this request needs the scope{} {}", needed.size() == 1 ? "" : "s", joined(needed));
     challenge.error = "insufficient_scope";
+    // No other scopes would help.
+    if (has_all(*facts.caller, config::without_rules(needed))) is_asked = false;
   } else {
     refusal.reason = mcp::EndReason::unauthorized;
     refusal.text = "this request is not for anonymous callers: send credentials";
   }
-  if (challenges_) refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
+  if (challenges_ && is_asked) refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
   exchange.refuse(std::move(refusal));
   return plugin::Verdict::answered;
 }

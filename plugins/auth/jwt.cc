@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "config/auth_blocks.h"
+#include "config/claim_rules.h"
 #include "config/options/read_value.h"
 #include "foundation/base/keyed_digest.h"
 #include "foundation/base/own_host.h"
@@ -17,6 +18,7 @@
 #include "plugins/auth/jwt_key_source.h"
 #include "plugins/auth/jwt_token.h"
 #include "plugins/common/types.h"
+#include "proxy/core/identity.h"
 
 namespace lineward::plugins {
 namespace {
@@ -66,6 +68,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
         listener_(entry.listener),
         realm_(entry.realm()),
         has_resource_(entry.has_resource),
+        claims_(entry.claims),
         host_(host),
         resource_(host, entry.listener),
         rules_(entry.values),
@@ -129,7 +132,9 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     return {Judgement::Kind::later, {}};
   }
   std::string challenge(const core::GateRequest& request) const override {
-    return Challenge{{}, {}, joined(rules_.required()), resource_.metadata_url(request.path)}.text();
+    return Challenge{
+        {}, {}, joined(config::without_rules(rules_.required())), resource_.metadata_url(request.path)}
+        .text();
   }
 
  private:
@@ -167,10 +172,11 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
       return verify(*algorithm, *key, token->signed_part, token->signature);
     });
     if (!right) return refused(JwtFault::signature, path);
-    auto claims = read_claims(token->payload);
+    auto claims = read_claims(token->payload, claims_);
     if (!claims) return refused(claims.error(), path);
     if (claims->issuer != issuer_) return refused(JwtFault::issuer, path);
     VerifiedToken made = verified(std::move(*claims));
+    if (!core::identity_fault(*made.caller).empty()) return refused(JwtFault::long_claim, path);
     // Expired tokens take no place in the cache.
     if (made.expires + leeway_ <= unix_now(host_)) return refused(JwtFault::expired, path);
     return decide(cache_.add(keyed_digest(text), std::move(made)), path);
@@ -210,6 +216,10 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     caller->principal = realm_ + "jwt:" + issuer_ + "#" + unambiguous(claims.subject);
     caller->name = caller_name(claims.subject);
     caller->by = name_;
+    caller->kind = "jwt";
+    caller->subject = std::move(claims.subject);
+    caller->issuer = issuer_;
+    caller->claims = std::move(claims.others);
     caller->scopes = std::move(claims.scopes);
     caller->until =
         std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
@@ -229,9 +239,12 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (!is_for(token, path)) return refused(JwtFault::audience, path);
     if (has_all(*token.caller, rules_.required())) return token.caller;
     failures_.add("scope");
+    // No other scopes would help where a claim is missing.
+    const bool has_scopes = has_all(*token.caller, config::without_rules(rules_.required()));
     const std::string asked = scopes_to_ask(*token.caller, rules_.required());
+    Challenge challenge{"insufficient_scope", {}, asked, resource_.metadata_url(path)};
     return denial(EndReason::forbidden, 403, "the access token lacks a scope of " + joined(rules_.required()),
-                  Challenge{"insufficient_scope", {}, asked, resource_.metadata_url(path)}.text());
+                  has_scopes ? std::string() : challenge.text());
   }
 
   bool is_for(const VerifiedToken& token, std::string_view path) const {
@@ -252,7 +265,8 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
       out.headers.emplace_back("Retry-After", "10");
       return out;
     }
-    Challenge challenge{"invalid_token", why, joined(rules_.required()), resource_.metadata_url(path)};
+    Challenge challenge{"invalid_token", why, joined(config::without_rules(rules_.required())),
+                        resource_.metadata_url(path)};
     return denial(EndReason::unauthorized, 401, std::move(why), challenge.text());
   }
 
@@ -273,6 +287,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   uint64_t most_bytes_;
   const std::string listener_, realm_;
   const bool has_resource_;
+  const std::vector<std::string> claims_;  // those of its callers
   plugin::Host& host_;
   Resource resource_;
   AuthScopes rules_;

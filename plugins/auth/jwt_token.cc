@@ -13,6 +13,7 @@ using nlohmann::json;
 
 constexpr size_t kMaxSubject = 256;
 constexpr size_t kMaxScopes = 256;
+constexpr size_t kMaxValues = 1024;       // of one claim
 constexpr double kLatest = 253402300799;  // 9999-12-31
 
 struct FaultRow {
@@ -27,6 +28,7 @@ constexpr std::array<FaultRow, static_cast<size_t>(JwtFault::count_)> kFaults{{
     {"unknown_key", "the access token is signed with an unknown key"},
     {"signature", "the access token's signature is wrong"},
     {"claims", "the access token lacks a claim that it needs, or has one of a wrong form"},
+    {"long_claim", "the access token has a claim for servers that is longer than 4096 bytes"},
     {"issuer", "the access token is of another issuer"},
     {"audience", "the access token is for another resource"},
     {"expired", "the access token has expired"},
@@ -89,6 +91,37 @@ bool read_scopes(const json& claims, std::vector<std::string>& out) {
     }
   }
   return out.size() <= kMaxScopes;
+}
+
+// Names of claims may hold dots themselves ("https://example.com/tenant").
+const json* find_claim(const json& object, const std::string& name) {
+  const json* at = &object;
+  std::string_view rest = name;
+  if (auto whole = object.find(name); whole != object.end()) return &*whole;
+  while (!rest.empty()) {
+    if (!at->is_object()) return nullptr;
+    const std::string_view level = rest.substr(0, rest.find('.'));
+    auto found = at->find(std::string(level));
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    rest.remove_prefix(std::min(rest.size(), level.size() + 1));
+  }
+  return at;
+}
+
+bool read_values(const json& value, std::vector<std::string>& out) {
+  if (value.is_array()) {
+    return value.size() <= kMaxValues && std::all_of(value.begin(), value.end(), [&](const json& one) {
+             return !one.is_array() && read_values(one, out);
+           });
+  }
+  if (value.is_string()) {
+    out.push_back(value.get<std::string>());
+    return true;
+  }
+  const bool counts = value.is_number() || value.is_boolean();
+  if (counts) out.push_back(value.dump());
+  return counts;
 }
 
 // It becomes part of names and log lines.
@@ -155,7 +188,7 @@ Result<JwtToken, JwtFault> read_token(std::string_view text) {
   return token;
 }
 
-Result<JwtClaims, JwtFault> read_claims(const std::string& payload) {
+Result<JwtClaims, JwtFault> read_claims(const std::string& payload, const std::vector<std::string>& wanted) {
   const Unexpected<JwtFault> wrong{JwtFault::claims};
   auto object = strict_object(payload);
   if (!object) return wrong;
@@ -170,6 +203,12 @@ Result<JwtClaims, JwtFault> read_claims(const std::string& payload) {
   auto audience = object->find("aud");
   if (audience != object->end() && !read_texts(*audience, claims.audiences)) return wrong;
   if (!read_scopes(*object, claims.scopes)) return wrong;
+  for (const std::string& name : wanted) {
+    const json* found = find_claim(*object, name);
+    core::Claim claim{name, {}};
+    if (found != nullptr && read_values(*found, claim.values) && !claim.values.empty())
+      claims.others.push_back(std::move(claim));
+  }
   claims.issuer = std::move(*issuer);
   claims.subject = std::move(*subject);
   claims.expires = *expires;

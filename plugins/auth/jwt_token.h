@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/base/result.h"
+#include "proxy/core/gate.h"
 
 namespace lineward::plugins {
 
@@ -21,6 +22,7 @@ enum class JwtFault : uint8_t {
   unknown_key,
   signature,
   claims,
+  long_claim,
   issuer,
   audience,
   expired,
@@ -45,6 +47,7 @@ struct JwtClaims {
   std::vector<std::string> audiences, scopes;
   double expires = 0;  // seconds since 1970
   std::optional<double> not_before, issued;
+  std::vector<core::Claim> others;  // the wanted ones that it has
 };
 
 // Strict: no padding, no other characters, no bits left over (RFC 4648, section 3.5).
@@ -53,6 +56,9 @@ std::optional<std::string> base64url(std::string_view text);
 // `text` must outlive the result.
 Result<JwtToken, JwtFault> read_token(std::string_view text);
 // Call it only for payloads with a verified signature.
-Result<JwtClaims, JwtFault> read_claims(const std::string& payload);
+// `wanted`: names of further claims, with dots between the levels; a claim of that very name comes first.
+// Texts, numbers, booleans and lists of these count, other values do not.
+Result<JwtClaims, JwtFault> read_claims(const std::string& payload,
+                                        const std::vector<std::string>& wanted = {});
 
 }  // namespace lineward::plugins

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config/claim_rules.h"
 #include "foundation/base/glob.h"
 #include "foundation/json/json_member.h"
 #include "foundation/json/json_splice.h"
@@ -68,6 +69,10 @@ Result<ScopeRules> ScopeRules::make(const std::vector<std::pair<std::string, std
       if (word.empty()) continue;
       if (!is_scope(word))
         return fail("scopes: a scope is made of printable ASCII without blanks, quotes and backslashes");
+      if (const std::string_view fault =
+              config::is_claim_rule(word) ? config::rule_fault(word) : std::string_view();
+          !fault.empty())
+        return fail(fmt::format("scopes: {}", fault));
       rule.scopes.emplace_back(word);
     }
     if (rule.scopes.empty()) return fail(fmt::format("scopes: '{}' names no scope", glob));

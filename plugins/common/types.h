@@ -8,6 +8,7 @@ namespace lineward::plugins {
 plugin::Type access_log();
 plugin::Type api_key();
 plugin::Type jwt();
+plugin::Type trusted_proxy();
 plugin::Type hook();
 plugin::Type otlp_logs();
 plugin::Type otlp_metrics();

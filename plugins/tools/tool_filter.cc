@@ -6,6 +6,7 @@
 #include <set>
 
 #include "config/auth_blocks.h"
+#include "config/claim_rules.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/log.h"
 #include "foundation/net/file_watch.h"
@@ -242,7 +243,9 @@ ToolFilter::Refused ToolFilter::lacks_scopes(const plugin::RequestInfo& facts, c
   refusal.text = fmt::format("{} needs the scopes {}", what, joined(needed));
   // Lets an OAuth client request more scopes (RFC 6750, section 3.1; MCP authorization, "Step-Up
   // Authorization Flow").
-  if (facts.caller != nullptr && is_oauth(*facts.caller)) {
+  // Not where only claims are missing.
+  const bool is_asked = facts.caller != nullptr && !has_all(*facts.caller, config::without_rules(needed));
+  if (is_asked && is_oauth(*facts.caller)) {
     const Resource resource(host_, std::string(facts.listener));
     Challenge challenge{"insufficient_scope",
                         {},

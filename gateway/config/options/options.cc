@@ -30,6 +30,23 @@ std::string_view check_roots(const Value& value) {
   return {};
 }
 
+std::string_view check_meta(const Value& value) {
+  if (value.map.size() > 32) return "at most 32 members can be named";
+  for (const auto& [name, text] : value.map) {
+    if (name.size() > 128) return "a member's name has at most 128 characters";
+    const bool plain = std::all_of(name.begin(), name.end(),
+                                   [](char c) { return c > 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+    if (!plain) return "a member's name is made of printable ASCII without quotes";
+    static constexpr std::array<std::string_view, 4> kTaken{"progressToken", "traceparent", "tracestate",
+                                                            "baggage"};
+    const bool is_taken = std::find(kTaken.begin(), kTaken.end(), name) != kTaken.end();
+    if (is_taken || name.rfind("io.modelcontextprotocol/", 0) == 0 || name.rfind("io.lineward/", 0) == 0)
+      return "this member has a meaning in MCP or for Lineward; choose another name, such as "
+             "com.example/user";
+  }
+  return {};
+}
+
 std::string_view check_retry(const Value& value) {
   for (const std::string& one : value.list) {
     if (one != "connect" && one != "reset" && one != "unavailable")
@@ -264,7 +281,8 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::args>("mcpServers.*.args", Kind::list, "", {}, "Its arguments, one by one."));
   rows.push_back(
       row<&S::env>("mcpServers.*.env", Kind::map, "", {},
-                   "Environment, added last. ${env:NAME}, ${NAME:-default} and ${file:/path} are replaced."));
+                   "Environment, added last. ${env:NAME}, ${NAME:-default} and ${file:/path} are replaced; "
+                   "words about the caller where a process belongs to one."));
   rows.push_back(
       row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
                         "A file of NAME=value lines, below `env` in rank; relative to this file."));
@@ -280,8 +298,14 @@ void server_rows(std::vector<Option>& rows) {
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));
   rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
-                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced.",
+                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced; "
+                                  "${principal.subject}, ${claim:NAME} and the like by the caller's.",
                                   headers_fault));
+  rows.push_back(row<&S::identity, &Identity::meta>(
+      "mcpServers.*.meta", Kind::map, "", {},
+      "Members of params._meta of each request of a client to it, in place of the client's own of these "
+      "names. Values as in headers.",
+      check_meta));
   rows.push_back(
       row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
                                "HTTP: client headers that are passed on to it, by name or glob (X-*).",

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "config/duration.h"
+#include "config/identity_words.h"
 #include "config/options/names.h"
 #include "foundation/log/sanitize.h"
 
@@ -139,7 +140,8 @@ std::string_view headers_fault(const Value& headers) {
     }
     if (name.empty()) return "a header has no name";
     for (char c : value) {
-      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F)
+      const bool mark = c == kWordBegin || c == kWordEnd;
+      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t' && !mark) || c == 0x7F)
         return "a header's value holds a line break or another control character";
     }
   }

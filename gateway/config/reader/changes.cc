@@ -82,6 +82,10 @@ ServerChange compare_servers(const Server& now, const Server& next) {
     change.what.emplace_back("inherited environment changed");
     change.kind = Change::replaced;
   }
+  if (now.identity != next.identity) {
+    change.what.emplace_back("what it is told about callers changed");
+    change.kind = Change::replaced;
+  }
   if (now.method_timeouts != next.method_timeouts) change.what.emplace_back("methods changed");
   if (now.tool_timeouts != next.tool_timeouts || now.tools.shown != next.tools.shown)
     change.what.emplace_back("tools.overrides changed");

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "config/aggregate.h"
+#include "config/claim_rules.h"
+#include "config/identity_words.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 #include "config/reader/addresses.h"
@@ -89,6 +91,35 @@ void add_servers(const std::vector<Server>& servers, const Server& defaults, Loa
     server.inherit_env = given.inherit_env;
     server.url = given.url;
     server.headers = given.headers;
+  }
+}
+
+void withhold_headers_of(const PluginEntry& proxy, std::vector<Server>& servers) {
+  std::vector<std::string> names;
+  for (const char* option : {"subjectHeader", "scopesHeader", "secretHeader"}) {
+    if (!proxy.values.text(option).empty()) names.push_back(proxy.values.text(option));
+  }
+  for (const auto& [claim, header] : proxy.values.map("claims"))
+    names.push_back(header);
+  for (Server& server : servers)
+    server.identity.withheld.insert(server.identity.withheld.end(), names.begin(), names.end());
+}
+
+// Authenticating plugins keep the claims that the configuration uses, and no others. Headers in which a proxy
+// in front names callers are for Lineward alone.
+void note_claims(Config& config) {
+  std::vector<std::string> claims = claims_for_servers(config);
+  add_claims_of_rules(config.plugins, claims);
+  std::vector<Auth*> all{&config.auth};
+  for (FurtherListen& one : config.listeners)
+    all.push_back(&one.auth);
+  for (const Auth* auth : all)
+    add_claims_of_rules(auth->methods, claims);
+  for (Auth* auth : all) {
+    for (PluginEntry& entry : auth->methods) {
+      entry.claims = claims;
+      if (entry.type == kTrustedProxy) withhold_headers_of(entry, config.servers);
+    }
   }
 }
 
@@ -231,6 +262,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   inherit_listeners(written, result.config);
   take_off_slash(result.config.aggregate.path);
   result.config.aggregate_server.name = aggregate_path(result.config);
+  note_claims(result.config);
   check_together(document.root, result);
   check_replicas(document.root, options, result);
   check_addresses(document.root, result);

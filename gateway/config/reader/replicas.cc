@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "config/auth_blocks.h"
 #include "config/reader/section_findings.h"
 #include "config/reader/variables.h"
 #include "foundation/base/regular_file.h"
@@ -34,6 +35,19 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
       findings.add(replicas.name.empty() ? "peersFrom" : "name", "bad-value",
                    "with replicas.peersFrom a replica's name is its address, as the name in peersFrom has it",
                    "write name: ${env:POD_IP}, with the address of this replica");
+  }
+  // A request that another replica passes on comes from that replica. The proxy's secret passes with it.
+  if (!replicas.key_file.empty()) {
+    each_auth(result.config, [&](const Auth& auth) {
+      for (const PluginEntry& entry : auth.methods) {
+        if (entry.type != kTrustedProxy || entry.values.list("networks").empty()) continue;
+        findings.add("keyFile", "bad-value",
+                     "with replicas, auth.trustedProxy cannot tell a proxy by its network: another replica "
+                     "may pass its "
+                     "requests on",
+                     "give trustedProxy a secret: and no networks:");
+      }
+    });
   }
   const auto is_https = [](std::string_view url) { return url.substr(0, 8) == "https://"; };
   const bool any_tls =

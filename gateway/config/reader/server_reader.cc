@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "config/duration.h"
+#include "config/forward_rules.h"
+#include "config/identity_words.h"
 #include "config/options/names.h"
 #include "config/options/read_value.h"
 #include "config/reader/plugin_reader.h"
@@ -298,12 +301,70 @@ void ServerReader::finish_server(const Member& member, Server& server, const Htt
         .add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member)
         .hint = "add command: and args:, or url:";
   }
+  read_identity(node, server);
   check_command(node, server);
   check_credentials(node, server);
   check_timeouts(node, server);
   if (!server.env_file.empty()) merge_env_file(node, server);
   for (std::string* file : {&server.ca_file, &server.client_cert, &server.client_key}) {
     if (!file->empty()) *file = resolve_path(*file, values_.sources().directory);
+  }
+}
+
+// Values with words about the caller are no longer among the fixed ones, so that nothing sends them as they
+// are.
+void ServerReader::read_identity(const Node& server_node, Server& server) {
+  const auto take = [](Identity::Map& from, Identity::Map& to) {
+    const auto is_fixed = [](const auto& one) { return !has_words(one.second); };
+    const auto words = std::stable_partition(from.begin(), from.end(), is_fixed);
+    to.assign(std::make_move_iterator(words), std::make_move_iterator(from.end()));
+    from.erase(words, from.end());
+  };
+  take(server.headers, server.identity.headers);
+  take(server.env, server.identity.env);
+  const auto at = [&](const char* map, const std::string& name) -> const Member& {
+    return *server_node.find(map)->value.find(name);
+  };
+  for (size_t i = 0; i < server.identity.headers.size(); ++i) {
+    const std::string& name = server.identity.headers[i].first;
+    const std::string folded = folded_header_name(name);
+    if (is_own_header(name) || folded == "traceparent" || folded == "tracestate" ||
+        folded == folded_header_name(kStateHeader)) {
+      values_
+          .add("bad-value", fmt::format("the header {} cannot have the identity of a caller", clip(name)),
+               at("headers", name))
+          .hint = "choose a name of its own, such as X-User";
+    }
+    const auto same = [&](const auto& other) { return folded_header_name(other.first) == folded; };
+    const bool is_twice = std::any_of(server.headers.begin(), server.headers.end(), same) ||
+                          std::any_of(server.identity.headers.begin(),
+                                      server.identity.headers.begin() + static_cast<ptrdiff_t>(i), same);
+    if (is_twice) {
+      values_
+          .add("duplicate-key",
+               fmt::format("headers has {} twice: servers take both names for one", clip(name)),
+               at("headers", name))
+          .hint = "remove one of them";
+    }
+  }
+  if (server.identity.env.empty() || server.disabled) return;
+  const Member& first = at("env", server.identity.env.front().first);
+  if (!server.url.empty()) {
+    values_.add("ignored-option", "'env' concerns servers with a command only and is ignored", first)
+        .severity = Severity::info;
+  } else if (is_of_all_callers(server.isolation)) {
+    values_
+        .add("shared-process",
+             fmt::format("'{}' of env names the caller, and callers share a process here", clip(first.key)),
+             first)
+        .hint = "add isolation: principal (or session, or call)";
+  } else if (server.pool.prewarm > 0) {
+    values_
+        .add("shared-process",
+             fmt::format("'{}' of env names the caller, and a process started ahead has none",
+                         clip(first.key)),
+             first)
+        .hint = "remove pool.prewarm";
   }
 }
 

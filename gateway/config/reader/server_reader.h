@@ -53,6 +53,7 @@ class ServerReader {
   void finish_server(const Member& member, Server& server, const HttpSigns& http);
   void check_credentials(const Node& server_node, const Server& server);
   void check_timeouts(const Node& server_node, const Server& server);
+  void read_identity(const Node& server_node, Server& server);
   void check_command(const Node& server_node, const Server& server);
   void merge_env_file(const Node& server_node, Server& server);
 

@@ -15,6 +15,12 @@ bool is_for_command(const Option& option) {
   return option.path == "mcpServers.*.command" || option.path == "mcpServers.*.args";
 }
 
+// Each request to the server has its own values.
+bool takes_words(const Option& option) {
+  return option.path == "mcpServers.*.headers" || option.path == "mcpServers.*.meta" ||
+         option.path == "mcpServers.*.env";
+}
+
 }  // namespace
 
 Diagnostic& ValueReader::add(std::string code, std::string message, const Node& at) {
@@ -43,10 +49,15 @@ bool ValueReader::read_option(const Option& option, const Node& node, Value& val
                                             : read_scalar(option, node, value);
 }
 
-bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command) {
+bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command,
+                                bool with_words) {
   if (for_command && beside_ != nullptr) {
     VariableSources sources = sources_;
     sources.own = [this](std::string_view name) { return beside_->find(name) != nullptr; };
+    out = expand(node.text, sources);
+  } else if (with_words) {
+    VariableSources sources = sources_;
+    sources.words = true;
     out = expand(node.text, sources);
   } else {
     out = expand(node.text, sources_);
@@ -162,7 +173,7 @@ bool ValueReader::read_map(const Option& option, const Node& node, Value& value)
       add("wrong-type", fmt::format("the value of '{}' must be text", clip(member.key)), member.value).hint =
           "put it in quotes";
       good = false;
-    } else if (expand_scalar(member.value, true, expansion)) {
+    } else if (expand_scalar(member.value, true, expansion, false, takes_words(option))) {
       value.map.emplace_back(member.key, std::move(expansion.text));
     } else {
       good = false;

@@ -48,7 +48,8 @@ class ValueReader {
  private:
   // Checks a whole list or map against its row, and reports errors.
   bool fits(const Option& option, Value& value, const Node& node);
-  bool expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command = false);
+  bool expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command = false,
+                     bool with_words = false);
 
   std::vector<Diagnostic>& diagnostics_;
   const VariableSources sources_;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/identity_words.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 #include "config/plugin_values.h"
@@ -61,13 +62,34 @@ class Expander {
         bool dollar =
             text[0] == '$' && text.size() > 1 && is_name_char(text[1]) && !(text[1] >= '0' && text[1] <= '9');
         out_.bare_dollar = out_.bare_dollar || dollar;
-        out_.text += text[0];
+        add(text.substr(0, 1));
         text.remove_prefix(1);
       }
     }
   }
 
  private:
+  // No text may look like the marks of a word.
+  void add(std::string_view text) {
+    const bool marked =
+        text.find(kWordBegin) != std::string_view::npos || text.find(kWordEnd) != std::string_view::npos;
+    if (sources_.words && marked) return fault("bad-variable", "this value holds a control character", "");
+    out_.text += text;
+  }
+
+  void about_caller(std::string_view word) {
+    if (!sources_.words) {
+      return fault("misplaced-word", fmt::format("${{{}}} is about the caller of a request", clip(word)),
+                   "it can stand in headers, meta and env of a server");
+    }
+    if (const std::string_view why = word_fault(word); !why.empty())
+      return fault("unknown-word", fmt::format("${{{}}} says nothing about a caller", clip(word)),
+                   std::string(why));
+    out_.text += kWordBegin;
+    out_.text += word;
+    out_.text += kWordEnd;
+  }
+
   std::string_view variable(std::string_view text) {
     size_t end = text.find('}');
     if (end == std::string_view::npos) {
@@ -82,6 +104,7 @@ class Expander {
   }
 
   void replace(std::string_view body) {
+    if (is_about_caller(body)) return about_caller(body);
     if (take_prefix(body, "file:")) return file(body);
     if (body == "workspaceFolder") {
       out_.text += sources_.directory;
@@ -114,7 +137,7 @@ class Expander {
     if (dash != std::string_view::npos && (!value || value->empty()))
       value = std::string(body.substr(dash + 2));
     if (value) {
-      out_.text += *value;
+      add(*value);
     } else if (input) {
       fault("missing-variable", fmt::format("the input '{}' has no value", clip(name)),
             fmt::format("set {}", env_name));
@@ -144,7 +167,7 @@ class Expander {
       return fault("missing-file", fmt::format("${{file:}}: {} is not text", clip(path)), "");
     }
     if (!content.empty()) out_.secrets.emplace_back(content);
-    out_.text += content;
+    add(content);
   }
 
   void fault(std::string code, std::string message, std::string hint) {

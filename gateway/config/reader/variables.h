@@ -36,6 +36,8 @@ struct VariableSources {
   // Whether the program that gets the text has its own variable of this name. A variable missing in `env` is
   // then left to it.
   std::function<bool(std::string_view)> own = {};
+  // Words about the caller may stand in this text (config/identity_words.h). They are marked, not replaced.
+  bool words = false;
 };
 
 Expansion expand(std::string_view text, const VariableSources& sources);

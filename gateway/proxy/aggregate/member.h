@@ -71,8 +71,8 @@ struct Member {
   size_t identity_of(const core::UpstreamRequest& asker) const {
     // Mirrored headers differ with each call and do not identify the caller.
     const auto lasting = upstream::headers_of_client(asker.headers);
-    const auto shown = upstream::forwarded_headers(server, headers_for_it(lasting));
-    return std::hash<std::string>()(upstream::identity_of(shown) + '\n' + asker.scope.principal);
+    return std::hash<std::string>()(upstream::identity_of(server, headers_for_it(lasting)) + '\n' +
+                                    asker.scope.principal);
   }
 
   // The union of its declarations to all callers, for routing; clients' own answers are queried for each.

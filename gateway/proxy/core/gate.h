@@ -33,6 +33,12 @@ inline bool is_anonymous(std::string_view principal) {
   return has_realm && principal.substr(slash) == "/anonymous";
 }
 
+// A claim about a caller: its name, with dots between the levels, and its values.
+struct Claim {
+  std::string name;
+  std::vector<std::string> values;
+};
+
 // An authenticated caller. Sessions, parked calls, instances, caches, limits and cancels are bound to it
 // (behaviour.md 5). Two requests belong to the same caller if their principals are equal.
 struct Caller {
@@ -43,12 +49,22 @@ struct Caller {
   std::vector<std::string> scopes;       // granted scopes, as the authenticator names them
   std::chrono::system_clock::time_point  // expiry of the grant; the epoch: never
       until{};
-  bool may(std::string_view scope) const {
-    for (const std::string& one : scopes) {
-      if (one == scope) return true;
+  // For servers (docs/identity.md). `kind`: key, jwt, certificate or proxy. `subject`: the key's
+  // name, the token's `sub`, the certificate's accepted name or the proxy's word, each as it is.
+  std::string_view kind = {};
+  std::string subject = {};
+  std::string issuer = {};
+  std::vector<Claim> claims = {};  // only those that the configuration uses
+  const Claim* claim(std::string_view wanted) const {
+    for (const Claim& one : claims) {
+      if (one.name == wanted) return &one;
     }
-    return false;
+    return nullptr;
   }
+  // Has this scope; or fits a rule about claims (config/claim_rules.h), which can stand wherever a scope can.
+  bool may(std::string_view scope) const;
+  // Also has whatever scopes and values of claims the other one has.
+  bool has_all_of(const Caller& other) const;
 };
 using CallerPtr = std::shared_ptr<const Caller>;
 
@@ -61,6 +77,7 @@ struct GateRequest {
   std::string_view peer;                   // "127.0.0.1:51234"
   const CallerPtr* certificate = nullptr;  // the caller that its TLS certificate names; null: none
   std::string_view listener = {};          // the further listener that it came to; empty: `listen`
+  std::string_view hop = {};               // the peer of the connection itself, as `peer`
 };
 
 // Why a policy (the authentication gate or another plugin) refuses a request or ends an exchange.

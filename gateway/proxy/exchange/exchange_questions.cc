@@ -28,10 +28,11 @@ bool is_input_responses(std::string_view raw) {
   return object && objects;
 }
 
-// Plugin rules on the tool have allowed the first caller: a caller with fewer scopes must not use that.
+// Plugin rules on the tool have allowed the first caller, and its server knows its claims: a caller with
+// fewer of them must not use that.
 bool has_scopes_of(const core::CallerPtr& first, const core::CallerPtr& now) {
-  return !first || std::all_of(first->scopes.begin(), first->scopes.end(),
-                               [&](const std::string& scope) { return now && now->may(scope); });
+  if (!first) return true;
+  return now ? now->has_all_of(*first) : first->scopes.empty() && first->claims.empty();
 }
 
 }  // namespace

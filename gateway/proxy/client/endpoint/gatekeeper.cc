@@ -78,7 +78,7 @@ bool Gatekeeper::take_certificate(ClientConnection& connection) const {
   return true;
 }
 
-core::GateRequest Gatekeeper::question(const ClientConnection& connection) const {
+core::GateRequest Gatekeeper::question(ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
   // Policies know paths by their configured names.
   const ServerPaths& servers = router_.table().servers;
@@ -91,7 +91,8 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
           served ? std::string_view(route->second) : std::string_view(),
           connection.client(),
           certified ? &connection.caller() : nullptr,
-          config_.name};
+          config_.name,
+          connection.facts().passed_by_peer ? std::string_view() : std::string_view(connection.peer())};
 }
 
 bool Gatekeeper::ask(ClientConnection& connection, std::string& body) {

@@ -52,7 +52,7 @@ class Gatekeeper {
   };
   // Sets the caller that its client certificate names. False: it was refused.
   bool take_certificate(ClientConnection& connection) const;
-  core::GateRequest question(const ClientConnection& connection) const;
+  core::GateRequest question(ClientConnection& connection) const;
   bool ask(ClientConnection& connection, std::string& body);
   bool decided(ClientConnection& connection, core::GateAnswer answer);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "proxy/core/identity.h"
 #include "proxy/metrics/limits.h"
 
 namespace lineward::client {
@@ -105,12 +106,17 @@ core::SharedFields PathRouter::forwarded(ClientConnection& connection, const std
                                          Mirrored mirrored) const {
   HeadFacts& known = facts(connection);
   const bool kept = known.server != nullptr && *known.server == server;
-  if (kept && known.forwarded && known.forwarded->mirrored == mirrored) return known.forwarded->fields;
+  // The same head may be another caller's after a key or a rule has changed.
+  const bool is_same = kept && known.forwarded && known.forwarded->mirrored == mirrored &&
+                       known.forwarded->caller == connection.caller();
+  if (is_same) return known.forwarded->fields;
   static const config::ForwardRules kNone;
-  auto rules = table_.forward.find(server);
-  core::SharedFields fields = headers_to_forward(
-      connection.head().headers, rules == table_.forward.end() ? kNone : rules->second, mirrored);
-  if (kept) known.forwarded = {mirrored, fields};
+  auto found = table_.forward.find(server);
+  const config::ForwardRules& rules = found == table_.forward.end() ? kNone : found->second;
+  core::HeaderFields chosen = headers_to_forward(connection.head().headers, rules, mirrored);
+  if (connection.caller()) core::add_identity(chosen, rules.words(), *connection.caller());
+  core::SharedFields fields(std::move(chosen));
+  if (kept) known.forwarded = {mirrored, fields, connection.caller()};
   return fields;
 }
 

@@ -49,6 +49,8 @@ core::GateAnswer ClientCertificate::judge(const config::ListenTls& rules) {
   caller.principal = principal_of(*name, rules);
   caller.name = *name;
   caller.by = "listen.tls";
+  caller.kind = "certificate";
+  caller.subject = *name;
   caller.until = until_;
   caller_ = std::make_shared<const core::Caller>(std::move(caller));
   return caller_;

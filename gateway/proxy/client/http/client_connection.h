@@ -78,6 +78,7 @@ struct HeadFacts {
   struct Forwarded {
     Mirrored mirrored = Mirrored::no;
     core::SharedFields fields;
+    core::CallerPtr caller = {};  // the caller that they were made for
   };
   std::optional<Forwarded> forwarded;  // headers forwarded to `server`, as computed last
 };

@@ -12,6 +12,7 @@ core::HeaderFields headers_to_forward(const http::HeaderList& headers, const con
                                       Mirrored mirrored) {
   core::HeaderFields out;
   for (const auto& header : headers.all()) {
+    if (header.name.empty() || header.name.front() == config::kIdentityMark) continue;
     const bool repeats = mirrored == Mirrored::yes && core::repeats_message(header.name);
     if (!repeats && (!rules.passes(header.name) || http::named_by_connection(headers, header.name))) continue;
     // With two Authorization fields, the server could use the one that a proxy in between did not check.

@@ -9,11 +9,13 @@
 #include <iterator>
 
 #include "config/forward_rules.h"
+#include "config/identity_words.h"
 #include "foundation/base/version.h"
 #include "protocol/http/char_class.h"
 #include "protocol/mcp/header_value.h"
 #include "protocol/mcp/methods.h"
 #include "protocol/mcp/revision.h"
+#include "proxy/core/identity.h"
 
 namespace lineward::upstream {
 namespace {
@@ -79,6 +81,13 @@ void each_modern_header(const mcp::Message& message, Field named_by, Add&& add) 
     add("Mcp-Name", mcp::encode_header_value(message.text(named_by)));
 }
 
+// A server may take this name for that of a header about the caller.
+bool names_identity(const config::Server& server, std::string_view name) {
+  const std::string folded = config::folded_header_name(name);
+  return std::any_of(server.identity.headers.begin(), server.identity.headers.end(),
+                     [&](const auto& one) { return config::folded_header_name(one.first) == folded; });
+}
+
 }  // namespace
 
 Headers base_headers(const config::Server& server, HttpVerb verb) {
@@ -100,11 +109,16 @@ Headers base_headers(const config::Server& server, HttpVerb verb) {
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client) {
   Headers headers;
   for (const auto& [name, value] : client) {
-    if (config::is_own_header(name)) continue;
+    if (core::is_identity(name) || config::is_own_header(name)) continue;
+    if (!server.identity.headers.empty() && names_identity(server, name)) continue;
     bool configured = std::any_of(server.headers.begin(), server.headers.end(), [&one = name](const auto& h) {
       return equals_ignoring_case(h.first, one);
     });
     if (!configured) headers.push_back({name, value});
+  }
+  for (const auto& [name, words] : server.identity.headers) {
+    if (std::string value = core::identity_value(client, words); !value.empty())
+      headers.push_back({name, std::move(value)});
   }
   return headers;
 }
@@ -127,6 +141,14 @@ ClientHeaders headers_of_client(const ClientHeaders& of_call) {
            equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
   });
   return out;
+}
+
+std::string identity_of(const config::Server& server, const ClientHeaders& client) {
+  Headers all = forwarded_headers(server, client);
+  for (const auto& field : client) {
+    if (core::is_identity(field.first)) all.push_back({field.first, field.second});
+  }
+  return identity_of(all);
 }
 
 std::string identity_of(const Headers& forwarded) {

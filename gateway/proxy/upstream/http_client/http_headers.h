@@ -35,6 +35,9 @@ bool is_trace_header(std::string_view name);
 ClientHeaders headers_of_client(const ClientHeaders& of_call);
 // A digest of them that reveals nothing; empty when there are none.
 std::string identity_of(const Headers& forwarded);
+// The same with all values about the caller that the server gets, in headers or not. For whatever is kept or
+// shared: results, listens, tool lists.
+std::string identity_of(const config::Server& server, const ClientHeaders& client);
 // The headers that mirror a modern message's body, and the client's Mcp-Param-* unchanged.
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client);
 // The same as lines of a head without any of these names. The lines of the last call are cached: usually the

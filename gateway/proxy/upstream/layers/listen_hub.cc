@@ -161,7 +161,7 @@ ListenHub::~ListenHub() {
 
 // The same filter, and the same credentials in the server's view.
 std::string ListenHub::key_of(const core::UpstreamRequest& request, bool apart) const {
-  std::string key = identity_of(forwarded_headers(server_, request.headers));
+  std::string key = identity_of(server_, request.headers);
   key += '\n';
   if (apart) {
     key += request.scope.affinity + '\n' + request.scope.principal + '\n' + request.scope.session + '\n';

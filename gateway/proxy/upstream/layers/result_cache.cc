@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "config/identity_words.h"
 #include "foundation/json/json_splice.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/cache_hints.h"
@@ -181,12 +182,17 @@ std::string ResultCache::key_of(const core::UpstreamRequest& request, bool every
   return key + (everybodys ? "\neverybody" : "\nof\n" + asker_of(request));
 }
 
+// A server that learns the identity of callers has no results for all of them (docs/identity.md).
+bool ResultCache::has_public_results() const {
+  return server_.cache.trust_public && !config::tells_callers(server_);
+}
+
 // The state name matters where the server has one state for each.
 std::string ResultCache::asker_of(const core::UpstreamRequest& request) const {
   std::string asker = request.scope.principal + '\n' + request.scope.session + '\n';
   if (server_.isolation == config::Isolation::session) asker += request.scope.affinity;
   if (inner_->era() != mcp::Era::modern) asker += request.scope.bridged_session;
-  return asker + '\n' + identity_of(forwarded_headers(server_, request.headers));
+  return asker + '\n' + identity_of(server_, request.headers);
 }
 
 Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::UpstreamRequest&& request,
@@ -195,7 +201,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Upst
   std::string key = key_of(request, false);
   if (key.size() > kMaxKeyBytes) return inner_->start(std::move(request), owner);
   auto kept = find(key);
-  if (kept == entries_.end() && server_.cache.trust_public) kept = find(key_of(request, true));
+  if (kept == entries_.end() && has_public_results()) kept = find(key_of(request, true));
   if (kept != entries_.end()) {
     ++stats_.cache_hits;
     return answer(*kept, std::move(request), owner);
@@ -285,7 +291,7 @@ void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   auto asked = under_way_.find(shared.key());
   bool current = asked != under_way_.end() && asked->second.get() == &shared;
   if (ttl == 0 || !is_complete(result) || !current || stopping_) return;
-  bool everybodys = server_.cache.trust_public && result.text(Field::result_cache_scope) == "public";
+  bool everybodys = has_public_results() && result.text(Field::result_cache_scope) == "public";
   std::string key = key_of(shared.like(), everybodys);
   const Method method = shared.like().method;
   std::string uri =

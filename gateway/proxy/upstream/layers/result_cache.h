@@ -94,6 +94,7 @@ class ResultCache final : public core::PassingUpstream {
   std::string view_of(const core::UpstreamRequest& like) const;
   void outdate(std::map<std::string, std::unique_ptr<SharedFetch>>::iterator fetch);
   void watch_over(const std::string& view);
+  bool has_public_results() const;
   Entries::iterator find(const std::string& key);
   void forget(Entries::iterator entry);
   std::unique_ptr<core::Call> answer(const Entry& entry, core::UpstreamRequest request,

@@ -65,7 +65,7 @@ HeaderRole ToolUpstream::role_of(const core::UpstreamRequest& request) const {
 }
 
 std::string ToolUpstream::view_key(const core::UpstreamRequest& request) const {
-  std::string key = identity_of(forwarded_headers(server_, request.headers));
+  std::string key = identity_of(server_, request.headers);
   const bool has_its_own = server_.isolation == config::Isolation::session;
   std::string whose = request.scope.principal + "\n" + (has_its_own ? request.scope.affinity + "\n" : "");
   // A legacy session may have a process of its own, with other tools.

@@ -9,6 +9,7 @@
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
 #include "proxy/core/gate.h"
+#include "proxy/core/identity.h"
 #include "proxy/upstream/shared/process_end.h"
 
 namespace lineward::upstream {
@@ -78,8 +79,20 @@ void InstanceGroup::enqueue(StdioCall& call) {
   const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && !core::is_anonymous(call.request.scope.principal));
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
+  if (!server_.identity.env.empty()) learn_caller(call.request.headers);
   join_by_turn(queue_, call);
   owner_.schedule_pump(*this);
+}
+
+// The next process gets what the newest request says of the group's only caller. Lineward's own requests say
+// nothing.
+void InstanceGroup::learn_caller(const core::HeaderFields& headers) {
+  config::Identity::Map said;
+  for (const auto& [name, words] : server_.identity.env) {
+    if (std::string value = core::identity_value(headers, words); !value.empty())
+      said.emplace_back(name, std::move(value));
+  }
+  if (!said.empty()) about_caller_ = std::move(said);
 }
 
 void InstanceGroup::withdraw(StdioCall& call) {
@@ -262,6 +275,7 @@ StdioInstance* InstanceGroup::start_instance(const Account* whose) {
   // A new session's own `initialize` is the handshake; Lineward repeats it for later processes of the
   // session.
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
+  plan.about_caller = about_caller_;
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
   if (auto spare = owner_.take_spare(*this, whose)) {

@@ -125,6 +125,7 @@ class InstanceGroup final : public InstanceCallbacks {
   void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
 
  private:
+  void learn_caller(const core::HeaderFields& headers);
   bool room_in_flight() const { return in_flight_ < server_.limits.max_in_flight; }
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
   // The server is known to send requests after its answers. So for a while after a call no other caller may
@@ -162,6 +163,7 @@ class InstanceGroup final : public InstanceCallbacks {
   bool has_served_ = false;  // a process was ready before
   std::string last_end_;
   MemoryCharge key_bytes_{Held::servers};
+  config::Identity::Map about_caller_;  // variables of the next process; of one caller
   AccountPtr caller_;
   uint32_t calls_ = 0;  // number of calls, counted up to kept_from_
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();

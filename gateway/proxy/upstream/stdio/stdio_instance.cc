@@ -82,7 +82,7 @@ void StdioInstance::ring(Alarm& alarm, milliseconds due, std::function<void()> t
 void StdioInstance::start() {
   age();
   if (!plan_.spare) limit_start();
-  process_.start();
+  process_.start(plan_.about_caller);
 }
 
 void StdioInstance::age() {

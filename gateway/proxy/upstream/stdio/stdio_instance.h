@@ -60,6 +60,7 @@ struct InstancePlan {
   bool takes_turns = false;
   // Started without a group, to be adopted later.
   bool spare = false;
+  config::Identity::Map about_caller = {};  // variables about its only caller
 };
 
 // Whether a process must be replaced, and why.

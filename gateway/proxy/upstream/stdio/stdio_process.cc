@@ -99,11 +99,11 @@ std::vector<process::ResourceLimit> StdioProcess::resource_limits() const {
   return limits;
 }
 
-void StdioProcess::start() {
+void StdioProcess::start(const config::Identity::Map& about_caller) {
   process::SpawnRequest request;
   request.argv.push_back(server_.command);
   request.argv.insert(request.argv.end(), server_.args.begin(), server_.args.end());
-  request.environment = config::server_environment(server_, environ);
+  request.environment = config::server_environment(server_, environ, about_caller);
   request.cwd = server_.cwd;
   request.limits = resource_limits();
   process::ChildProcess::Events events;

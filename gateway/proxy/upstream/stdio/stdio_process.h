@@ -41,7 +41,8 @@ class StdioProcess {
   ~StdioProcess();
 
   // Never calls back before it returns.
-  void start();
+  // `about_caller`: variables about its only caller (config/server_environment.h).
+  void start(const config::Identity::Map& about_caller = {});
   void write_line(std::string message);
   size_t backlog() const { return in_.stream ? in_.stream->backlog() : 0; }
   // The bytes written to it that it has read.

@@ -214,3 +214,20 @@ TEST_CASE("a token is verified once, and expires all the same") {
   gate.host.passed = 631s;
   CHECK(gate.outcome(token) == "expired");
 }
+
+TEST_CASE("claims that the configuration uses: a whole name first, then the levels between its dots") {
+  const std::string payload =
+      R"({"iss":"i","sub":"s","exp":9,"a":{"b":["x","y"],"c":{"d":1}},"a.b":"whole","n":1.5,"t":true,"o":{},"e":[],)"
+      R"("l":[["x"]],"z":null})";
+  auto read =
+      plugins::read_claims(payload, {"a.b", "a.c.d", "a.c", "n", "t", "o", "e", "l", "z", "a.b.c", "x"});
+  REQUIRE(read);
+  std::string found;
+  for (const auto& claim : read->others) {
+    found += claim.name + ":";
+    for (const std::string& value : claim.values)
+      found += value + ";";
+  }
+  CHECK(found == "a.b:whole;a.c.d:1;n:1.5;t:true;");
+  CHECK(plugins::read_claims(payload)->others.empty());
+}
