@@ -187,6 +187,11 @@ void look_at_proxy(const config::PluginEntry& entry, std::vector<config::PluginF
     findings.push_back({"", "missing-option", "give networks: or secret:, else any client could name itself",
                         "networks: [10.0.0.5], or secret: ${file:/run/secrets/proxy}"});
   }
+  const auto networks = net::Networks::parse(entry.values.list("networks"));
+  if (networks && networks->has_everyone() && entry.values.text("secret").empty()) {
+    findings.push_back({"networks", "everyone", "networks has every address: any client could name itself",
+                        "name the addresses of the proxy, or add a secret", true});
+  }
   if (entry.values.text("subjectHeader").empty())
     findings.push_back({"subjectHeader", "missing-option", "subjectHeader names the header with the caller",
                         "subjectHeader: X-Forwarded-User"});

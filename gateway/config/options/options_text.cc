@@ -155,7 +155,8 @@ constexpr std::string_view kOverridesYaml =
 void add_auth(std::string& out) {
   std::string lines;
   add_wrapped(
-      "Authentication; without it every caller is admitted. The methods are apiKey and jwt: lineward help "
+      "Authentication; without it every caller is admitted. The methods are apiKey, jwt and trustedProxy: "
+      "lineward help "
       "auth.",
       "# ", lines);
   lines += "auth:\n";
