@@ -218,6 +218,7 @@ struct Server {
   milliseconds reclaim_after = 1min;  // an idle session older than this may lose its process to another
   uint32_t instances = 64;            // maximum number of processes
   milliseconds instance_idle = 10min;
+  milliseconds session_abandoned = 1min;  // 0: never (docs/isolation.md, "Abandoned sessions")
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each applies
   std::vector<TimeoutOverride> tool_timeouts;

@@ -369,6 +369,10 @@ void server_rows(std::vector<Option>& rows) {
       "mcpServers.*.cancel", "send|never|kill", "send",
       "never: no cancel is sent, because cancels crash it. The HTTP stream of a call then stays open, "
       "at most for maxDuration. kill: it is ended when it ignores one past cancelGrace."));
+  rows.push_back(row<&S::session_abandoned>(
+      "mcpServers.*.sessionAbandoned", Kind::duration, "1m", {0, 30 * kDay},
+      "A legacy session loses its process this long after its client closed its last connection, if it never "
+      "had a GET stream. Its next request gets a new one. 0s: never."));
   rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
                                          "tolerant: lines that are no MCP message are logged, not fatal."));
   rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},

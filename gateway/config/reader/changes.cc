@@ -255,6 +255,7 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("stop.termGrace"),
                                      std::string_view("instances"),
                                      std::string_view("instanceIdle"),
+                                     std::string_view("sessionAbandoned"),
                                      std::string_view("sessions.missing"),
                                      std::string_view("sessions.reclaimAfter"),
                                      std::string_view("cancel"),

@@ -154,7 +154,7 @@ PlainResponse AdminApi::look(const Asked& asked) {
     case ApiCall::calls:
     case ApiCall::listens: return look_at_calls(asked, *limit);
     case ApiCall::call: return look_at_call(asked);
-    case ApiCall::sessions: return page(sessions_page(sources_, query));
+    case ApiCall::sessions: return page(sessions_page(sources_, memory_, query));
     case ApiCall::ends: {
       auto shown = ends_page(sources_, query, asked.http.parameter("reason").value_or(""));
       if (shown && shown->is_null())
@@ -173,7 +173,9 @@ PlainResponse AdminApi::look(const Asked& asked) {
 PlainResponse AdminApi::look_at_status() {
   json status;
   bool read = sources_.workers.paused([&] { status = status_json(sources_, urls_()); });
-  return read ? reply(200, std::move(status)) : stuck();
+  if (!read) return stuck();
+  add_memory(status, memory_, sources_.loop.now());
+  return reply(200, std::move(status));
 }
 
 PlainResponse AdminApi::look_at_calls(const Asked& asked, size_t limit) {

@@ -18,6 +18,7 @@
 #include "operate/admin/event_stream_endpoint.h"
 #include "operate/admin/plain_http.h"
 #include "operate/admin/sources.h"
+#include "operate/admin/tree_memory.h"
 
 namespace lineward::admin {
 
@@ -59,6 +60,7 @@ class AdminApi {
   std::function<OwnUrls()> urls_;
   std::shared_ptr<EventStreamEndpoint> events_;
   std::set<std::shared_ptr<Wait>> waits_;
+  TreeMemory memory_{resident_of_tree};
 };
 
 }  // namespace lineward::admin

@@ -1,10 +1,13 @@
 #include "operate/admin/api_lists.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
 
 #include "foundation/log/sanitize.h"
 #include "operate/admin/control_json.h"
@@ -119,6 +122,24 @@ json finished(json server, const EventRing& feed) {
 // The id is a secret: any holder could act as the session's client. This is a public name for it.
 std::string public_id(const std::string& id) {
   return fmt::format("s{:016x}", std::hash<std::string>()(id));
+}
+
+// The processes of all servers, by the session that has each for itself. Within WorkerDirectory::paused().
+struct SessionProcess {
+  std::string upstream;
+  pid_t pid;
+};
+using SessionProcesses = std::unordered_multimap<std::string, SessionProcess>;
+
+SessionProcesses processes_of_sessions(const Sources& sources) {
+  SessionProcesses out;
+  for (const config::Server* server : sources.servers()) {
+    for (auto& process : sources.status(*server).processes) {
+      if (!process.session.empty())
+        out.emplace(std::move(process.session), SessionProcess{server->name, process.pid});
+    }
+  }
+  return out;
 }
 
 // ---- how long calls take ----
@@ -296,7 +317,7 @@ std::optional<json> one_server(const Sources& sources, const EventRing& feed, co
   return look ? finished(std::move(*look), feed) : json(nullptr);
 }
 
-std::optional<json> sessions_page(const Sources& sources, const PageQuery& query) {
+std::optional<json> sessions_page(const Sources& sources, TreeMemory& memory, const PageQuery& query) {
   struct Found {
     std::string name;
     size_t worker;
@@ -318,15 +339,47 @@ std::optional<json> sessions_page(const Sources& sources, const PageQuery& query
   // By name order, so that the page after an ended session is found too.
   auto from = std::upper_bound(all.begin(), all.end(), query.after,
                                [](const std::string& name, const Found& one) { return name < one.name; });
+  SessionProcesses processes;
+  if (!sources.workers.paused([&] { processes = processes_of_sessions(sources); })) return std::nullopt;
   json out{{"sessions", json::array()}, {"total", all.size()}};
   for (; from != all.end() && out["sessions"].size() < query.limit; ++from) {
+    json shown;
     sources.workers.run(from->worker, [&] {
       const client::Session* one = sources.workers.view(from->worker).front.sessions().find(from->id);
-      if (one != nullptr) out["sessions"].push_back(session_json(*one, from->name, sources.loop.now()));
+      if (one != nullptr) shown = session_json(*one, from->name, sources.loop.now());
     });
+    if (shown.is_null()) continue;
+    for (auto [it, end] = processes.equal_range(from->id); it != end; ++it) {
+      json process{{"upstream", it->second.upstream}, {"pid", it->second.pid}};
+      if (const auto bytes = memory.of(it->second.pid, sources.loop.now()))
+        process["resident_bytes"] = *bytes;
+      shown["processes"].push_back(std::move(process));
+    }
+    out["sessions"].push_back(std::move(shown));
   }
   if (from != all.end() && from != all.begin()) out["next"] = std::prev(from)->name;
   return out;
+}
+
+void add_memory(json& status, TreeMemory& memory, std::chrono::milliseconds now) {
+  uint64_t all = 0;
+  bool known = true;
+  for (json& server : status["upstreams"]) {
+    if (server["pids"].empty()) continue;
+    uint64_t sum = 0;
+    bool its = true;
+    for (const json& pid : server["pids"]) {
+      const auto bytes = memory.of(pid.get<pid_t>(), now);
+      its = its && bytes.has_value();
+      sum += bytes.value_or(0);
+    }
+    if (its) server["resident_bytes"] = sum;
+    known = known && its;
+    all += sum;
+  }
+  if (known) status["processes_resident_bytes"] = all;
+  ProcessInfo own;
+  if (read_process(getpid(), own)) status["resident_bytes"] = static_cast<uint64_t>(own.resident_bytes);
 }
 
 std::optional<json> operations_page(const Sources& sources, const PageQuery& query) {

@@ -5,12 +5,14 @@
 // (operate/admin/redact_json.h removes them).
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "operate/admin/event_ring.h"
 #include "operate/admin/sources.h"
+#include "operate/admin/tree_memory.h"
 #include "proxy/exchange/call_views.h"
 
 namespace lineward::admin {
@@ -39,7 +41,10 @@ std::optional<nlohmann::json> servers_page(const Sources& sources, const EventRi
 // Null if there is no such server.
 std::optional<nlohmann::json> one_server(const Sources& sources, const EventRing& feed,
                                          const std::string& name);
-std::optional<nlohmann::json> sessions_page(const Sources& sources, const PageQuery& query);
+std::optional<nlohmann::json> sessions_page(const Sources& sources, TreeMemory& memory,
+                                            const PageQuery& query);
+// Adds the memory of processes to the gateway's status.
+void add_memory(nlohmann::json& status, TreeMemory& memory, std::chrono::milliseconds now);
 std::optional<nlohmann::json> operations_page(const Sources& sources, const PageQuery& query);
 nlohmann::json log_page(const EventRing& feed, const EventRing::LogQuery& query);
 

@@ -338,9 +338,12 @@ void list_server(Members& to, bool is_short, const ServerRecord* of) {
   to.has("sessions", [&] { return of->sessions; });
   to.has("required", [&] { return of->server.required; });
   to.has("cancel_grace_ms", [&] { return of->server.timeouts.cancel_grace.count(); });
-  if (is_short)
+  if (is_short) {
+    to.has("resident_bytes", "Memory of its processes and those below them; absent: unknown.",
+           [] { return std::optional<uint64_t>(); });  // completed after the pause
     return to.has("pids", R"({"type": "array", "items": {"type": "integer"}})",
                   [&] { return processes_json(*of, true); });
+  }
   to.has("held", "An operator has stopped or drained it.",
          [&] { return of->sources.reload.is_held(of->server.name); });
   to.has("worker", "The thread on which it lives.",
@@ -385,7 +388,7 @@ struct StatusRecord {
   const Sources& sources;
   const OwnUrls& urls;
   json upstreams = json::array();
-  size_t sessions = 0, listens = 0, calls = 0, waiting = 0;
+  size_t sessions = 0, listens = 0, calls = 0, waiting = 0, processes = 0;
 };
 
 std::string url_of(const Sources& sources) {
@@ -451,9 +454,19 @@ void list_status(Members& to, const StatusRecord* of) {
   to.has("listens", [&] { return of->listens; });
   to.has("in_flight", [&] { return of->calls; });
   to.has("waiting", [&] { return of->waiting; });
+  to.has("resident_bytes", "Memory of the gateway's own process; absent: unknown.",
+         [] { return std::optional<uint64_t>(); });
+  to.has("processes", "The number of processes of all servers.", [&] { return of->processes; });
+  to.has("processes_resident_bytes", "Memory of these processes and of those below them; absent: unknown.",
+         [] { return std::optional<uint64_t>(); });
   to.has("upstreams", R"({"type": "array", "items": {"$ref": "#/components/schemas/ServerState"}})",
          [&] { return of->upstreams; });
 }
+
+constexpr std::string_view kSessionProcesses = R"({"type": "array", "items": {"type": "object",
+  "additionalProperties": false, "required": ["upstream", "pid"], "properties": {
+    "upstream": {"type": "string"}, "pid": {"type": "integer"}, "resident_bytes": {"type": "integer"}}},
+  "description": "The processes that it has for itself, with their memory and that of those below them."})";
 
 void list_session(Members& to, const client::Session* one, const std::string& public_id = {},
                   std::chrono::milliseconds now = {}) {
@@ -467,6 +480,13 @@ void list_session(Members& to, const client::Session* one, const std::string& pu
   to.has("idle_ms", [&] { return (now - one->last_used).count(); });
   to.has("calls", [&] { return one->exchanges; });
   to.has("stream", "It has a GET stream.", [&] { return one->has_stream(); });
+  to.has("had_stream", "It has or had one.", [&] { return one->had_stream(); });
+  to.has("connections", "Open ones that carried its messages.", [&] { return one->connections(); });
+  to.has("abandoned_ms", "Since its client closed the last of its connections (sessionAbandoned).", [&] {
+    const auto gone = one->abandoned_for();
+    return when(gone.has_value(), gone.value_or(std::chrono::milliseconds(0)).count());
+  });
+  to.has("processes", kSessionProcesses, [&] { return json::array(); });  // completed by the caller
 }
 
 }  // namespace
@@ -544,6 +564,7 @@ json status_json(const Sources& sources, const OwnUrls& urls) {
     status.listens += one["listens"].get<size_t>();
     status.calls += one["in_flight"].get<size_t>();
     status.waiting += one["waiting"].get<size_t>();
+    status.processes += one["pids"].size();
     status.upstreams.push_back(std::move(one));
   }
   return Members::made(kJson, [&](Members& to) { list_status(to, &status); });

@@ -142,6 +142,8 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Starts of the upstream's processes that got ready (ok) or did not (failed).", ""},
     {M::upstream_exits, "lineward_upstream_exits_total", T::counter, B::mcp, "upstream cause",
      "Ends of its processes: exit, a signal, killed by Lineward, or never spawned.", ""},
+    {M::upstream_abandoned, "lineward_upstream_abandoned_total", T::counter, B::mcp, "upstream",
+     "Processes that ended because the clients of their sessions had gone (sessionAbandoned).", ""},
     {M::upstream_start_duration, "lineward_upstream_start_duration_seconds", T::histogram, B::mcp, "upstream",
      "From the start of a process until it was ready.", ""},
     {M::upstream_cpu, "lineward_upstream_process_cpu_seconds_total", T::counter, B::mcp, "upstream instance",

@@ -63,6 +63,7 @@ enum class Metric : uint8_t {
   origin_ejections,
   upstream_starts,
   upstream_exits,
+  upstream_abandoned,
   upstream_start_duration,
   upstream_cpu,
   upstream_memory,

@@ -198,6 +198,7 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
   by_label<metrics::ListenType>(out, M::subscription_events, stats, "type", stats.subscription_events);
   out.add(M::upstream_starts, {{"upstream", name}, {"result", "ok"}}, stats.starts_ok);
   out.add(M::upstream_starts, {{"upstream", name}, {"result", "failed"}}, stats.starts_failed);
+  out.add(M::upstream_abandoned, {{"upstream", name}}, stats.abandoned);
   by_label<metrics::ExitCause>(out, M::upstream_exits, stats, "cause", stats.exits);
   out.add(M::upstream_start_duration, {{"upstream", name}}, stats.start_duration);
   out.add(M::upstream_stderr, {{"upstream", name}}, stats.stderr_lines);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operate/cli/json_fields.h"
+#include "operate/cli/list_text.h"
 #include "operate/cli/local_address.h"
 
 namespace lineward::cli {
@@ -242,6 +243,17 @@ std::string certificate_line(const json& certificate, const Style& style) {
                      listener.empty() || listener == "listen" ? "" : "  listener " + listener);
 }
 
+// The memory of Lineward itself, and of all processes that it started.
+std::string memory_line(const json& status) {
+  if (!has(status, "resident_bytes")) return {};
+  std::string out = "  memory   " + short_bytes(static_cast<double>(number_of(status, "resident_bytes")));
+  const int64_t processes = number_of(status, "processes");
+  if (processes == 0 || !has(status, "processes_resident_bytes")) return out + "\n";
+  const double bytes = static_cast<double>(number_of(status, "processes_resident_bytes"));
+  return out + fmt::format("; {} server process{}: {}\n", processes, processes == 1 ? "" : "es",
+                           short_bytes(bytes));
+}
+
 std::string status_screen(const json& status, const Style& style) {
   const bool draining = is_true(status, "draining");
   const json& upstreams = member_of(status, "upstreams");
@@ -260,6 +272,7 @@ std::string status_screen(const json& status, const Style& style) {
     out += certificate_line(one, style);
   out += fmt::format("  Metrics  {}\n",
                      text_of(status, "ops").empty() ? "off" : text_of(status, "ops") + "/metrics");
+  out += memory_line(status);
   out += fmt::format("  now      {}, {} waiting, {}, {}, {}\n\n",
                      counted(number_of(status, "in_flight"), "call"), number_of(status, "waiting"),
                      counted(number_of(status, "listens"), "listen"),
@@ -281,6 +294,8 @@ std::string status_screen(const json& status, const Style& style) {
     for (const json& pid : member_of(one, "pids"))
       pids += " " + pid.dump();
     if (!pids.empty()) out += "  pid" + pids;
+    if (has(one, "resident_bytes"))
+      out += "  " + short_bytes(static_cast<double>(number_of(one, "resident_bytes")));
     if (!text_of(one, "server").empty()) out += "  " + text_of(one, "server");
     if (is_true(one, "required")) out += "  required";
     out += "\n";

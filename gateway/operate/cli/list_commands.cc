@@ -40,7 +40,11 @@ constexpr const char* kServerFooter =
 constexpr const char* kSessionsFooter =
     "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the id "
     "itself is a\n"
-    "secret and shown nowhere.\n"
+    "secret and shown nowhere. STREAM is `open` while the session has a GET stream, and `gone` with the "
+    "time\n"
+    "since its client closed its last connection. PROCESS is the process that it has for itself, with the "
+    "memory\n"
+    "of that and of those below it.\n"
     "\n"
     "Examples\n"
     "  lineward sessions\n"

@@ -33,6 +33,23 @@ std::string memory_text(const json& server) {
   return bytes > 0 ? short_bytes(bytes) : "-";
 }
 
+// "pid 4711 38 MiB", or "3 processes 120 MiB".
+std::string processes_text(const json& session) {
+  const json& processes = member_of(session, "processes");
+  if (!processes.is_array() || processes.empty()) return "-";
+  const std::string memory = memory_text(session);
+  std::string out = processes.size() == 1 ? fmt::format("pid {}", number_of(processes.front(), "pid"))
+                                          : fmt::format("{} processes", processes.size());
+  return memory == "-" ? out : out + " " + memory;
+}
+
+// The GET stream; without one, since when its client is gone.
+std::string presence_text(const json& session) {
+  if (is_true(session, "stream")) return "open";
+  if (has(session, "abandoned_ms")) return "gone " + short_time(number_of(session, "abandoned_ms"));
+  return is_true(session, "had_stream") ? "closed" : "-";
+}
+
 // A child of the tree; `above` has the lines of its ancestors.
 std::string branch(const std::string& above, bool last, const std::string& text) {
   return above + (last ? "└─ " : "├─ ") + text + "\n";
@@ -192,12 +209,14 @@ std::string action_done(std::string_view action, const std::string& name, bool f
 }
 
 std::string sessions_table(const json& sessions, const Style& style) {
-  std::vector<Row> rows{{"SESSION", "UPSTREAM", "CLIENT", "REVISION", "AGE", "IDLE", "CALLS", "STREAM"}};
+  std::vector<Row> rows{{"SESSION", "UPSTREAM", "CLIENT", "REVISION", "AGE", "IDLE", "CALLS", "CONNECTIONS",
+                         "STREAM", "PROCESS"}};
   for (const json& one : sessions) {
     rows.push_back({text_of(one, "session"), text_of(one, "upstream"), or_dash(client_text(one)),
                     or_dash(text_of(one, "revision")), short_time(number_of(one, "age_ms")),
                     short_time(number_of(one, "idle_ms")), fmt::format("{}", number_of(one, "calls")),
-                    is_true(one, "stream") ? "open" : "-"});
+                    fmt::format("{}", number_of(one, "connections")), presence_text(one),
+                    processes_text(one)});
   }
   return table(rows, style, {{2, 16}, {0, 12}, {2, 0}, {1, 8}});
 }

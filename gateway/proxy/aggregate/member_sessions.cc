@@ -87,6 +87,10 @@ class MemberSession final : public core::ScopeCallbacks, public std::enable_shar
     MemberSessions::Session* its = sessions_ != nullptr ? sessions_->find(session()) : nullptr;
     return its != nullptr && its->owner.is_pinned();
   }
+  std::optional<std::chrono::milliseconds> abandoned_for() const override {
+    MemberSessions::Session* its = sessions_ != nullptr ? sessions_->find(session()) : nullptr;
+    return its == nullptr ? std::nullopt : its->owner.abandoned_for();
+  }
 
   MemberSessions* sessions_;  // null: the session is over, or its server is no longer a member
   std::shared_ptr<void> lease_;

@@ -59,6 +59,7 @@ void RemoteCallServer::fail(uint64_t number, core::Failure failure) {
 
 void RemoteCallServer::start(uint64_t number, core::UpstreamRequest request) {
   auto one = std::make_unique<InboundCall>(*this, number);
+  told_gone(request.scope.bridged_session, std::nullopt);
   request.tag = core::remote_tag(request.tag);
   auto call = server_.start(std::move(request), *one);
   if (!call) return fail(number, std::move(call.error()));
@@ -145,6 +146,18 @@ void RemoteCallServer::InboundScope::on_scope_message(mcp::Message message,
       [id = scope.bridged_session, told = std::move(told), only_call](RemoteCallTable& table) mutable {
         table.on_scope_message(id, std::move(told), only_call);
       });
+}
+
+// No answer is older than a message that its client sent later: both come in order.
+std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::abandoned_for() const {
+  call_server.table_.tell(
+      [id = scope.bridged_session](RemoteCallTable& table) { table.on_scope_presence(id); });
+  return gone;
+}
+
+void RemoteCallServer::told_gone(const std::string& session, std::optional<std::chrono::milliseconds> gone) {
+  auto found = scopes_.find(session);
+  if (found != scopes_.end()) found->second->gone = gone;
 }
 
 void RemoteCallServer::InboundScope::on_scope_reset() {

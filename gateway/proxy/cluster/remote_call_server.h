@@ -6,6 +6,7 @@
 // counted, and over the limit the server is paused, or the call ends.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,6 +48,8 @@ class RemoteCallServer {
   // A session that is kept on the other worker.
   void open_scope(const core::Scope& scope);
   void close_scope(const core::Scope& scope);
+  // The answer to InboundScope::abandoned_for().
+  void told_gone(const std::string& session, std::optional<std::chrono::milliseconds> gone);
   void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
             const core::HeaderFields& headers) {
     server_.send(scope, client_era, message, headers);
@@ -81,9 +84,12 @@ class RemoteCallServer {
         : call_server(its_server), scope(std::move(its_scope)) {}
     void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
     void on_scope_reset() override;
+    // As the session's worker answered the last time it was asked; asks it again.
+    std::optional<std::chrono::milliseconds> abandoned_for() const override;
 
     RemoteCallServer& call_server;
     const core::Scope scope;
+    std::optional<std::chrono::milliseconds> gone;  // for how long its client was, then
   };
   InboundCall* find(uint64_t number);
   // The call may be on the stack.

@@ -180,6 +180,14 @@ void RemoteCallTable::on_scope_message(const std::string& session, RemoteMessage
   if (open != scopes_.end()) open->second->on_scope_message(std::move(told.message), only_call);
 }
 
+void RemoteCallTable::on_scope_presence(const std::string& session) {
+  auto found = scopes_.find(session);
+  if (found == scopes_.end()) return;
+  call_server_.tell([session, gone = found->second->abandoned_for()](RemoteCallServer& call_server) {
+    call_server.told_gone(session, gone);
+  });
+}
+
 void RemoteCallTable::on_scope_reset(const std::string& session) {
   auto open = scopes_.find(session);
   if (open != scopes_.end()) open->second->on_scope_reset();

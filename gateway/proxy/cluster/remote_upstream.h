@@ -39,6 +39,8 @@ class RemoteCallTable {
   // For a session that is open there (core::Scope::bridged_session).
   void on_scope_message(const std::string& session, RemoteMessage told, std::optional<uint64_t> only_call);
   void on_scope_reset(const std::string& session);
+  // Its server's worker asks whether the session's client is gone.
+  void on_scope_presence(const std::string& session);
   void on_state(RemoteState state) { state_ = std::move(state); }
 
   const std::string& server() const { return server_; }

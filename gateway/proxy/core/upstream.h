@@ -229,6 +229,9 @@ class ScopeCallbacks {
   virtual bool is_pinned() const { return true; }
   // Time since the client last called, sent anything or had a stream; nullopt: it has a stream now.
   virtual std::optional<std::chrono::milliseconds> unused_for() const { return std::nullopt; }
+  // Time since the client closed the last of the connections that carried the session's requests; nullopt:
+  // it may still be there (client::Session::abandoned_for).
+  virtual std::optional<std::chrono::milliseconds> abandoned_for() const { return std::nullopt; }
 
  protected:
   ~ScopeCallbacks() = default;
@@ -246,7 +249,8 @@ struct UpstreamStatus {
   std::optional<std::vector<std::string>> versions = {};
   struct Process {
     pid_t pid = 0;
-    uint32_t instance = 0;  // a small number, reused when free
+    uint32_t instance = 0;     // a small number, reused when free
+    std::string session = {};  // the legacy session that has it for itself; a secret. Empty: none
   };
   std::vector<Process> processes;
   // An address of an HTTP server that has several (docs/origins.md). Numbers are those of all workers.

@@ -237,7 +237,7 @@ void Exchange::final_message(mcp::Message&& message) {
   if (from_->method == Method::tools_list || from_->method == Method::prompts_list)
     record_.learn_names(from_->method, message);
   if (is_view_of_tools()) core::show_tools(*server_, message);
-  if (from_->era == mcp::Era::legacy && message.has(Field::result_task) && !from_->raw_token.empty())
+  if (from_->era == mcp::Era::legacy && message.has(Field::result_task))
     owner_.task_started(*this, message.raw(Field::id), from_->raw_token);
   if (from_->method == Method::initialize) {
     session_told_ = message.kind() == mcp::MessageKind::result;

@@ -286,6 +286,11 @@ std::optional<std::chrono::milliseconds> SessionLink::unused_for() const {
   return session == nullptr || !questions_.empty() ? std::nullopt : session->unused_for();
 }
 
+std::optional<std::chrono::milliseconds> SessionLink::abandoned_for() const {
+  const client::Session* session = finder_.session(scope_.session);
+  return session == nullptr || !questions_.empty() ? std::nullopt : session->abandoned_for();
+}
+
 void SessionLink::on_scope_reset() {
   task_tokens_.clear();  // a new process reuses them for other calls
   auto lost = std::move(questions_);

@@ -46,6 +46,7 @@ class SessionLink final : public core::ScopeCallbacks {
   void on_scope_ended() override { finder_.session_lost(scope_.session); }
   bool is_pinned() const override;
   std::optional<std::chrono::milliseconds> unused_for() const override;
+  std::optional<std::chrono::milliseconds> abandoned_for() const override;
   // 2025-11-25 tasks: progress with Lineward's token is forwarded to the client with the client's token.
   void task_started(std::string_view token, const std::string& client_token);
   // The client answers a server's request; answers to unknown ones are dropped. True: the request was sent

@@ -65,7 +65,9 @@ void SessionLinks::exchange_ending(const Exchange& exchange) {
 
 void SessionLinks::task_started(const Exchange& exchange, std::string_view token,
                                 const std::string& client_token) {
-  if (SessionLink* with = link(exchange.from().session)) with->task_started(token, client_token);
+  if (client::Session* owner = session(exchange.from().session)) owner->task_started();
+  SessionLink* with = link(exchange.from().session);
+  if (with != nullptr && !client_token.empty()) with->task_started(token, client_token);
 }
 
 bool SessionLinks::answered(const std::string& id, const mcp::Message& answer, core::AnswerCame came) {

@@ -59,6 +59,7 @@ class SessionLinks final : public ExchangeFinder {
   bool open(const Exchange& exchange);
   // The `initialize` has its result; null: none, and the session was never created.
   void opened(const Exchange& exchange, const mcp::Message* result);
+  // `client_token`: for its progress; empty: the client wants none.
   void task_started(const Exchange& exchange, std::string_view token, const std::string& client_token);
   // core::ExchangeApi: the client answers a request of the server.
   bool answered(const std::string& session, const mcp::Message& answer, core::AnswerCame came);

@@ -195,6 +195,7 @@ void UpstreamStats::add(const UpstreamStats& other) {
   add_all(subscription_events, other.subscription_events);
   starts_ok += other.starts_ok;
   starts_failed += other.starts_failed;
+  abandoned += other.abandoned;
   add_all(exits, other.exits);
   stderr_lines += other.stderr_lines;
   add_all(message_errors, other.message_errors);

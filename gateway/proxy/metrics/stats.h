@@ -213,6 +213,7 @@ struct UpstreamStats {
   uint64_t http2_connections = 0, http2_streams = 0;  // open ones; all so far
   std::array<uint64_t, size_of<ListenType>> subscription_events{};
   uint64_t starts_ok = 0, starts_failed = 0;
+  uint64_t abandoned = 0;  // processes that ended because their sessions' clients had gone
   std::array<uint64_t, size_of<ExitCause>> exits{};
   uint64_t stderr_lines = 0;
   std::array<uint64_t, size_of<MessageError>> message_errors{};

@@ -48,16 +48,22 @@ Session* SessionDirectory::find_served(const ClientConnection& connection, Forme
   return former == Former::yes && session->path == without_slash(head.path) ? session : nullptr;
 }
 
+// Other replicas pass requests on over connections of their own.
+Session* SessionDirectory::note_use(const ClientConnection& connection, Session* session) const {
+  if (session != nullptr) session->brought_on(links_.replicas ? nullptr : connection.end());
+  return session;
+}
+
 Session* SessionDirectory::find(const ClientConnection& connection) {
   Session* session = find_served(connection, Former::no);
   if (session != nullptr) unnamed_.named(*session);
-  return session;
+  return note_use(connection, session);
 }
 
 Session* SessionDirectory::find_opened_here(const ClientConnection& connection) {
   Session* session = find_served(connection, Former::yes);
   if (session != nullptr) unnamed_.named(*session);
-  return session;
+  return note_use(connection, session);
 }
 
 Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
@@ -67,7 +73,7 @@ Session* SessionDirectory::find_as_owner(ClientConnection& connection) {
   const auto brought = router_.forwarded(connection, session->upstream, Mirrored::no);
   if (!is_known && !session->accepts(authorization_of(brought))) return nullptr;
   unnamed_.named(*session);
-  return session;
+  return note_use(connection, session);
 }
 
 // The session name in the request; empty: none.
@@ -143,8 +149,9 @@ Session* SessionDirectory::find_unnamed(ClientConnection& connection, const std:
   if (headers.count("Mcp-Session-Id") > 0 || router_.table().refuse_missing.count(server) > 0) return nullptr;
   if (names_other_version(headers)) return nullptr;
   forget_shared(connection);
-  return unnamed_.find(key_of(connection), connection.principal(), server,
-                       credentials_of(router_.forwarded(connection, server, Mirrored::no)));
+  return note_use(connection,
+                  unnamed_.find(key_of(connection), connection.principal(), server,
+                                credentials_of(router_.forwarded(connection, server, Mirrored::no))));
 }
 
 Session* SessionDirectory::find_meant(ClientConnection& connection) {
@@ -173,7 +180,7 @@ Session* SessionDirectory::open(ClientConnection& connection, const std::string&
   session->listener = connection.listener();
   unnamed_.opened(key_of(connection), *session,
                   credentials_of(router_.forwarded(connection, server, Mirrored::no)));
-  return session;
+  return note_use(connection, session);
 }
 
 bool SessionDirectory::may_open(ClientConnection& connection, const std::string& server) const {

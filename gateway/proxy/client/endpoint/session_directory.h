@@ -73,6 +73,8 @@ class SessionDirectory {
  private:
   enum class Former : bool { no, yes };  // may it be a session of a former server of the path?
 
+  // The connection brings a message of this session, which may be null; returns it.
+  Session* note_use(const ClientConnection& connection, Session* session) const;
   void forget_shared(ClientConnection& connection);
   std::string_view named_by(const ClientConnection& connection) const;
   Session* find_named(const ClientConnection& connection, Former former);

@@ -131,6 +131,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       parser_(std::move(moved.parser)),
       certificate_(std::move(moved.certificate)),
       sharing_(moved.sharing),
+      end_(std::move(moved.end)),
       timer_(loop),
       has_head_(true),
       is_stream_(moved.is_stream),
@@ -153,7 +154,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
   timer_.stop();
   pump_later_.cancel();
   held_.set(0);
-  MovedConnection moved(socket, std::move(session), std::move(parser_), std::move(peer_), sharing_);
+  MovedConnection moved(socket, std::move(session), std::move(parser_), std::move(peer_), sharing_, end_);
   if (is_stream_) moved.certificate = std::move(certificate_);
   moved.is_stream = is_stream_;
   moved.is_secure = is_secure_;
@@ -275,14 +276,23 @@ void ClientConnection::on_end(int error) {
   const net::TlsSession* session = is_stream_ || !stream_ ? nullptr : stream_->tls();
   if (session != nullptr && session->state() == net::TlsSession::State::failed)
     note_tls_failure(session->fault());
+  note_client_end();
   close();
+}
+
+// A client that answers Lineward's end of the connection has not left.
+void ClientConnection::note_client_end() {
+  if (!is_stream_ && !ended_here_ && !handler_.draining()) end_->by_client(loop_.now());
 }
 
 void ClientConnection::on_drained() {
   if (!stream_) return;
   if (reply_ != nullptr) reply_->drained();
   if (lingering_) {
-    timer_.start(kLinger, [this] { close(); });
+    timer_.start(kLinger, [this] {
+      note_client_end();
+      close();
+    });
     return;
   }
   if (busy_ || pump_later_.scheduled()) return;
@@ -411,6 +421,7 @@ void ClientConnection::refuse(const Error& fault) {
   metrics::stats().bytes(metrics::Side::client, 0, response.size());
   metrics::stats().http_requests.observe("", fault.code, 0);
   handler_.on_fault(*this, fault);
+  ended_here_ = true;
   stream_->write(std::move(response));
   linger();
 }
@@ -444,7 +455,10 @@ void ClientConnection::reply_finished(bool keep_alive, int status) {
   reply_ = nullptr;
   if (busy_) count_request(head(), status, loop_.now() - request_at_);
   busy_ = false;
-  if (!keep_alive || handler_.draining()) return linger();
+  if (!keep_alive || handler_.draining()) {
+    ended_here_ = parser_.head().keep_alive || handler_.draining();
+    return linger();
+  }
   parser_.next_request();
   if (parser_.head().number != facts_.number) facts_ = HeadFacts();  // the head is too large to be cached
   pump_later_.schedule();  // the exchange just answered may be on the stack
@@ -472,7 +486,10 @@ void ClientConnection::linger() {
   stream_->end_writes();
   if (!stream_->reading()) stream_->start_reading();
   if (backlog() > 0) return watch_writes();
-  timer_.start(kLinger, [this] { close(); });
+  timer_.start(kLinger, [this] {
+    note_client_end();
+    close();
+  });
 }
 
 void ClientConnection::close() {
@@ -480,6 +497,7 @@ void ClientConnection::close() {
   // A stream that broke off before its end counts as 499, as in nginx.
   if (busy_) count_request(head(), 499, loop_.now() - request_at_);
   busy_ = false;
+  if (!is_stream_) end_->by_gateway();  // unless its client closed it first
   timer_.stop();
   stream_->close();
   loop_.retire(std::move(stream_));

@@ -30,6 +30,7 @@
 #include "proxy/client/http/forwarding.h"
 #include "proxy/client/http/moved_connection.h"
 #include "proxy/client/http/proxy_signs.h"
+#include "proxy/core/connection_end.h"
 #include "proxy/core/gate.h"
 #include "proxy/core/headers.h"
 
@@ -158,6 +159,10 @@ class ClientConnection final : private net::StreamCallbacks {
   Sharing& sharing() { return sharing_; }
   // The client speaks TLS.
   bool is_secure() const { return is_secure_; }
+  // The end of the whole connection, for its sessions.
+  const core::ConnectionEndPtr& end() const { return end_; }
+  // Before its first request: a stream of HTTP/2 has that of its connection.
+  void share_end(core::ConnectionEndPtr end) { end_ = std::move(end); }
   // A stream of HTTP/2: its client has others, on the same connection.
   bool is_stream() const { return is_stream_; }
   // The certificate that the client showed in the handshake; null: none.
@@ -213,6 +218,7 @@ class ClientConnection final : private net::StreamCallbacks {
   const AccountPtr& account_now();
   void linger();
   void watch_writes();
+  void note_client_end();
   void close();
 
   net::Loop& loop_;
@@ -231,6 +237,7 @@ class ClientConnection final : private net::StreamCallbacks {
   std::unique_ptr<ClientCertificate> certificate_;
   HeadFacts facts_;  // of the last head that was looked up
   Sharing sharing_;
+  core::ConnectionEndPtr end_ = std::make_shared<core::ConnectionEnd>();
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
   ConnectionReply* reply_ = nullptr;
@@ -239,6 +246,7 @@ class ClientConnection final : private net::StreamCallbacks {
   bool busy_ = false;                        // a request is being answered
   bool unread_ = false;                      // the body of the current request is not read yet
   bool lingering_ = false;                   // the last answer is being sent; further input is discarded
+  bool ended_here_ = false;                  // Lineward ends it, against its client's wish
   MemoryCharge held_{Held::bodies};          // its requests' bodies, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
   uint64_t begun_in_ = 0;                    // the loop turn that begun_ counts in

@@ -239,6 +239,7 @@ bool ConnectionTable::on_channel(Http2Connection& connection, std::unique_ptr<Ch
   if (!admit(connection.peer())) return false;
   auto made =
       std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(channel), connection.peer());
+  made->share_end(connection.end());
   if (connection.by_proxy()) made->sharing().by_proxy();
   keep(std::move(made));
   return true;

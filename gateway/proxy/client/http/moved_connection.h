@@ -12,23 +12,26 @@
 #include "protocol/http/request_parser.h"
 #include "proxy/client/http/client_certificate.h"
 #include "proxy/client/http/proxy_signs.h"
+#include "proxy/core/connection_end.h"
 
 namespace lineward::client {
 
 struct MovedConnection {
   MovedConnection(int its_socket, std::unique_ptr<net::TlsSession> its_tls, http::RequestParser its_parser,
-                  std::string its_peer, Sharing its_sharing)
+                  std::string its_peer, Sharing its_sharing, core::ConnectionEndPtr its_end)
       : socket(its_socket),
         tls(std::move(its_tls)),
         parser(std::move(its_parser)),
         peer(std::move(its_peer)),
-        sharing(its_sharing) {}
+        sharing(its_sharing),
+        end(std::move(its_end)) {}
   MovedConnection(MovedConnection&& other) noexcept
       : socket(std::exchange(other.socket, -1)),
         tls(std::move(other.tls)),
         parser(std::move(other.parser)),
         peer(std::move(other.peer)),
         sharing(other.sharing),
+        end(std::move(other.end)),
         certificate(std::move(other.certificate)),
         is_stream(other.is_stream),
         is_secure(other.is_secure) {}
@@ -44,6 +47,7 @@ struct MovedConnection {
   http::RequestParser parser;            // next() has returned `head`
   std::string peer;
   Sharing sharing;  // covers all its requests, on any worker
+  core::ConnectionEndPtr end;
   // Set for a stream of HTTP/2: its connection keeps the TLS session.
   std::unique_ptr<ClientCertificate> certificate;
   bool is_stream = false;

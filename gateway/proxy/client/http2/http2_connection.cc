@@ -121,6 +121,7 @@ void Http2Connection::on_data(std::string_view bytes) {
 }
 
 void Http2Connection::on_end(int) {
+  if (!last_words_) end_->by_client(loop_.now());
   close();
 }
 
@@ -467,6 +468,7 @@ void Http2Connection::close() {
   if (!stream_) return;
   timer_.stop();
   run_later_.cancel();
+  end_->by_gateway();  // unless its client closed it first
   stream_->close();
   loop_.retire(std::move(stream_));
   --metrics::stats().http2_connections;

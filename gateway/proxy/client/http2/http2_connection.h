@@ -26,6 +26,7 @@
 #include "foundation/net/stream.h"
 #include "protocol/http/answer_reader.h"
 #include "protocol/http2/session.h"
+#include "proxy/core/connection_end.h"
 #include "proxy/metrics/stats.h"
 
 namespace lineward::client {
@@ -56,6 +57,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   void begin(std::string_view first);
 
   const std::string& peer() const { return peer_; }
+  const core::ConnectionEndPtr& end() const { return end_; }
   bool may_ask() const { return stream_ != nullptr && !last_words_; }
   // A proxy made the connection for its client.
   void comes_by_proxy() { by_proxy_ = true; }
@@ -129,6 +131,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   Http2Owner& owner_;
   std::unique_ptr<net::Stream> stream_;  // null: closed
   const std::string peer_;
+  const core::ConnectionEndPtr end_ = std::make_shared<core::ConnectionEnd>();
   const AccountPtr account_;
   http2::Session session_;
   std::unordered_map<int32_t, std::unique_ptr<Http2Stream>> streams_;

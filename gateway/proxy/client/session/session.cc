@@ -18,6 +18,7 @@ constexpr size_t kMaxEventBytes = 8 << 20;  // of all its streams together, exce
 constexpr size_t kMaxStreams = 128;         // of one session, including recently ended ones
 constexpr size_t kMaxAccepted = 4;          // credentials of one session
 constexpr size_t kMaxGetStreams = 32;       // of one session, before a disconnected one is removed
+constexpr size_t kMaxConnections = 64;      // of one session; with more, it is not taken for abandoned
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
@@ -91,6 +92,7 @@ void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(Ses
     });
     if (lost != get_streams_.end()) remove(*lost);
   }
+  had_stream_ = true;
   SessionStream& stream = open(nullptr);
   get_streams_.push_back(stream.number());
   auto transport = make(stream);
@@ -145,6 +147,34 @@ bool Session::has_stream() const {
     if (found != streams_.end() && found->second->attached()) return true;
   }
   return false;
+}
+
+// Earlier connections that are closed say nothing any more: their client has come back.
+void Session::brought_on(const core::ConnectionEndPtr& connection) {
+  if (connection == nullptr) unknown_connections_ = true;
+  if (unknown_connections_) return connections_.clear();
+  if (connections_.size() == 1 && connections_.front() == connection) return;
+  std::erase_if(connections_,
+                [&](const core::ConnectionEndPtr& one) { return one == connection || !one->is_open(); });
+  if (connections_.size() >= kMaxConnections) return brought_on(nullptr);
+  connections_.push_back(connection);
+}
+
+std::optional<std::chrono::milliseconds> Session::abandoned_for() const {
+  const bool may_return = had_stream_ || has_task_ || shared_ || !streams_.empty() || !idle();
+  if (may_return || connections_.empty()) return std::nullopt;
+  std::chrono::milliseconds last = last_used;
+  for (const core::ConnectionEndPtr& one : connections_) {
+    const auto closed = one->closed_by_client();
+    if (!closed) return std::nullopt;
+    last = std::max(last, *closed);
+  }
+  return loop_.now() - last;
+}
+
+size_t Session::connections() const {
+  return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                           [](const auto& one) { return one->is_open(); }));
 }
 
 void Session::end_streams() {

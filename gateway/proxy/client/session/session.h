@@ -19,6 +19,7 @@
 #include "foundation/base/account.h"
 #include "foundation/net/loop.h"
 #include "proxy/client/session/session_stream.h"
+#include "proxy/core/connection_end.h"
 #include "proxy/core/portable_scopes.h"
 
 namespace lineward::client {
@@ -93,6 +94,18 @@ class Session {
   std::optional<std::chrono::milliseconds> unused_for() const {
     return idle() ? std::optional(loop_.now() - last_used) : std::nullopt;
   }
+  // A client connection brings a message of the session. Null: one that does not tell whether the client is
+  // there, such as another replica's.
+  void brought_on(const core::ConnectionEndPtr& connection);
+  // The time since its client closed the last connection that had brought its messages. Nullopt: the client
+  // may be there or has something to return for. Then a connection is open or Lineward closed it; a call runs
+  // or may be resumed; a task was started; or the session had a GET stream.
+  std::optional<std::chrono::milliseconds> abandoned_for() const;
+  // The open ones of these connections.
+  size_t connections() const;
+  bool had_stream() const { return had_stream_; }
+  // A task outlives its call: the client returns for its result.
+  void task_started() { has_task_ = true; }
   // On stdio all messages go to the single client.
   void use_pipe(std::function<void(const std::string&)> pipe) { pipe_ = std::move(pipe); }
   // The stream of a POST; `client_left` as in SessionStream.
@@ -145,6 +158,9 @@ class Session {
   std::set<uint32_t> lingering_;  // ended but kept for a while, oldest first
   uint32_t next_stream_ = 1;
   std::optional<core::ScopeState> shared_;
+  std::vector<core::ConnectionEndPtr> connections_;
+  bool unknown_connections_ = false;  // it has others than `connections_`
+  bool had_stream_ = false, has_task_ = false;
   struct Waiting {
     std::string message;
     int64_t question;  // 0: none

@@ -10,6 +10,7 @@
 #include "protocol/mcp/rewrite.h"
 #include "proxy/core/gate.h"
 #include "proxy/core/identity.h"
+#include "proxy/metrics/stats.h"
 #include "proxy/upstream/shared/process_end.h"
 
 namespace lineward::upstream {
@@ -76,6 +77,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
   // Lineward's own requests do not bind state to a client.
   if (call.request.from && calls_ < kept_from_) ++calls_;
+  if (call.request.from && std::exchange(was_abandoned_, false)) comes_back_ = true;
   const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && !core::is_anonymous(call.request.scope.principal));
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
@@ -313,6 +315,28 @@ void InstanceGroup::end_idle(milliseconds longer_than) {
   }
   for (StdioInstance* instance : idle)
     instance->stop({mcp::EndReason::cancelled_drain, "was idle", {}});
+}
+
+void InstanceGroup::end_abandoned(milliseconds after) {
+  const bool may_be = after.count() > 0 && !comes_back_ && scope_ != nullptr && !instances_.empty();
+  if (!may_be || !queue_.empty() || listens_.need_server()) return;
+  const auto gone = scope_->abandoned_for();
+  if (!gone || *gone < after) return;
+  std::vector<StdioInstance*> idle;
+  for (const auto& instance : instances_) {
+    if (instance->calls().is_idle()) idle.push_back(instance.get());
+  }
+  for (StdioInstance* instance : idle) {
+    was_abandoned_ = true;
+    ++metrics::upstream_stats(server_.name).abandoned;
+    log::write(log::Level::info, "upstream.evict",
+               {{"upstream", server_.name},
+                {"group", log::Excerpt(plan_.key, 64)},
+                {"pid", static_cast<int64_t>(instance->pid())},
+                {"why", fmt::format("its client closed its connections {} ms ago (sessionAbandoned)",
+                                    gone->count())}});
+    instance->stop({mcp::EndReason::cancelled_drain, "its session was abandoned", {}});
+  }
 }
 
 void InstanceGroup::on_instance_ready(StdioInstance& instance) {

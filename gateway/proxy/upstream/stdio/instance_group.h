@@ -112,6 +112,9 @@ class InstanceGroup final : public InstanceCallbacks {
   // Since when it has been waiting for room; max: it is not waiting.
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
   void end_idle(std::chrono::milliseconds longer_than);
+  // Ends the process of an abandoned session (core::ScopeCallbacks::abandoned_for); the session continues
+  // with another. 0: never. Once: a client that returned is expected to return again.
+  void end_abandoned(std::chrono::milliseconds after);
 
   // InstanceCallbacks
   void on_instance_ready(StdioInstance& instance) override;
@@ -153,6 +156,8 @@ class InstanceGroup final : public InstanceCallbacks {
   // From this number of calls on its processes hold a client's state; 0: never.
   const uint32_t kept_from_;
   core::ScopeCallbacks* scope_ = nullptr;  // of a legacy session
+  bool was_abandoned_ = false;             // its process ended without its client
+  bool comes_back_ = false;                // after that its client came back
   std::vector<std::unique_ptr<StdioInstance>> instances_;
   std::deque<StdioCall*> queue_;
   LegacyListens listens_;  // of its callers, on a legacy server

@@ -106,6 +106,7 @@ void InstanceGroups::reap_later() {
     for (auto& [key, group] : groups_) {
       LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
       group->end_idle(server_.instance_idle);
+      group->end_abandoned(server_.session_abandoned);
       if (group->unused()) unused.push_back(group.get());
     }
     for (InstanceGroup* group : unused)

@@ -68,7 +68,10 @@ StdioInstance::StdioInstance(net::Loop& loop, process::Spawner& spawner, const c
 }
 
 void StdioInstance::list(std::vector<core::UpstreamStatus::Process>& out) const {
-  if (pid() > 0) out.push_back({pid(), number_});
+  constexpr std::string_view kSession = "session:";
+  if (pid() <= 0) return;
+  const bool has_one = group().rfind(kSession, 0) == 0;
+  out.push_back({pid(), number_, has_one ? group().substr(kSession.size()) : std::string()});
 }
 
 void StdioInstance::ring(Alarm& alarm, milliseconds due, std::function<void()> then) {

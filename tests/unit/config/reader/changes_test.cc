@@ -186,5 +186,5 @@ TEST_CASE("what is called adjustable is an option of a server") {
   for (const Option& option : options()) {
     if (option.per_server() && is_adjustable(option.key())) ++adjustable;
   }
-  CHECK(adjustable == 57);
+  CHECK(adjustable == 58);
 }

@@ -86,17 +86,29 @@ TEST_CASE("the effects of an action") {
 }
 
 TEST_CASE("sessions") {
-  json one{{"session", "3f2a11cc"},
-           {"upstream", "github"},
-           {"client", "cursor 3.1"},
-           {"revision", "2025-11-25"},
-           {"age_ms", 242000},
-           {"idle_ms", 800},
-           {"calls", 2},
-           {"stream", true}};
-  CHECK(sessions_table(json::array({one}), {}) ==
-        "SESSION   UPSTREAM  CLIENT      REVISION    AGE    IDLE  CALLS  STREAM\n"
-        "3f2a11cc  github    cursor 3.1  2025-11-25  4m02s  0.8s  2      open\n");
+  json one{
+      {"session", "3f2a11cc"},
+      {"upstream", "github"},
+      {"client", "cursor 3.1"},
+      {"revision", "2025-11-25"},
+      {"age_ms", 242000},
+      {"idle_ms", 800},
+      {"calls", 2},
+      {"principal", "ci"},
+      {"connections", 1},
+      {"stream", true},
+      {"processes", json::array({{{"upstream", "github"}, {"pid", 4711}, {"resident_bytes", 39845888}}})}};
+  json gone{{"session", "77aa00bb"}, {"upstream", "/mcp"}, {"revision", "2025-06-18"},
+            {"age_ms", 90000},       {"idle_ms", 70000},   {"calls", 0},
+            {"connections", 0},      {"stream", false},    {"abandoned_ms", 65000}};
+  gone["processes"] = json::array({{{"pid", 1}, {"resident_bytes", 1048576}}, {{"pid", 2}}});
+  CHECK(sessions_table(json::array({one, gone}), {}) ==
+        "SESSION   UPSTREAM  CLIENT          REVISION    AGE    IDLE   CALLS  CONNECTIONS  STREAM      "
+        "PROCESS\n"
+        "3f2a11cc  github    ci, cursor 3.1  2025-11-25  4m02s  0.8s   2      1            open        "
+        "pid 4711 38 MiB\n"
+        "77aa00bb  /mcp      -               2025-06-18  1m30s  1m10s  0      0            gone 1m05s  "
+        "2 processes 1.0 MiB\n");
 }
 
 TEST_CASE("listens are a tree, a server's listens together") {

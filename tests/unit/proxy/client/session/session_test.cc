@@ -427,3 +427,73 @@ TEST_CASE("the reply of a session that has ended swallows what comes") {
   reply.finish_empty();
   CHECK(at.events().size() == 1);
 }
+
+TEST_CASE("a session is abandoned once its client has closed all connections that brought its messages") {
+  World world;
+  Session& session = *world.session;
+  CHECK_FALSE(session.abandoned_for());  // nothing came on a connection, as on stdio
+  auto first = std::make_shared<core::ConnectionEnd>(), second = std::make_shared<core::ConnectionEnd>();
+  session.brought_on(first);
+  session.brought_on(second);
+  session.brought_on(first);
+  CHECK(session.connections() == 2);
+  first->by_client(world.loop.now());
+  CHECK(session.connections() == 1);
+  CHECK_FALSE(session.abandoned_for());
+  second->by_client(world.loop.now());
+  second->by_gateway();  // the first end counts
+  REQUIRE(session.abandoned_for());
+  CHECK(*session.abandoned_for() == milliseconds(0));
+  SECTION("its client returns") {
+    auto third = std::make_shared<core::ConnectionEnd>();
+    session.brought_on(third);
+    CHECK_FALSE(session.abandoned_for());
+    third->by_client(world.loop.now());
+    CHECK(session.abandoned_for());
+  }
+  SECTION("a connection that Lineward closed says nothing") {
+    auto third = std::make_shared<core::ConnectionEnd>();
+    session.brought_on(third);
+    third->by_gateway();
+    CHECK_FALSE(session.abandoned_for());
+  }
+  SECTION("another replica brings a message") {
+    session.brought_on(nullptr);
+    CHECK_FALSE(session.abandoned_for());
+    session.brought_on(first);
+    CHECK_FALSE(session.abandoned_for());
+  }
+  SECTION("a call runs") {
+    ++session.exchanges;
+    CHECK_FALSE(session.abandoned_for());
+    --session.exchanges;
+  }
+  SECTION("a task was started") {
+    session.task_started();
+    CHECK_FALSE(session.abandoned_for());
+  }
+  SECTION("a stream of a call may be resumed") {
+    world.left_stream();
+    CHECK_FALSE(session.abandoned_for());
+  }
+  SECTION("it had a GET stream") {
+    world.get_stream().leave();
+    CHECK_FALSE(session.abandoned_for());
+  }
+  SECTION("other replicas know it") {
+    session.share({});
+    CHECK_FALSE(session.abandoned_for());
+  }
+}
+
+TEST_CASE("the connections that a session remembers are bounded; with more it is not taken for abandoned") {
+  World world;
+  std::vector<core::ConnectionEndPtr> all;
+  for (int i = 0; i < 200; ++i) {
+    world.session->brought_on(all.emplace_back(std::make_shared<core::ConnectionEnd>()));
+    CHECK(world.session->connections() <= 64);
+  }
+  for (const auto& one : all)
+    one->by_client(world.loop.now());
+  CHECK_FALSE(world.session->abandoned_for());
+}
