@@ -253,6 +253,7 @@ struct Server {
   bool required = false;
   bool disabled = false;
   std::string files_seen;  // digests of caFile, clientCert and clientKey (config/reader/changes.h)
+  std::string file;        // the included file that defines it; empty: the configuration itself
 };
 
 // The oldest version of TLS that a listener speaks.
@@ -460,7 +461,9 @@ struct Config {
   Errors errors;
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
-  std::vector<Server> servers;       // in the order of the file
+  std::vector<std::string> include;  // globs of further files with servers (config/reader/include.h)
+  std::vector<std::string> include_directories;  // of these globs, to be watched
+  std::vector<Server> servers;                   // in the order of the file, then those of included files
   // Values of ${env:} and ${file:} anywhere in the file; no text may show them (config/secrets.h).
   std::vector<std::string> given_secrets;
   Server aggregate_server;  // the aggregate as a server, from `defaults`; its name is the path

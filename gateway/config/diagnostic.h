@@ -18,6 +18,7 @@ struct Diagnostic {
   std::string hint;    // short, printed beside the caret
   std::string note;    // background, on its own line
   std::string origin;  // the flag or environment variable that the value came from
+  std::string file;    // the included file of line and column; empty: the configuration itself
 };
 
 // An invalid server of a client's own file.

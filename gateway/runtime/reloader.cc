@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -63,13 +64,24 @@ std::string errors_of(const config::LoadResult& result) {
   std::string out;
   for (const config::Diagnostic& one : result.diagnostics) {
     if (one.severity != config::Severity::error) continue;
-    std::string place = one.line > 0         ? fmt::format("{}:{}:{} ", result.name, one.line, one.column)
-                        : one.origin.empty() ? ""
-                                             : one.origin + " ";
+    std::string place = result.place_of(one);
+    if (!place.empty()) place += " ";
     out += (out.empty() ? "" : " | ") + place + one.message;
     if (!one.hint.empty()) out += " (" + one.hint + ")";
   }
   return out.substr(0, kMaxPlan);
+}
+
+// The rest of the text brings another event. An included file may be empty, unless it had servers.
+bool is_half_saved(const config::LoadResult& loaded, const config::Config& now) {
+  const auto is_blank = [](const std::string& text) {
+    return text.find_first_not_of(" \t\r\n") == std::string::npos;
+  };
+  const auto lost_all = [&](const config::IncludedFile& file) {
+    return is_blank(file.text) && std::any_of(now.servers.begin(), now.servers.end(),
+                                              [&](const auto& one) { return one.file == file.path; });
+  };
+  return is_blank(loaded.text) || std::any_of(loaded.included.begin(), loaded.included.end(), lost_all);
 }
 
 std::string in_one_line(const std::vector<PlanRow>& rows) {
@@ -172,8 +184,7 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   for (const config::Server& server : config().servers)
     running.insert(server.name);
   config::LoadResult loaded = load_(std::move(running));
-  // Saved half-way: what follows brings another event.
-  if (by == kWatch && loaded.ok() && loaded.text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  if (by == kWatch && loaded.ok() && is_half_saved(loaded, config())) return {};
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);
@@ -478,6 +489,19 @@ void Reloader::follow_watch() {
     workers_.worker(0).loop().retire(std::move(watch_));
   } else if (!watch_) {
     watch_ = std::make_unique<net::FileWatch>(workers_.worker(0).loop(), file_, [this] { watched(); });
+  }
+  const std::vector<std::string>& directories = config().include_directories;
+  for (auto one = include_watches_.begin(); one != include_watches_.end();) {
+    const bool stays =
+        wanted && std::find(directories.begin(), directories.end(), one->first) != directories.end();
+    if (!stays) workers_.worker(0).loop().retire(std::move(one->second));
+    one = stays ? std::next(one) : include_watches_.erase(one);
+  }
+  for (const std::string& directory : directories) {
+    if (!wanted || include_watches_.count(directory) > 0) continue;
+    const std::string files = directory.back() == '/' ? directory : directory + "/";
+    include_watches_[directory] =
+        std::make_unique<net::FileWatch>(workers_.worker(0).loop(), files, [this] { watched(); });
   }
 }
 

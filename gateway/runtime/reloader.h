@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,7 +48,7 @@ class Reloader {
   admin::ServerActed act(const std::string& server, admin::ServerAct act, bool force);
   bool is_held(const std::string& server) const { return held_.count(server) > 0; }
   void tell(ReloadEvents events) { events_ = std::move(events); }
-  // Starts or stops watching the file, according to `reload.watch`.
+  // Starts or stops watching the file and the directories of `include`, according to `reload.watch`.
   void follow_watch();
   // A leaving server is gone: removes its paths.
   void server_left();
@@ -84,6 +85,7 @@ class Reloader {
   admin::ReloadCounts counts_;
   std::string last_rejection_;
   std::unique_ptr<net::FileWatch> watch_;
+  std::map<std::string, std::unique_ptr<net::FileWatch>> include_watches_;  // by directory
   std::set<std::string> held_;  // servers taken out of service by an operator
 };
 

@@ -249,6 +249,10 @@ void gateway_rows(std::vector<Option>& rows) {
       "workers", "auto", "1", {1, 64},
       "Threads that serve. A stdio server lives on one of them; all serve a server over HTTP. auto: as many "
       "as there are processors for it (docs/workers.md)."));
+  rows.push_back(row<&Config::include>("include", Kind::list, "", {},
+                                       "Further files with mcpServers and nothing else: globs such as "
+                                       "servers.d/*.yaml, relative to this file. "
+                                       "lineward server add writes one of them (docs/servers.md)."));
   rows.push_back(row<&Config::reload, &Reload::watch>(
       "reload.watch", Kind::flag, "false", {},
       "Read the configuration file again when it changes (also run --watch); SIGHUP always does."));
@@ -365,14 +369,14 @@ void server_rows(std::vector<Option>& rows) {
                          "At most that many processes; over HTTP, sessions for calls that may ask."));
   rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
                                         {kSecond, 30 * kDay}, "A process unused for this long is stopped."));
-  rows.push_back(choice<&S::cancel>(
-      "mcpServers.*.cancel", "send|never|kill", "send",
-      "never: no cancel is sent, because cancels crash it. The HTTP stream of a call then stays open, "
-      "at most for maxDuration. kill: it is ended when it ignores one past cancelGrace."));
   rows.push_back(row<&S::session_abandoned>(
       "mcpServers.*.sessionAbandoned", Kind::duration, "1m", {0, 30 * kDay},
       "A legacy session loses its process this long after its client closed its last connection, if it never "
       "had a GET stream. Its next request gets a new one. 0s: never."));
+  rows.push_back(choice<&S::cancel>(
+      "mcpServers.*.cancel", "send|never|kill", "send",
+      "never: no cancel is sent, because cancels crash it. The HTTP stream of a call then stays open, "
+      "at most for maxDuration. kill: it is ended when it ignores one past cancelGrace."));
   rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
                                          "tolerant: lines that are no MCP message are logged, not fatal."));
   rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "config/aggregate.h"
@@ -133,6 +134,20 @@ const Member* find_server_member(const Node& root, const std::string& name) {
   return nullptr;
 }
 
+// Sets the place of a server's definition, in whichever file.
+void point_at(const Node& root, const std::string& server, const LoadResult& result, Diagnostic& diagnostic) {
+  const Member* member = find_server_member(root, server);
+  for (const IncludedFile& file : result.included) {
+    if (member != nullptr) break;
+    member = find_server_member(file.document.root, server);
+    if (member != nullptr) diagnostic.file = file.path;
+  }
+  if (member == nullptr) return;
+  diagnostic.line = member->line;
+  diagnostic.column = member->column;
+  diagnostic.length = member->length;
+}
+
 // A variable that is requested and withheld gets a warning.
 void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
   for (const std::string& name : server.withheld_env) {
@@ -144,11 +159,7 @@ void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
     diagnostic.message = fmt::format("{} is used elsewhere in the configuration, so '{}' does not inherit it",
                                      clip(name), server.name);
     diagnostic.hint = fmt::format("write env: {{ {0}: \"${{env:{0}}}\" }}", clip(name));
-    if (const Member* member = find_server_member(root, server.name)) {
-      diagnostic.line = member->line;
-      diagnostic.column = member->column;
-      diagnostic.length = member->length;
-    }
+    point_at(root, server.name, result, diagnostic);
     result.diagnostics.push_back(std::move(diagnostic));
   }
 }
@@ -162,11 +173,7 @@ void check_together(const Node& root, LoadResult& result) {
     diagnostic.message = std::move(message);
     diagnostic.hint = std::move(hint);
     diagnostic.origin = "aggregate";
-    if (const Member* member = find_server_member(root, server)) {
-      diagnostic.line = member->line;
-      diagnostic.column = member->column;
-      diagnostic.length = member->length;
-    }
+    point_at(root, server, result, diagnostic);
     result.diagnostics.push_back(std::move(diagnostic));
   };
   if (auto clash = prefix_clash(config)) {
@@ -194,6 +201,39 @@ void check_together(const Node& root, LoadResult& result) {
   }
 }
 
+// Servers of included files come behind those of the configuration, in the order of the files.
+void read_servers_of_files(const LoadOptions& options, const Node& root, TreeReader& reader,
+                           LoadResult& result) {
+  Config& config = result.config;
+  if (config.include.empty() || !options.read_files) return;
+  Included included = read_included(config.include, root.find("include"), options.directory, result.name,
+                                    options.included_texts);
+  config.include_directories = included.directories;
+  std::vector<Diagnostic>& all = result.diagnostics;
+  all.insert(all.end(), included.diagnostics.begin(), included.diagnostics.end());
+  for (const IncludedFile& file : included.files) {
+    if (!file.document.parsed) continue;
+    const size_t before = all.size();
+    reader.read_included(file, result.name);
+    for (size_t i = before; i < all.size(); ++i)
+      all[i].file = file.path;
+  }
+  result.included = std::move(included.files);
+}
+
+// `lineward server disable`: the own file names servers of other files too. A name that is gone has no
+// effect.
+void apply_own(LoadResult& result) {
+  for (const IncludedFile& file : result.included) {
+    const Member* disabled = file.is_own ? file.document.root.find("disabled") : nullptr;
+    if (disabled == nullptr) continue;
+    for (const Node& name : disabled->value.items) {
+      for (Server& server : result.config.servers)
+        server.disabled = server.disabled || server.name == name.text;
+    }
+  }
+}
+
 bool is_toml(std::string_view name) {
   constexpr std::string_view kEnd = ".toml";
   return name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd;
@@ -216,8 +256,29 @@ bool LoadResult::ok() const {
   return !has(Severity::error);
 }
 
+namespace {
+
+ReportSource source_of(const LoadResult& result, const Diagnostic& diagnostic) {
+  for (const IncludedFile& file : result.included) {
+    if (file.path == diagnostic.file) return {file.path, file.text, &file.secrets};
+  }
+  return {result.name, result.text, &result.secrets};
+}
+
+}  // namespace
+
 std::string LoadResult::report(bool colour) const {
-  return render_report(diagnostics, {name, text, &secrets}, colour);
+  return render_report(
+      diagnostics, name, [this](const Diagnostic& one) { return source_of(*this, one); }, colour);
+}
+
+std::string LoadResult::report_of(const Diagnostic& diagnostic, bool colour) const {
+  return render_diagnostic(diagnostic, source_of(*this, diagnostic), colour);
+}
+
+std::string LoadResult::place_of(const Diagnostic& diagnostic) const {
+  if (diagnostic.line == 0) return diagnostic.origin;
+  return fmt::format("{}:{}:{}", source_of(*this, diagnostic).name, diagnostic.line, diagnostic.column);
 }
 
 LoadResult load_text(std::string text, std::string name, const LoadOptions& options) {
@@ -236,7 +297,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
                       options.plugins);
     const bool client_file = options.as_client_file || is_client_file(document.root, syntax);
-    reader.read(document.root, client_file, options.running);
+    reader.read(document.root, client_file, options.running,
+                [&] { read_servers_of_files(options, document.root, reader, result); });
     result.left_out = reader.left_out();
     written = reader.listeners();
     defaults = reader.defaults();
@@ -252,6 +314,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
           fmt::format("TOML is no configuration here: lineward adapt {} > lineward.yaml", result.name);
   }
   add_servers(options.servers, defaults, result);
+  apply_own(result);
   withhold(result.config.servers, uses);
   for (const Server& server : result.config.servers)
     tell_withheld(document.root, server, result);
@@ -275,7 +338,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   check_plugin_files(document.root, options, result);
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) {
-                     return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
+                     return std::tie(a.file, a.line, a.column) < std::tie(b.file, b.line, b.column);
                    });
   return result;
 }

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/diagnostic.h"
 #include "config/options/plugin_spec.h"
+#include "config/reader/include.h"
 #include "config/reader/variables.h"
 
 namespace lineward::config {
@@ -30,7 +31,8 @@ struct LoadOptions {
   VariableUses uses;            // variables used by `servers`
   LogLevel log_level = LogLevel::info;  // used if unset everywhere
   std::string directory = ".";          // load_text only: base of relative paths
-  bool read_files = true;
+  bool read_files = true;               // false: no included ones either
+  FileTexts included_texts;             // instead of included files on disk
   // Reads it as a client's own file (config/reader/tree_reader.h) in any case.
   bool as_client_file = false;
   // At a reload: the names of the running servers. In a client's own file an invalid entry with one of these
@@ -44,10 +46,11 @@ struct LoadOptions {
 
 struct LoadResult {
   Config config;                        // usable when ok()
-  std::vector<Diagnostic> diagnostics;  // sorted by line
+  std::vector<Diagnostic> diagnostics;  // sorted by file and line
   std::string name;
   std::string text;
   std::vector<SecretSpan> secrets;
+  std::vector<IncludedFile> included;
   std::vector<LeftOut> left_out;
   bool unreadable = false;     // the file could not be read
   bool not_permitted = false;  // … because of its permissions
@@ -55,6 +58,9 @@ struct LoadResult {
   bool ok() const;
   bool has(Severity severity) const;
   std::string report(bool colour) const;  // config/reader/report.h, with the secrets masked
+  std::string report_of(const Diagnostic& diagnostic, bool colour) const;  // of one of them
+  // "lineward.yaml:3:1", or where else it comes from; empty: unknown.
+  std::string place_of(const Diagnostic& diagnostic) const;
 };
 
 // Reads the same file again, while these servers run.

@@ -174,15 +174,15 @@ std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string
   return fmt::format("{}: {}", sanitize(name, std::string::npos), text.empty() ? "ok" : text);
 }
 
-std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,
-                          bool colour) {
+std::string render_report(const std::vector<Diagnostic>& diagnostics, std::string_view name,
+                          const std::function<ReportSource(const Diagnostic&)>& source_of, bool colour) {
   constexpr size_t kMaxEntries = 100;
   std::string text;
   size_t shown = std::min(diagnostics.size(), kMaxEntries);
   for (size_t i = 0; i < shown; ++i)
-    text += render_diagnostic(diagnostics[i], source, colour);
+    text += render_diagnostic(diagnostics[i], source_of(diagnostics[i]), colour);
   if (shown < diagnostics.size()) text += fmt::format("… and {} more\n", diagnostics.size() - shown);
-  return text + summary_line(diagnostics, source.name) + "\n";
+  return text + summary_line(diagnostics, name) + "\n";
 }
 
 }  // namespace lineward::config

@@ -1,6 +1,7 @@
 // Formats diagnostics: the message, its position, the line with a caret, and a suggestion.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +17,9 @@ struct ReportSource {
 };
 
 std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& source, bool colour);
-// All diagnostics, then the summary line.
-std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,
-                          bool colour);
+// All diagnostics, then the summary line of the file called `name`.
+std::string render_report(const std::vector<Diagnostic>& diagnostics, std::string_view name,
+                          const std::function<ReportSource(const Diagnostic&)>& source_of, bool colour);
 // "lineward.yaml: 2 errors, 1 warning", without a newline.
 std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string_view name);
 

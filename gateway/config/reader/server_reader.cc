@@ -109,9 +109,14 @@ void ServerReader::read_server(const Member& member) {
     values_.add("bad-name", fmt::format("'{}' cannot be the name of a server", clip(member.key)), member)
         .hint = fmt::format("use 1 to 64 of A-Z a-z 0-9 _ -, as {}", server_names({member.key}).front());
   }
-  bool taken = std::any_of(config_.servers.begin(), config_.servers.end(),
-                           [&name](const Server& other) { return other.name == name; });
-  if (taken) {
+  const auto taken = std::find_if(config_.servers.begin(), config_.servers.end(),
+                                  [&name](const Server& other) { return other.name == name; });
+  if (taken != config_.servers.end() && taken->file != file_) {
+    values_.add(
+        "duplicate-key",
+        fmt::format("{} has a server '{}' already", taken->file.empty() ? main_ : taken->file, clip(name)),
+        member);
+  } else if (taken != config_.servers.end()) {
     // The document already reports duplicates within one map.
     bool reported = std::any_of(values_.diagnostics().begin(), values_.diagnostics().end(),
                                 [&member](const Diagnostic& diagnostic) {
@@ -122,6 +127,7 @@ void ServerReader::read_server(const Member& member) {
   }
   Server server = defaults_;
   server.name = name;
+  server.file = file_;
   if (member.value.kind != NodeKind::mapping && member.value.kind != NodeKind::null) {
     values_.add("wrong-type", "a server is a map with command, args, env and so on", member.value);
     return;

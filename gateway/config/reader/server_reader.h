@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -28,6 +29,11 @@ class ServerReader {
   // name in `running`. `root`: the whole document.
   void be_lenient(const Node& root, std::set<std::string> running);
   void read(const Member& member);
+  // The servers that follow are of that included file; empty: of the configuration itself, called `main`.
+  void begin_file(std::string path, std::string main) {
+    file_ = std::move(path);
+    main_ = std::move(main);
+  }
   // Reports an error if all servers of a client's own file were skipped.
   void finish(const Node& root);
   const std::vector<LeftOut>& left_out() const { return left_out_; }
@@ -73,6 +79,7 @@ class ServerReader {
   Config& config_;
   const Server& defaults_;
   PluginReader* plugins_;
+  std::string file_, main_;
   bool lenient_ = false;
   std::set<std::string> running_;
   std::map<std::string, std::string> names_;  // of a client's own file: as written → here

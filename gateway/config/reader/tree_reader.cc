@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/options/names.h"
+#include "config/options/read_value.h"
 #include "config/reader/plugin_reader.h"
 
 namespace lineward::config {
@@ -27,7 +28,8 @@ TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, Var
 
 TreeReader::~TreeReader() = default;
 
-void TreeReader::read(const Node& root, bool client_file, const std::set<std::string>& running) {
+void TreeReader::read(const Node& root, bool client_file, const std::set<std::string>& running,
+                      const std::function<void()>& between) {
   if (root.kind == NodeKind::null) return;
   if (root.kind != NodeKind::mapping) {
     values_.add("wrong-type", "a configuration is a map of options such as listen: and mcpServers:", root);
@@ -41,6 +43,7 @@ void TreeReader::read(const Node& root, bool client_file, const std::set<std::st
   for (const Member& member : root.members) {
     if (member.key != "defaults") read_top(member);
   }
+  if (between) between();
   servers_.finish(root);
   std::vector<Auth*> own;
   std::vector<std::string> names;
@@ -49,6 +52,27 @@ void TreeReader::read(const Node& root, bool client_file, const std::set<std::st
     if (one.auth.given) own.push_back(&one.auth);
   }
   if (plugins_) plugins_->finish(own, names);
+}
+
+void TreeReader::read_included(const IncludedFile& file, const std::string& main) {
+  const Node& root = file.document.root;
+  if (root.kind == NodeKind::null) return;
+  if (root.kind != NodeKind::mapping) {
+    values_.add("wrong-type", "an included file is a map with mcpServers", root);
+    return;
+  }
+  servers_.begin_file(file.path, main);
+  for (const Member& member : root.members) {
+    if (member.key == "mcpServers") {
+      servers_.read(member);
+    } else if (!file.is_own || member.key != "disabled") {
+      values_
+          .add("not-included", fmt::format("'{}' cannot stand in an included file", clip(member.key)), member)
+          .hint = "mcpServers alone; the rest belongs to the file that includes it";
+    }
+  }
+  servers_.begin_file({}, main);
+  values_.read_for(std::string());
 }
 
 bool is_client_file(const Node& root, Syntax syntax) {

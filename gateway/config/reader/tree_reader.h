@@ -1,6 +1,7 @@
 // Fills a Config from a parsed document and reports everything that does not belong.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "config/diagnostic.h"
 #include "config/options/plugin_spec.h"
 #include "config/reader/document.h"
+#include "config/reader/include.h"
 #include "config/reader/listeners.h"
 #include "config/reader/option_reader.h"
 #include "config/reader/server_reader.h"
@@ -29,7 +31,11 @@ class TreeReader {
 
   // `client_file`: nothing but a client's servers (config/reader/server_reader.h).
   // `running`: see LoadOptions.
-  void read(const Node& root, bool client_file = false, const std::set<std::string>& running = {});
+  // `between`: called when all of the file is read, to read included files.
+  void read(const Node& root, bool client_file = false, const std::set<std::string>& running = {},
+            const std::function<void()>& between = nullptr);
+  // The servers of an included file, and nothing else. `main`: the configuration's name, for messages.
+  void read_included(const IncludedFile& file, const std::string& main);
   const std::vector<LeftOut>& left_out() const { return servers_.left_out(); }
   const std::vector<WrittenListener>& listeners() const { return listeners_; }
   // A server with `defaults:` applied and nothing else set.

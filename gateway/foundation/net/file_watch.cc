@@ -1,5 +1,6 @@
 #include "foundation/net/file_watch.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -14,8 +15,30 @@ namespace {
 
 constexpr milliseconds kPoll{2000};
 constexpr milliseconds kSettle{200};
+constexpr size_t kMostFiles = 4096;  // of a directory
+constexpr const char* kDirectory = "directory\n";
+constexpr const char* kNoDirectory = "none";
+
+std::string signature_now(const std::string& path, bool identity_only);
+
+// The signatures of a directory's files, in the order of its list.
+std::string signature_of_files(const std::string& path) {
+  DIR* open = opendir(path.c_str());
+  if (open == nullptr) return kNoDirectory;
+  std::string all = kDirectory;
+  size_t files = 0;
+  for (const dirent* entry = readdir(open); entry != nullptr && files < kMostFiles; entry = readdir(open)) {
+    const std::string_view name = entry->d_name;
+    if (name.empty() || name.front() == '.') continue;
+    ++files;
+    all += fmt::format("{} {}\n", name, signature_now(path + std::string(name), false));
+  }
+  closedir(open);
+  return all;
+}
 
 std::string signature_now(const std::string& path, bool identity_only) {
+  if (!path.empty() && path.back() == '/' && !identity_only) return signature_of_files(path);
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return {};
   if (identity_only) return fmt::format("{} {}", status.st_dev, status.st_ino);
@@ -59,7 +82,7 @@ void FileWatch::open() {
     auto* self = static_cast<FileWatch*>(h->data);
     if (self == nullptr || status != 0) return;
     std::string_view what = name == nullptr ? std::string_view() : name;
-    if (what.empty() || what == self->name_ || what.substr(0, 2) == "..") self->soon();
+    if (what.empty() || self->name_.empty() || what == self->name_ || what.substr(0, 2) == "..") self->soon();
   };
   if (uv_fs_event_start(events_.get(), arrived, directory_.c_str(), 0) != 0) events_.close();
 }

@@ -1,6 +1,6 @@
-// Calls back when a file may have changed. It watches the directory: a watch on the file ends at the first
-// rename over it, and a Kubernetes ConfigMap changes by swapping the link `..data`. It also polls every two
-// seconds, for file systems without events and links to other places.
+// Calls back when a file, or a file of a directory, may have changed. It watches the directory: a watch on
+// the file ends at the first rename over it, and a Kubernetes ConfigMap changes by swapping the link
+// `..data`. It also polls every two seconds, for file systems without events and links to other places.
 //
 // Changes within 200 ms give one call. A call means the file should be read again, not that it changed.
 #pragma once
@@ -18,6 +18,7 @@ class FileWatch {
  public:
   using Signature = std::string;  // from stat(); empty: no such file
 
+  // `path`: with a slash at its end, all files of that directory, which may come later.
   FileWatch(Loop& loop, const std::string& path, std::function<void()> changed)
       : FileWatch(loop, path, std::move(changed), look(path)) {}
   // `seen`: from look(), before the file was read. A change since then is noticed too.
@@ -30,7 +31,7 @@ class FileWatch {
   void soon();
 
   Loop& loop_;
-  std::string path_, directory_, name_;
+  std::string path_, directory_, name_;  // no name: all files of the directory
   std::function<void()> changed_;
   Handle<uv_fs_event_t> events_;
   Signature watched_;  // of the watched directory

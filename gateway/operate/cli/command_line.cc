@@ -138,17 +138,18 @@ class Usage : public CLI::Formatter {
 
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string name = app->get_name();
-    std::string rest = name == "run"          ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
-                       : name == "stdio"      ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
-                       : name == "validate"   ? "[OPTIONS] [FILE]"
-                       : name == "help"       ? "[TOPIC]"
-                       : name == "ps"         ? "[OPTIONS] [ID]"
-                       : name == "cancel"     ? "[OPTIONS] ID…"
-                       : name == "audit"      ? "verify [OPTIONS] FILE…"
-                       : name == "adapt"      ? "[OPTIONS] FILE"
-                       : name == "init"       ? "[OPTIONS] [FILE]"
-                       : name == "fmt"        ? "[OPTIONS] [FILE]"
-                       : name == "server"     ? "[OPTIONS] NAME [start | stop | restart | drain]"
+    std::string rest = name == "run"        ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
+                       : name == "stdio"    ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
+                       : name == "validate" ? "[OPTIONS] [FILE]"
+                       : name == "help"     ? "[TOPIC]"
+                       : name == "ps"       ? "[OPTIONS] [ID]"
+                       : name == "cancel"   ? "[OPTIONS] ID…"
+                       : name == "audit"    ? "verify [OPTIONS] FILE…"
+                       : name == "adapt"    ? "[OPTIONS] FILE"
+                       : name == "init"     ? "[OPTIONS] [FILE]"
+                       : name == "fmt"      ? "[OPTIONS] [FILE]"
+                       : name == "server"
+                           ? "[OPTIONS] NAME [start | stop | restart | drain] | add NAME [-- COMMAND ARGS…]"
                        : name == "tools"      ? "[OPTIONS] [SERVER | URL | FILE] [-- COMMAND ARGS…]"
                        : name == "call"       ? "[OPTIONS] TOOL [NAME=VALUE…] [-- COMMAND ARGS…]"
                        : name == "doctor"     ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
@@ -471,9 +472,9 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
     return bad_usage(err, error.what(), fmt::format("lineward {} --help", first));
   }
   if (!command->remaining().empty()) return unknown_argument(*command, command->remaining()[0], flags, err);
-  if (words.has_server && command != run && command != stdio && first != "doctor" &&
+  if (words.has_server && command != run && command != stdio && first != "doctor" && first != "server" &&
       !is_tool_command(first)) {
-    return bad_usage(err, "only run, stdio, tools, call and doctor take a command behind --",
+    return bad_usage(err, "only run, stdio, tools, call, doctor and server add take a command behind --",
                      fmt::format("lineward {} --help", first));
   }
   flags.has_server = words.has_server;
@@ -482,6 +483,10 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
     tools.target.server.has_server = flags.has_server;
     tools.target.server.server_words = std::move(flags.server_words);
     return run_tool_command(first, std::move(tools), start, version, around);
+  }
+  if (first == "server") {
+    lists.edit.server.has_server = flags.has_server;
+    lists.edit.server.server_words = std::move(flags.server_words);
   }
   if (first == "doctor") {
     doctor.server.has_server = flags.has_server;

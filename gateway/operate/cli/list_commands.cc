@@ -10,7 +10,9 @@
 #include "operate/cli/list_text.h"
 #include "operate/cli/prepare.h"
 #include "operate/cli/server_action.h"
+#include "operate/cli/server_edit.h"
 #include "operate/cli/server_name.h"
+#include "operate/cli/stdio_command.h"
 
 namespace lineward::cli {
 namespace {
@@ -33,10 +35,20 @@ constexpr const char* kServerFooter =
     "drain and start with --origin HOST:PORT are for one of its urls.\n"
     "A stopped server stays stopped until it is started, or the gateway ends.\n"
     "\n"
+    "Servers of the configuration, in a file that it includes (lineward-servers.yaml), never in yours:\n"
+    "  add NAME       with --url, or a command behind --\n"
+    "  remove NAME    one that was added so\n"
+    "  disable NAME   any server; enable NAME takes that back\n"
+    "  list           all servers, each with its file\n"
+    "A running gateway reads the change at once; if it rejects it, the file is as before.\n"
+    "\n"
     "Examples\n"
     "  lineward server github\n"
     "  lineward server github restart --wait\n"
-    "  lineward server github stop --yes --reason \"leaks memory\"";
+    "  lineward server github stop --yes --reason \"leaks memory\"\n"
+    "  lineward server add time -- uvx mcp-server-time\n"
+    "  lineward server add app --url https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
+    "  lineward server disable time";
 constexpr const char* kSessionsFooter =
     "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the id "
     "itself is a\n"
@@ -124,6 +136,10 @@ std::string fault_of(const ListFlags& flags) {
   if (!none && action != "start" && action != "stop" && action != "restart" && action != "drain")
     return fmt::format("'{}' is no action: start, stop, restart or drain", config::clip(action));
   if (flags.force && action != "restart") return "--force belongs to restart";
+  const Flags& added = flags.edit.server;
+  if (added.has_server || !added.url.empty() || !added.headers.empty() || !added.env.empty() ||
+      !added.cwd.empty() || !flags.edit.config.empty())
+    return "--config, --url, -H, -e, --cwd and a command behind -- belong to add";
   if (!flags.origin.empty() && action != "drain" && action != "start")
     return "--origin belongs to drain and start";
   if (none && (flags.wait || flags.yes)) return "--wait and --yes belong to an action";
@@ -149,8 +165,10 @@ void add_lists(CLI::App& app, ListFlags& flags) {
     one->add_flag("--wide", flags.wide, "Cut nothing");
   CLI::App* server =
       command("server", "Shows one server, and starts, stops, restarts or drains it.", kServerFooter);
-  server->add_option("NAME", flags.name, "The server")->type_name("");
-  server->add_option("ACTION", flags.action, "start, stop, restart or drain")->type_name("");
+  server->add_option("NAME", flags.name, "The server; or add, remove, enable, disable, list")->type_name("");
+  server
+      ->add_option("ACTION", flags.action, "start, stop, restart or drain; or the name for add and the like")
+      ->type_name("");
   server->add_option("--origin", flags.origin, "drain, start: only this one of its urls")
       ->type_name("HOST:PORT");
   server->add_flag("--force", flags.force, "restart: the old form ends at once, its calls are cancelled");
@@ -158,6 +176,19 @@ void add_lists(CLI::App& app, ListFlags& flags) {
   server->add_flag("--wait", flags.wait, "Until it is ready, or has ended");
   server->add_option("--timeout", flags.timeout, "How long to wait (60s); then 124")->type_name("DUR");
   server->add_option("--reason", flags.reason, "Why, for the log")->type_name("TEXT");
+  Flags& added = flags.edit.server;
+  server
+      ->add_option("--config", flags.edit.config,
+                   "add and the like: the configuration; else the running one's")
+      ->type_name("FILE");
+  server->add_option("--url", added.url, "add: a server that speaks HTTP")->type_name("URL");
+  add_headers(*server, added);
+  server
+      ->add_option("-e,--env", added.env,
+                   "add: K=V for its command, kept in a file of mode 0600; only K: the gateway's variable")
+      ->type_name("K[=V]")
+      ->allow_extra_args(false);
+  server->add_option("--cwd", added.cwd, "add: the working directory of its command")->type_name("DIR");
 }
 
 bool is_list(std::string_view command) {
@@ -168,6 +199,13 @@ ExitCode run_list(std::string_view command, const ListFlags& flags, const Comman
   constexpr const char* kHelp = "lineward server --help";
   const Listing* listing = listing_of(command);
   const auto limit = config::parse_duration(flags.timeout);
+  if (listing == nullptr && is_server_edit(flags.name)) {
+    ServerEdit edit = flags.edit;
+    edit.action = flags.name;
+    edit.name = flags.action;
+    if (const std::string fault = fault_of(edit); !fault.empty()) return bad_usage(around.err, fault, kHelp);
+    return edit_servers(edit, flags, around);
+  }
   if (listing == nullptr) {
     if (!limit) return bad_usage(around.err, "--timeout: " + limit.error().text, kHelp);
     if (const std::string fault = fault_of(flags); !fault.empty()) return bad_usage(around.err, fault, kHelp);

@@ -1,18 +1,20 @@
 // `lineward servers`, `server`, `sessions` and `subs`: lists servers, sessions and listens of a running
-// gateway, and starts and stops servers.
+// gateway, starts and stops servers, and adds them to its configuration.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "operate/cli/gateway_choice.h"
+#include "operate/cli/server_edit.h"
 
 namespace lineward::cli {
 
 struct ListFlags : GatewayFlags {
   std::string upstream;
   bool wide = false;
-  std::string name, action;  // server NAME ACTION
+  std::string name, action;  // server NAME ACTION, or server add NAME and the like
+  ServerEdit edit;
   std::string reason, origin;
   std::string timeout = "60s";
   bool force = false;

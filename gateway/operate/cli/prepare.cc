@@ -188,8 +188,7 @@ ExitCode exit_code_of(const config::LoadResult& result) {
 void print_findings(const config::LoadResult& result, const Flags& flags, const CommandContext& around) {
   for (const config::Diagnostic& diagnostic : result.diagnostics) {
     if (flags.quiet && diagnostic.severity == config::Severity::info) continue;
-    around.err << config::render_diagnostic(diagnostic, {result.name, result.text, &result.secrets},
-                                            around.wants_colour(flags.color, around.err_is_terminal()));
+    around.err << result.report_of(diagnostic, around.wants_colour(flags.color, around.err_is_terminal()));
   }
 }
 
