@@ -20,7 +20,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kMaxEntries = 10000;  // of one directory
+constexpr size_t kMaxDirectoryEntries = 10000;  // of one directory
 
 struct Glob {
   std::string directory, name;
@@ -60,7 +60,7 @@ void list_into(const std::string& directory, Listing& out) {
   }
   size_t entries = 0;
   while (const dirent* entry = ::readdir(open)) {
-    if (++entries > kMaxEntries) {
+    if (++entries > kMaxDirectoryEntries) {
       out.too_many = true;
       break;
     }
@@ -137,7 +137,7 @@ class Finder {
     Listing listing = list_directory(glob.directory);
     if (listing.too_many)
       return fault(node, "too-many",
-                   fmt::format("{} has more than {} entries", clip(glob.directory), kMaxEntries));
+                   fmt::format("{} has more than {} entries", clip(glob.directory), kMaxDirectoryEntries));
     if (listing.error != 0 && listing.error != ENOENT)
       return fault(node, "cannot-read",
                    fmt::format("cannot list {}: {}", clip(glob.directory), std::strerror(listing.error)));

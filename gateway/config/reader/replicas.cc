@@ -16,7 +16,7 @@ namespace lineward::config {
 namespace {
 
 constexpr size_t kMaxKeyFile = 64 * 1024;
-constexpr size_t kMaxAuthorities = 1 << 20;
+constexpr size_t kMaxPeerAuthorities = 1 << 20;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
     net::TlsOptions tls;
     tls.ca_file = replicas.ca_file;
     if (options.read_files) {
-      auto usable = check_regular_file(tls.ca_file, kMaxAuthorities);
+      auto usable = check_regular_file(tls.ca_file, kMaxPeerAuthorities);
       std::string fault = usable ? std::string() : usable.error().text;
       if (usable) {
         if (auto context = net::TlsContext::for_client(tls); !context) fault = context.error().text;

@@ -137,13 +137,13 @@ void give_to_reader(int fd, const std::string& path, const std::string& config, 
   if (known && ::fchown(fd, of.st_uid, of.st_gid) != 0) return;  // then it belongs to root
 }
 
-struct Target {
+struct OwnTarget {
   std::string config, own;  // files
   Gateway gateway;
 };
 
 // The error, or empty. The directory is locked.
-std::string replace_file(const Target& target, const std::string& text, const DirectoryLock& lock) {
+std::string replace_file(const OwnTarget& target, const std::string& text, const DirectoryLock& lock) {
   const std::string next = fmt::format("{}/.{}.{}", directory_of(target.own), config::kOwnFile, ::getpid());
   ::unlink(next.c_str());
   const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -191,7 +191,7 @@ const config::Server* find_server(const config::LoadResult& loaded, const std::s
   return found == servers.end() ? nullptr : &*found;
 }
 
-std::string file_of(const config::Server& server, const Target& target) {
+std::string file_of(const config::Server& server, const OwnTarget& target) {
   return server.file.empty() ? target.config : server.file;
 }
 
@@ -223,7 +223,7 @@ std::string describe(const ServerEdit& edit, NewServer& out) {
   return {};
 }
 
-ExitCode print_list(const Target& target, const config::LoadResult& loaded, const GatewayFlags& gateway,
+ExitCode print_list(const OwnTarget& target, const config::LoadResult& loaded, const GatewayFlags& gateway,
                     const CommandContext& around) {
   json all = json::array();
   std::vector<Row> rows{{"SERVER", "STATE", "KIND", "FILE"}};
@@ -245,7 +245,7 @@ ExitCode print_list(const Target& target, const config::LoadResult& loaded, cons
 }
 
 // The change in the own file; the error, or empty. `done`: the server is so already.
-std::string change(const ServerEdit& edit, const config::LoadResult& loaded, const Target& target,
+std::string change(const ServerEdit& edit, const config::LoadResult& loaded, const OwnTarget& target,
                    ServerFile& file, bool& done) {
   const config::Server* server = find_server(loaded, edit.name);
   if (edit.action == "add") {
@@ -278,7 +278,7 @@ std::string change(const ServerEdit& edit, const config::LoadResult& loaded, con
 }
 
 // The gateway reads it; the file from before comes back if it rejects that.
-ExitCode reload_gateway(const Target& target, const std::optional<std::string>& before,
+ExitCode reload_gateway(const OwnTarget& target, const std::optional<std::string>& before,
                         const DirectoryLock& lock, const GatewayFlags& gateway,
                         const CommandContext& around) {
   auto reply = ask(target.gateway.socket, "/api/v1/reload", json{{"dryRun", false}}.dump());
@@ -328,7 +328,7 @@ std::string fault_of(const ServerEdit& edit) {
 
 ExitCode edit_servers(const ServerEdit& edit, const GatewayFlags& gateway, const CommandContext& around) {
   std::vector<Gateway> running = gateways(gateway, around);
-  Target target;
+  OwnTarget target;
   Flags search;
   search.config = edit.config;
   const bool named = !edit.config.empty() || !around.variable("LINEWARD_CONFIG").empty();
