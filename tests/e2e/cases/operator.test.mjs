@@ -161,7 +161,8 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.match(out, /^lineward \S+ {2}serving {2}up \S+ {2}pid \d+/);
     assert.ok(out.includes(gateway.url));
     assert.match(out, / 1 call, 0 waiting, 0 listens, /);
-    assert.match(out, /github +ready +stdio +modern +1\/64 calls {2}pid \d+ {2}plain 1\?\[31m/);
+    assert.match(out, /^ {2}memory +\d+ MiB; 1 server process: \d+ MiB$/m);
+    assert.match(out, /github +ready +stdio +modern +1\/64 calls {2}pid \d+ {2}\d+ MiB {2}plain 1\?\[31m/);
     const json = JSON.parse((await lineward(['status', '--format', 'json', ...admin])).out);
     assert.equal(json.pid, gateway.pid);
     assert.equal(json.upstreams[0].state, 'ready');
