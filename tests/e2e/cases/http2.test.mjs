@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fixtureRecord } from '../lib/events.mjs';
 import { answer, call, DATA, END_HEADERS, END_STREAM, fields, FLOODS, frame, HEADERS, open, rawConnection, refusedGet, RST_STREAM, session, SETTINGS } from '../lib/http2.mjs';
 import { modernPost } from '../lib/modern.mjs';
+import { get } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { modernFixture } from '../lib/servers.mjs';
 import { echoServer } from '../lib/echo-server.mjs';
@@ -34,6 +35,39 @@ async function until(done, what) {
 }
 
 describe('HTTP/2 of clients', { skip: DIRECT || NOT_PLAIN }, () => {
+  for (const workers of [1, 2]) {
+    test(`a session is abandoned with its connection, not with its streams; workers: ${workers}`, async (t) => {
+      const servers = { old: echoServer('legacy', { sessionAbandoned: '1s' }), other: echoServer('legacy') };
+      const one = await running(t, servers, { more: { ...listening(), workers } });
+      const client = await session(t, one.gateway.url);
+      const post = (body, headers = {}) => ({
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+      });
+      const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+      const opened = await answer(open(client, one.at('old'), post({ id: 0, method: 'initialize', params })));
+      const named = { 'Mcp-Session-Id': opened.headers['mcp-session-id'], 'MCP-Protocol-Version': '2025-11-25' };
+      await answer(open(client, one.at('old'), post({ method: 'notifications/initialized' }, named)));
+      // By another server its streams reach the other worker too.
+      await call(client, one.at('other'), 'echo');
+      const seen = async () => {
+        const { sessions } = JSON.parse((await get(one.socket, '/api/v1/sessions')).body);
+        return sessions.find(({ upstream }) => upstream === 'old');
+      };
+      const before = await seen();
+      assert.equal(before.connections, 1);
+      assert.equal(before.abandoned_ms, undefined);
+      assert.equal(before.processes.length, 1);
+      client.close();
+      await until(async () => (await seen()).abandoned_ms >= 0, 'the end of the connection');
+      await until(async () => (await seen()).processes.length === 0, 'the end of its process');
+      const again = await session(t, one.gateway.url);
+      const answered = await answer(open(again, one.at('old'), post({ id: 1, method: 'tools/list' }, named)));
+      assert.equal(answered.status, 200);
+    });
+  }
+
   for (const [name, tls] of [['over TLS', { selfSigned: true }], ['with prior knowledge', undefined]]) {
     test(`calls of both eras, ${name}`, async (t) => {
       const one = await running(t, { s: echoServer('modern'), old: echoServer('legacy') }, { more: listening({ tls }) });

@@ -40,6 +40,7 @@ export async function running(t, servers, { args = [], more = {}, stop = true } 
     gateway,
     folder,
     file,
+    socket,
     write,
     text,
     metric,

@@ -121,7 +121,7 @@ void Http2Connection::on_data(std::string_view bytes) {
 }
 
 void Http2Connection::on_end(int) {
-  if (!last_words_) end_->by_client(loop_.now());
+  note_client_end();
   close();
 }
 
@@ -326,6 +326,7 @@ void Http2Connection::run() {
   const bool wants =
       nghttp2_session_want_read(session_.raw()) != 0 || nghttp2_session_want_write(session_.raw()) != 0;
   const bool served = last_words_ && streams_.empty() && nghttp2_session_want_write(session_.raw()) == 0;
+  if (!wants) note_client_end();  // by its GOAWAY
   if (!wants || served) return finish();
   watch();
 }
@@ -418,8 +419,14 @@ void Http2Connection::forget(Relay& relay) {
 
 // ---- its own end ----
 
+// A client that answers Lineward's end of the connection has not left.
+void Http2Connection::note_client_end() {
+  if (!last_words_ && !announced_) end_->by_client(loop_.now());
+}
+
 void Http2Connection::announce_end() {
   if (!may_ask()) return;
+  announced_ = true;
   nghttp2_submit_shutdown_notice(session_.raw());
   later();
 }

@@ -119,6 +119,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   void run();
   void flush();
   void settle();
+  void note_client_end();
   void say_last(uint32_t code);
   void fail(metrics::Http2Fault fault, std::string_view why, uint32_t code);
   void close();
@@ -144,6 +145,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   std::vector<Closed> closed_;    // their ends are to be told
   std::vector<int32_t> drained_;  // the same
   bool last_words_ = false;       // the final GOAWAY was sent
+  bool announced_ = false;        // it will be
   bool ending_ = false;           // everything is sent; waits for the client to close
   bool by_proxy_ = false;
   uint64_t written_ = 0, last_taken_ = 0;  // bytes, by the socket
