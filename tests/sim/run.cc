@@ -292,7 +292,10 @@ void Stage::end_when_empty(Time wait, bool last) {
     world_.at_home(static_cast<int>(i), world_.now() + wait, [] { held_bytes(); });
   world_.at_home(0, world_.now() + wait + kSecond, [this, last] {
     const bool holds = held_bytes() != 0 && !keeps_what_servers_said();
-    if (!last && (holds || servers_hear_of_listens())) return end_when_empty(60 * kSecond, true);
+    // Health checks have a period, and hold bytes while they are under way: the second look has another
+    // phase.
+    if (!last && (holds || servers_hear_of_listens()))
+      return end_when_empty(60 * kSecond + 137 * kMillisecond, true);
     check_empty();
     if (plan_.on_stdio) return clients_.front()->leave();
     gateways_.stop();

@@ -470,7 +470,11 @@ void ClientConnection::reply_dropped() {
 }
 
 void ClientConnection::close_when_idle() {
-  if (!busy_ && !lingering_ && parser_.phase() == Phase::idle) close();
+  if (busy_ || lingering_ || parser_.phase() != Phase::idle) return;
+  if (backlog() == 0) return close();
+  // Its client still reads an answer.
+  ended_here_ = true;
+  linger();
 }
 
 void ClientConnection::cut(mcp::EndReason why) {

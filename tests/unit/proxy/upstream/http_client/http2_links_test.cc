@@ -159,7 +159,7 @@ TEST_CASE("http2 links: a request that waits too long fails as at a connect") {
 TEST_CASE("http2 links: a request that the server allows no stream any more goes to another connection") {
   World w;
   PoolOptions options;
-  options.connect_timeout = milliseconds(200);
+  options.connect_timeout = milliseconds(1000);
   bool may_connect = true;
   SECTION("there may be one") {}
   SECTION("there may be none: it fails as at a connect") {
@@ -175,6 +175,7 @@ TEST_CASE("http2 links: a request that the server allows no stream any more goes
   std::vector<std::unique_ptr<Asker>> all;
   for (int i = 0; i < 90; ++i)
     all.push_back(std::make_unique<Asker>(*w.pool, std::string(60000, 'y')));
+  w.run_until([&] { return all.front()->sent == 1; });
   const nghttp2_settings_entry none{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0};
   nghttp2_submit_settings(peer.session.raw(), NGHTTP2_FLAG_NONE, &none, 1);
   peer.flush();
