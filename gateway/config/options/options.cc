@@ -13,6 +13,7 @@
 #include "config/options/options_tls.h"
 #include "config/options/read_value.h"
 #include "foundation/base/own_host.h"
+#include "foundation/json/json_case.h"
 
 namespace lineward::config {
 namespace {
@@ -39,8 +40,16 @@ std::string_view check_meta(const Value& value) {
     if (!plain) return "a member's name is made of printable ASCII without quotes";
     static constexpr std::array<std::string_view, 4> kTaken{"progressToken", "traceparent", "tracestate",
                                                             "baggage"};
-    const bool is_taken = std::find(kTaken.begin(), kTaken.end(), name) != kTaken.end();
-    if (is_taken || name.rfind("io.modelcontextprotocol/", 0) == 0 || name.rfind("io.lineward/", 0) == 0)
+    static constexpr std::array<std::string_view, 2> kPrefixes{"io.modelcontextprotocol/", "io.lineward/"};
+    const std::string_view key = name;
+    // Some decoders ignore case.
+    const bool is_taken = std::any_of(kTaken.begin(), kTaken.end(), [key](std::string_view taken) {
+      return json::differs_in_case_alone(key, taken);
+    });
+    const bool has_prefix = std::any_of(kPrefixes.begin(), kPrefixes.end(), [key](std::string_view prefix) {
+      return json::differs_in_case_alone(key.substr(0, prefix.size()), prefix);
+    });
+    if (is_taken || has_prefix)
       return "this member has a meaning in MCP or for Lineward; choose another name, such as "
              "com.example/user";
   }

@@ -21,6 +21,7 @@
 #include "config/reader/replicas.h"
 #include "config/reader/report.h"
 #include "config/reader/secrets.h"
+#include "config/reader/server_reader.h"
 #include "config/reader/tls.h"
 #include "config/reader/tree_reader.h"
 
@@ -102,8 +103,10 @@ void withhold_headers_of(const PluginEntry& proxy, std::vector<Server>& servers)
   }
   for (const auto& [claim, header] : proxy.values.map("claims"))
     names.push_back(header);
-  for (Server& server : servers)
+  for (Server& server : servers) {
+    if (server.url.empty()) continue;  // gets no headers
     server.identity.withheld.insert(server.identity.withheld.end(), names.begin(), names.end());
+  }
 }
 
 // Authenticating plugins keep the claims that the configuration uses, and no others. Headers in which a proxy
@@ -134,8 +137,10 @@ const Member* find_server_member(const Node& root, const std::string& name) {
   return nullptr;
 }
 
-// Sets the place of a server's definition, in whichever file.
-void point_at(const Node& root, const std::string& server, const LoadResult& result, Diagnostic& diagnostic) {
+// Sets the place of a server's definition, in whichever file; with `variable` that of this entry of its
+// `env`.
+void point_at(const Node& root, const std::string& server, const LoadResult& result, Diagnostic& diagnostic,
+              std::string_view variable = {}) {
   const Member* member = find_server_member(root, server);
   for (const IncludedFile& file : result.included) {
     if (member != nullptr) break;
@@ -143,6 +148,7 @@ void point_at(const Node& root, const std::string& server, const LoadResult& res
     if (member != nullptr) diagnostic.file = file.path;
   }
   if (member == nullptr) return;
+  if (!variable.empty()) member = &place_of_entry(*member, "env", variable);
   diagnostic.line = member->line;
   diagnostic.column = member->column;
   diagnostic.length = member->length;
@@ -160,6 +166,26 @@ void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
                                      clip(name), server.name);
     diagnostic.hint = fmt::format("write env: {{ {0}: \"${{env:{0}}}\" }}", clip(name));
     point_at(root, server.name, result, diagnostic);
+    result.diagnostics.push_back(std::move(diagnostic));
+  }
+}
+
+// A process with a variable about its caller belongs to one caller. Flags set `isolation` after the file was
+// read.
+void check_shared_processes(const Node& root, LoadResult& result) {
+  for (const Server& server : result.config.servers) {
+    if (server.identity.env.empty() || server.disabled || !server.url.empty()) continue;
+    const bool shares = is_of_all_callers(server.isolation);
+    if (!shares && server.pool.prewarm == 0) continue;
+    const std::string& variable = server.identity.env.front().first;
+    Diagnostic diagnostic;
+    diagnostic.code = "shared-process";
+    diagnostic.message =
+        fmt::format("'{}' of env names the caller, and {}", clip(variable),
+                    shares ? "callers share a process here" : "a process started ahead has none");
+    diagnostic.hint = shares ? "add isolation: principal (or session, or call)" : "remove pool.prewarm";
+    diagnostic.origin = fmt::format("mcpServers.{}.env", clip(server.name));
+    point_at(root, server.name, result, diagnostic, variable);
     result.diagnostics.push_back(std::move(diagnostic));
   }
 }
@@ -326,6 +352,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   take_off_slash(result.config.aggregate.path);
   result.config.aggregate_server.name = aggregate_path(result.config);
   note_claims(result.config);
+  check_shared_processes(document.root, result);
   check_together(document.root, result);
   check_replicas(document.root, options, result);
   check_addresses(document.root, result);

@@ -37,6 +37,16 @@ bool is_client_matter(std::string_view key) {
 
 }  // namespace
 
+const Member& place_of_entry(const Member& server, std::string_view map, std::string_view name) {
+  const Member* place = &server;
+  for (const Member& member : server.value.members) {
+    if (member.key != map) continue;
+    const Member* entry = member.value.find(name);
+    place = entry != nullptr ? entry : &member;
+  }
+  return *place;
+}
+
 void ServerReader::read(const Member& member) {
   if (member.value.kind == NodeKind::null) return;
   if (member.value.kind != NodeKind::mapping) {
@@ -307,7 +317,7 @@ void ServerReader::finish_server(const Member& member, Server& server, const Htt
         .add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member)
         .hint = "add command: and args:, or url:";
   }
-  read_identity(node, server);
+  read_identity(member, server);
   check_command(node, server);
   check_credentials(node, server);
   check_timeouts(node, server);
@@ -319,7 +329,7 @@ void ServerReader::finish_server(const Member& member, Server& server, const Htt
 
 // Values with words about the caller are no longer among the fixed ones, so that nothing sends them as they
 // are.
-void ServerReader::read_identity(const Node& server_node, Server& server) {
+void ServerReader::read_identity(const Member& server_member, Server& server) {
   const auto take = [](Identity::Map& from, Identity::Map& to) {
     const auto is_fixed = [](const auto& one) { return !has_words(one.second); };
     const auto words = std::stable_partition(from.begin(), from.end(), is_fixed);
@@ -329,12 +339,12 @@ void ServerReader::read_identity(const Node& server_node, Server& server) {
   take(server.headers, server.identity.headers);
   take(server.env, server.identity.env);
   const auto at = [&](const char* map, const std::string& name) -> const Member& {
-    return *server_node.find(map)->value.find(name);
+    return place_of_entry(server_member, map, name);
   };
   for (size_t i = 0; i < server.identity.headers.size(); ++i) {
     const std::string& name = server.identity.headers[i].first;
     const std::string folded = folded_header_name(name);
-    if (is_own_header(name) || folded == "traceparent" || folded == "tracestate" ||
+    if (is_own_header(folded) || folded == "traceparent" || folded == "tracestate" ||
         folded == folded_header_name(kStateHeader)) {
       values_
           .add("bad-value", fmt::format("the header {} cannot have the identity of a caller", clip(name)),
@@ -353,25 +363,11 @@ void ServerReader::read_identity(const Node& server_node, Server& server) {
           .hint = "remove one of them";
     }
   }
-  if (server.identity.env.empty() || server.disabled) return;
-  const Member& first = at("env", server.identity.env.front().first);
-  if (!server.url.empty()) {
-    values_.add("ignored-option", "'env' concerns servers with a command only and is ignored", first)
-        .severity = Severity::info;
-  } else if (is_of_all_callers(server.isolation)) {
-    values_
-        .add("shared-process",
-             fmt::format("'{}' of env names the caller, and callers share a process here", clip(first.key)),
-             first)
-        .hint = "add isolation: principal (or session, or call)";
-  } else if (server.pool.prewarm > 0) {
-    values_
-        .add("shared-process",
-             fmt::format("'{}' of env names the caller, and a process started ahead has none",
-                         clip(first.key)),
-             first)
-        .hint = "remove pool.prewarm";
-  }
+  if (server.identity.env.empty() || server.disabled || server.url.empty()) return;
+  values_
+      .add("ignored-option", "'env' concerns servers with a command only and is ignored",
+           at("env", server.identity.env.front().first))
+      .severity = Severity::info;
 }
 
 void ServerReader::check_command(const Node& server_node, const Server& server) {
@@ -447,6 +443,7 @@ void ServerReader::merge_env_file(const Node& server_node, Server& server) {
   for (EnvLine& line : *lines) {
     auto same = [&line](const auto& entry) { return entry.first == line.name; };
     if (std::any_of(server.env.begin(), server.env.end(), same)) continue;
+    if (std::any_of(server.identity.env.begin(), server.identity.env.end(), same)) continue;
     auto earlier = std::find_if(merged.begin(), merged.end(), same);
     if (earlier != merged.end()) {
       earlier->second = std::move(line.value);

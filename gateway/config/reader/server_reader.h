@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,10 @@
 namespace lineward::config {
 
 class PluginReader;
+
+// The place of an entry of a server's `env` or `headers`. The last one counts if the file has the map twice;
+// without the entry it is the map, without a map the server.
+const Member& place_of_entry(const Member& server, std::string_view map, std::string_view name);
 
 class ServerReader {
  public:
@@ -59,7 +64,7 @@ class ServerReader {
   void finish_server(const Member& member, Server& server, const HttpSigns& http);
   void check_credentials(const Node& server_node, const Server& server);
   void check_timeouts(const Node& server_node, const Server& server);
-  void read_identity(const Node& server_node, Server& server);
+  void read_identity(const Member& server_member, Server& server);
   void check_command(const Node& server_node, const Server& server);
   void merge_env_file(const Node& server_node, Server& server);
 

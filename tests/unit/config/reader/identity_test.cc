@@ -1,5 +1,7 @@
 // Words about the caller in `headers`, `meta` and `env` of a server (docs/identity.md).
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <fstream>
 
 #include "config/forward_rules.h"
 #include "config/identity_words.h"
@@ -66,7 +68,7 @@ TEST_CASE("identity: words that are none, and places where they cannot stand") {
 
 TEST_CASE("identity: names of headers that cannot have it") {
   for (const char* name : {"Host", "Connection", "Content-Type", "Mcp-Session-Id", "traceparent",
-                           "TraceState", "Lineward-Session"}) {
+                           "TraceState", "Lineward-Session", "Content_Type", "mcp.session.id"}) {
     INFO(name);
     CHECK_FALSE(load(http("headers: { " + std::string(name) + ": '${principal.subject}' }")).ok());
   }
@@ -77,7 +79,8 @@ TEST_CASE("identity: names of headers that cannot have it") {
           std::string::npos);
   }
   for (const char* name :
-       {"progressToken", "io.modelcontextprotocol/clientInfo", "io.lineward/x", "'a\"b'"}) {
+       {"progressToken", "io.modelcontextprotocol/clientInfo", "io.lineward/x", "'a\"b'", "progresstoken",
+        "TraceParent", "IO.ModelContextProtocol/clientInfo", "io.LineWard/x"}) {
     INFO(name);
     CHECK_FALSE(load(stdio("meta: { " + std::string(name) + ": '${principal.subject}' }")).ok());
   }
@@ -94,6 +97,40 @@ TEST_CASE("identity: variables of a process are for a process of one caller") {
   for (const char* isolation : {"auto", "shared"})
     CHECK(findings(load(stdio(env + ", isolation: " + isolation))).rfind("shared-process", 0) == 0);
   CHECK_FALSE(load(stdio(env + ", isolation: principal, pool: { prewarm: 1 }")).ok());
+}
+
+TEST_CASE("identity: of a map that stands twice the last one is read, and both are shown") {
+  for (const std::string& text :
+       {stdio("isolation: principal, env: { A: b }, env: { USER_ID: '${principal.subject}' }"),
+        stdio("env: { A: b }, env: { USER_ID: '${principal.subject}' }"), stdio("env: { A: b }, env: 3"),
+        stdio("env: { USER_ID: '${principal.subject}' }, env: { A: b }"),
+        stdio("env: { USER_ID: '${principal.subject}' }, env: 3"),
+        http("headers: { A: b }, headers: { Host: '${principal.subject}' }"),
+        http("headers: { Host: '${principal.subject}' }, headers: 3")}) {
+    INFO(text);
+    CHECK(findings(load(text)).find("duplicate-key") != std::string::npos);
+  }
+}
+
+TEST_CASE("identity: flags that share a process are checked as the file is") {
+  const std::string text = stdio("isolation: principal, env: { A: b, USER_ID: '${principal.subject}' }");
+  LoadOptions options;
+  options.settings = {{"mcpServers.*.isolation", "shared", "--isolation"}};
+  CHECK(findings(load_text(text, "t.yaml", options)) == "shared-process 2:55+7");
+  options.settings[0].text = "call";
+  CHECK(load_text(text, "t.yaml", options).ok());
+  CHECK(load_text(stdio("env: { USER_ID: '${principal.subject}' }"), "t.yaml", options).ok());
+}
+
+TEST_CASE("identity: envFile does not set a variable about the caller") {
+  const std::string path =
+      "lineward_identity_test_" + std::to_string(static_cast<unsigned>(Catch::rngSeed())) + ".env";
+  std::ofstream(path) << "USER_ID=root\nA=b\n";
+  LoadResult result =
+      load(stdio("isolation: principal, env: { USER_ID: '${principal.subject}' }, envFile: " + path));
+  std::remove(path.c_str());
+  REQUIRE(result.ok());
+  CHECK(result.config.servers[0].env == Identity::Map{{"A", "b"}});
 }
 
 TEST_CASE("identity: a variable about the caller is never Lineward's own") {
@@ -129,6 +166,10 @@ TEST_CASE("identity: headers of a proxy that names callers are for Lineward alon
   ForwardRules rules(result.config.servers[0], false);
   for (const char* name : {"X-Forwarded-User", "x_forwarded_user", "X-Proxy-Secret", "X-Scopes", "X-Groups"})
     CHECK_FALSE(rules.passes(name));
+  // Servers with a command get no headers: another name of a header is no reason to start them again.
+  CHECK(load("auth: { trustedProxy: { networks: [10.0.0.5] } }\n" + stdio("args: [a]"))
+            .config.servers[0]
+            .identity == Identity{});
   for (const char* bad : {"networks: [a.b]", "secret: short", "claims: { a: 'b c' }",
                           "networks: [10.0.0.5], subjectHeader: 'a:b'"})
     CHECK_FALSE(
