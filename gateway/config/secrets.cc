@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "config/identity_words.h"
 #include "foundation/json/json_scan.h"
 
 namespace lineward::config {
@@ -18,6 +19,8 @@ constexpr size_t kShortestEnding = 5;
 constexpr size_t kLongestPlain = 20, kLongestWord = 15, kLongestNumber = 4, kMostSegments = 4;
 // Lines of a longer text: shorter lines occur in other texts too.
 constexpr size_t kShortestLine = 16;
+// Shorter parts of text beside a word about a caller are not hidden.
+constexpr size_t kShortestPart = 6;
 
 bool is_figure(char c) {
   return c >= '0' && c <= '9';
@@ -87,6 +90,12 @@ class Secrets {
       if (gap != std::string::npos) add(std::string_view(value).substr(gap + 1));
       add_pairs(value, ";");
     }
+    for (const auto* map : {&server.identity.headers, &server.identity.env, &server.identity.meta}) {
+      for (const auto& [name, value] : *map)
+        each_part(
+            value, [&, &key = name](std::string_view text) { add_beside_words(key, text); },
+            [](std::string_view) {});
+    }
     add_query(server.url);
     for (const OriginUrl& origin : server.urls)
       add_query(origin.url);
@@ -98,6 +107,16 @@ class Secrets {
   std::vector<std::string> take() { return std::move(out_); }
 
  private:
+  // Text beside words about a caller. Plain words, such as "Bearer" and "user:", would hide too much.
+  void add_beside_words(std::string_view name, std::string_view text) {
+    constexpr std::string_view kBetween = " \t=;,:";
+    while (!text.empty()) {
+      const std::string_view part = text.substr(0, text.find_first_of(kBetween));
+      text.remove_prefix(std::min(text.size(), part.size() + 1));
+      if (part.size() < kShortestPart || (part.size() <= kLongestWord && is_plain(part))) continue;
+      add_unless_harmless(name, part);
+    }
+  }
   void add_query(std::string_view url) {
     const size_t query = url.find('?');
     if (query != std::string_view::npos) add_pairs(url.substr(query + 1), "&");

@@ -55,6 +55,19 @@ TEST_CASE("a secret is known in the forms in which texts have it, and a server's
   CHECK_FALSE(has("fast"));
 }
 
+TEST_CASE("text beside words about a caller is secret too, but for plain words") {
+  config::Config config;
+  config.servers.emplace_back();
+  config::Server& server = config.servers[0];
+  const std::string word = "\x01principal.subject\x02";
+  server.identity.headers = {{"Authorization", "Bearer s3cr3t-header:" + word}, {"X-User", "user " + word}};
+  server.identity.env = {{"API_KEY", word + " s3cr3t-variable"}};
+  server.identity.meta = {{"com.example/key", "s3cr3t-member " + word}};
+  const auto secrets = config::secrets_of(config);
+  CHECK(secrets == std::vector<std::string>{"s3cr3t-header", "s3cr3t-variable", "s3cr3t-member"});
+  CHECK(config::given_to(server) == secrets);
+}
+
 TEST_CASE("values without a meaning are not hidden, unless their name promises a secret") {
   using config::is_harmless;
   CHECK(is_harmless("NODE_ENV", "production"));
