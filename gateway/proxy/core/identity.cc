@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "config/identity_words.h"
 
@@ -77,6 +78,15 @@ std::string identity_value(const HeaderFields& headers, std::string_view words) 
     if (is_identity(name) && std::string_view(name).substr(1) == words) return value;
   }
   return {};
+}
+
+config::Identity::Map identity_variables(const HeaderFields& headers, const config::Identity::Map& env) {
+  config::Identity::Map out;
+  for (const auto& [name, words] : env) {
+    if (std::string value = identity_value(headers, words); !value.empty())
+      out.emplace_back(name, std::move(value));
+  }
+  return out;
 }
 
 std::string_view identity_fault(const Caller& caller) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/config.h"
 #include "config/forward_rules.h"
 #include "proxy/core/gate.h"
 #include "proxy/core/headers.h"
@@ -33,6 +34,8 @@ std::string identity_of_caller(std::string_view words, const Caller& caller);
 void add_identity(HeaderFields& headers, const std::vector<std::string>& words, const Caller& caller);
 // The value of these words among the headers of a request; empty: none. Text without words is its own value.
 std::string identity_value(const HeaderFields& headers, std::string_view words);
+// The variables of a process that have a value among these headers.
+config::Identity::Map identity_variables(const HeaderFields& headers, const config::Identity::Map& env);
 // Why a caller cannot be named to the servers of a configuration; empty: it can.
 std::string_view identity_fault(const Caller& caller);
 

@@ -81,20 +81,16 @@ void InstanceGroup::enqueue(StdioCall& call) {
   const bool of_one = of_one_session() || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && !core::is_anonymous(call.request.scope.principal));
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
-  if (!server_.identity.env.empty()) learn_caller(call.request.headers);
+  if (!server_.identity.env.empty()) learn_caller(call.request);
   join_by_turn(queue_, call);
   owner_.schedule_pump(*this);
 }
 
-// The next process gets what the newest request says of the group's only caller. Lineward's own requests say
-// nothing.
-void InstanceGroup::learn_caller(const core::HeaderFields& headers) {
-  config::Identity::Map said;
-  for (const auto& [name, words] : server_.identity.env) {
-    if (std::string value = core::identity_value(headers, words); !value.empty())
-      said.emplace_back(name, std::move(value));
-  }
-  if (!said.empty()) about_caller_ = std::move(said);
+// The next process gets what the newest request says of the group's only caller, and nothing that it no
+// longer says. Lineward's own requests may say nothing, or what an earlier one said.
+void InstanceGroup::learn_caller(const core::UpstreamRequest& request) {
+  if (request.from || about_caller_.empty())
+    about_caller_ = core::identity_variables(request.headers, server_.identity.env);
 }
 
 void InstanceGroup::withdraw(StdioCall& call) {

@@ -128,7 +128,7 @@ class InstanceGroup final : public InstanceCallbacks {
   void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
 
  private:
-  void learn_caller(const core::HeaderFields& headers);
+  void learn_caller(const core::UpstreamRequest& request);
   bool room_in_flight() const { return in_flight_ < server_.limits.max_in_flight; }
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
   // The server is known to send requests after its answers. So for a while after a call no other caller may

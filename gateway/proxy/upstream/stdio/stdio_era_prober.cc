@@ -8,6 +8,7 @@
 #include "foundation/base/backoff.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
+#include "proxy/core/identity.h"
 #include "proxy/upstream/shared/own_id.h"
 
 namespace lineward::upstream {
@@ -27,6 +28,8 @@ constexpr int64_t kInitializeId = 2;
 
 void StdioEraProber::ask(const core::UpstreamRequest* first, Done done) {
   done_ = std::move(done);
+  about_caller_.clear();
+  if (first != nullptr) about_caller_ = core::identity_variables(first->headers, server_.identity.env);
   awaited_ = first != nullptr;
   asked_ = true;
   // In the pause before the second probe the first verdict is valid.
@@ -59,7 +62,7 @@ void StdioEraProber::begin() {
                         server_.timeouts.startup.count()),
             process_->last_stderr()});
   });
-  process_->start();
+  process_->start(about_caller_);
 }
 
 // ---- the probe process ----

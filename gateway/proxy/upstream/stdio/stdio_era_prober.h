@@ -65,8 +65,9 @@ class StdioEraProber final : public EraProber, public ProcessCallbacks {
   StdioHealth& health_;
   const std::function<void()> freed_;
   Done done_;
-  std::optional<EraVerdict> weak_;  // the first verdict, while a second probe is planned
-  bool awaited_ = false;            // a call waits
+  config::Identity::Map about_caller_;  // of the request that waits; empty: none does
+  std::optional<EraVerdict> weak_;      // the first verdict, while a second probe is planned
+  bool awaited_ = false;                // a call waits
   bool asked_ = false;
   uint32_t failures_ = 0;  // in a row
   std::chrono::milliseconds not_before_{0};

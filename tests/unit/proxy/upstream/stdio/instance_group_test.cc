@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "config/forward_rules.h"
 #include "foundation/process/spawn_wire.h"
 #include "unit/proxy/upstream/stdio/stdio_world.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 // A command as its own side sees it: what it is written, and the pipes that it answers through.
 struct FakeProcess {
+  std::vector<std::string> environment;
   std::vector<spawning::OwnedFd> fds;
   std::string unread;
   std::vector<std::string> heard;  // requests but for the handshake's
@@ -128,6 +130,7 @@ struct GroupWorld final : GroupCallbacks {
       spawning::Request request;
       REQUIRE(spawning::decode(bytes, &request));
       if (request.kind == spawning::Request::Kind::spawn) {
+        processes[request.id].environment = environment_in(fds);
         processes[request.id].fds = std::move(fds);
         REQUIRE(fcntl(processes[request.id].fds.at(0).get(), F_SETFL, O_NONBLOCK) == 0);
         spawning::Reply started;
@@ -301,6 +304,41 @@ TEST_CASE("after a start that came to nothing the next has to wait") {
   CHECK(world.stdio.loop.now() - since >= world.stdio.server.restart.backoff * 8 / 10);
   world.answer(2, world.processes[2].heard[0]);
   REQUIRE(world.wait_for([&] { return b.asker.heard.size() == 1; }));
+}
+
+TEST_CASE("the next process has what the newest request of its caller says, and no more") {
+  GroupWorld world;
+  world.stdio.server.restart.backoff = world.stdio.server.restart.max_backoff = std::chrono::milliseconds(0);
+  const std::string user = "\x01principal.subject\x02", group =
+                                                            "\x01"
+                                                            "claim:group\x02";
+  world.stdio.server.identity.env = {{"USER_ID", user}, {"TEAM", group}};
+  using Fields = core::HeaderFields;
+  const auto say = [&](const Fields& headers, bool of_client) {
+    core::UpstreamRequest request = request_of(
+        mcp::Era::modern, R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}})");
+    request.headers = headers;
+    if (of_client) request.from = std::make_shared<const core::ClientRequest>();
+    Asker asker;
+    StdioCall call = world.stdio.call(std::move(request), asker);
+    world.group->enqueue(call);
+    const size_t before = world.processes.size();
+    REQUIRE(world.wait_for([&] { return world.processes.size() > before && world.heard(before + 1) == 1; }));
+    world.die(before + 1);
+    REQUIRE(world.wait_for([&] { return asker.failed.has_value(); }));
+    std::vector<std::string> said;
+    for (const std::string& one : world.processes.at(before + 1).environment) {
+      if (one.rfind("USER_ID=", 0) == 0 || one.rfind("TEAM=", 0) == 0) said.push_back(one);
+    }
+    return said;
+  };
+  using Texts = std::vector<std::string>;
+  const std::string mark(1, config::kIdentityMark);
+  CHECK(say({{mark + user, "alice"}, {mark + group, "ops"}}, true) == Texts{"USER_ID=alice", "TEAM=ops"});
+  CHECK(say({}, false) == Texts{"USER_ID=alice", "TEAM=ops"});  // Lineward's own
+  CHECK(say({{mark + user, "alice"}}, true) == Texts{"USER_ID=alice"});
+  CHECK(say({{mark + user, "alice"}, {mark + group, "ops"}}, false) == Texts{"USER_ID=alice"});
+  CHECK(say({}, true).empty());
 }
 
 TEST_CASE("an expired process finishes its calls, gets no more, and goes") {

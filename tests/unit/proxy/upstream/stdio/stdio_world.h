@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/process/child_process.h"
+#include "foundation/process/spawn_wire.h"
 #include "proxy/upstream/stdio/stdio_upstream.h"
 #include "unit/protocol/mcp/parse.h"
 #include "unit/proxy/core/asker.h"
@@ -27,6 +29,15 @@ inline core::UpstreamRequest request_of(mcp::Era era, std::string text) {
   made.method = mcp::method_of(made.message.method());
   made.client_era = era;
   return made;
+}
+
+// The environment that the spawner is asked to give a process, by the memfd of the request.
+inline std::vector<std::string> environment_in(const std::vector<process::spawning::OwnedFd>& fds) {
+  std::string bytes;
+  process::SpawnRequest command;
+  REQUIRE(process::spawning::read_memfd(fds.back().get(), &bytes));
+  REQUIRE(process::spawning::decode(bytes, &command));
+  return command.environment;
 }
 
 // Runs the loop for the turn that has begun, and those that follow within this time.
