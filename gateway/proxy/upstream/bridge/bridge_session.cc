@@ -322,7 +322,7 @@ void BridgeSession::forward(const mcp::Message& message, const core::HeaderField
       if (server_) want_lists();
       return client_is_there();
     // A modern server's next question queries the roots again; legacy ones behind an aggregate are notified.
-    case Method::roots_list_changed: return inner().send(modern_scope(), mcp::Era::legacy, message, {});
+    case Method::roots_list_changed: return inner().send(modern_scope(), mcp::Era::legacy, message, headers);
     case Method::progress: return;  // of a client's answer: it has no modern form
     default: break;
   }

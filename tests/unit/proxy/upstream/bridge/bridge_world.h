@@ -85,7 +85,8 @@ struct ModernServer final : core::Upstream {
   std::optional<mcp::Era> spoken = mcp::Era::modern;
   std::vector<std::shared_ptr<Asked>> asked;
   std::vector<std::string> forwarded;
-  int scopes = 0;  // sessions it was told of
+  core::HeaderFields forwarded_with;  // the headers of the last
+  int scopes = 0;                     // sessions it was told of
   bool takes_calls = true;
   bool stopped = false;
 
@@ -104,8 +105,10 @@ struct ModernServer final : core::Upstream {
   }
   void open_scope(const core::Scope&, core::ScopeCallbacks&) override { ++scopes; }
   void close_scope(const core::Scope&) override { --scopes; }
-  void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
+  void send(const core::Scope&, mcp::Era, const mcp::Message& message,
+            const core::HeaderFields& headers) override {
     forwarded.push_back(message.bytes());
+    forwarded_with = headers;
   }
   core::ServerFacts facts() const override { return {spoken}; }
   void stop(std::function<void()> done) override {
@@ -190,7 +193,9 @@ struct BridgeWorld {
     REQUIRE(asker.heard.size() == 1);
     REQUIRE_FALSE(made->live());
   }
-  void say(std::string text) { bridge->send(scope, mcp::Era::legacy, parse(std::move(text)), {}); }
+  void say(std::string text, const core::HeaderFields& headers = {}) {
+    bridge->send(scope, mcp::Era::legacy, parse(std::move(text)), headers);
+  }
 };
 
 }  // namespace lineward::upstream

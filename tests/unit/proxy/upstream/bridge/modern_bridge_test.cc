@@ -216,6 +216,15 @@ TEST_CASE("a fixed legacy server is left alone, and so are modern clients") {
   CHECK(world.server->scopes == 1);
 }
 
+TEST_CASE("a client's notification about its roots carries its headers") {
+  BridgeWorld world;
+  world.begin(R"({"roots":{"listChanged":true}})");
+  const core::HeaderFields headers{{"X-User", "alice"}};
+  world.say(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})", headers);
+  REQUIRE(world.server->forwarded.size() == 1);
+  CHECK(world.server->forwarded_with == headers);
+}
+
 TEST_CASE("the end of a session, and of the gateway, ends what it has under way") {
   BridgeWorld world;
   world.begin();
