@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "config/aggregate.h"
+#include "config/identity_words.h"
 #include "foundation/json/json_member.h"
 #include "foundation/log/redaction.h"
 #include "protocol/mcp/client_capabilities.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/legacy_server.h"
+#include "proxy/core/identity.h"
 #include "proxy/core/request_size.h"
 #include "proxy/exchange/park_table.h"
 
@@ -33,6 +35,18 @@ bool is_input_responses(std::string_view raw) {
 bool has_scopes_of(const core::CallerPtr& first, const core::CallerPtr& now) {
   if (!first) return true;
   return now ? now->has_all_of(*first) : first->scopes.empty() && first->claims.empty();
+}
+
+// Whether the server was told something of the first caller that this one is not: its process or session
+// still knows it.
+bool differs_for_server(const config::Server& server, const core::CallerPtr& first,
+                        const core::CallerPtr& now) {
+  const std::vector<std::string> words = first ? config::words_of(server) : std::vector<std::string>();
+  const bool told_same = std::all_of(words.begin(), words.end(), [&](const std::string& one) {
+    const std::string told = core::identity_of_caller(one, *first);
+    return told.empty() || (now && told == core::identity_of_caller(one, *now));
+  });
+  return !told_same && !has_scopes_of(first, now);
 }
 
 }  // namespace
@@ -130,6 +144,13 @@ void Exchange::continue_parked() {
       !is_input_responses(retry.raw(Field::params_input_responses)))
     return refuse_retry("malformed", "inputResponses is not an object of results");
   if (refused_at_aggregate(retry)) return;
+  // At an aggregate this was checked, whatever its members are told.
+  const ParkedCall* parked = owner_.park_table().find(retry.text(Field::params_request_state), from.principal,
+                                                      from.upstream, asked_with(retry));
+  if (parked != nullptr && differs_for_server(parked->lease->config, parked->from->caller, from.caller)) {
+    return refuse_retry(name(StateFault::foreign),
+                        "requestState belongs to a caller with other claims, which its server was told");
+  }
   auto taken = owner_.park_table().take(retry.text(Field::params_request_state), from.principal,
                                         from.upstream, asked_with(retry));
   if (!taken) {

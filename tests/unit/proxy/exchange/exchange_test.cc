@@ -468,6 +468,58 @@ TEST_CASE("a retry after the server's answer is of a call that it had; a refused
   CHECK_FALSE(replayed.record().error_text().empty());
 }
 
+TEST_CASE("a retry needs the claims that its server was told with the call") {
+  Client client, again, third;
+  ExchangeWorld world;
+  const auto with_groups = [](std::vector<std::string> groups) {
+    core::Caller caller;
+    caller.principal = "p";
+    caller.scopes = {"read"};
+    if (!groups.empty()) caller.claims = {{"groups", std::move(groups)}};
+    return std::make_shared<const core::Caller>(std::move(caller));
+  };
+  world.server.identity.meta = {{"com.example/groups",
+                                 "\x01"
+                                 "claim:groups\x02"}};
+  world.begin(client, kAsking, Era::modern, {}, with_groups({"ops"})).on_call_phase(core::CallPhase::written);
+  ServersCall& call = world.upstream.call();
+  call.says(kQuestion);
+  REQUIRE(world.wait_for([&] { return client.answer.has_value(); }));
+
+  const std::string retry =
+      R"({"jsonrpc":"2.0","id":"next","method":"tools/call","params":{"name":"n","inputResponses":{"q":{"action":"accept"}},"requestState":)" +
+      std::string(client.answered().raw(Field::result_request_state)) +
+      R"(,"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}})";
+  SECTION("without them it is refused, and the call stays parked") {
+    core::CallerPtr now;
+    SECTION("another group") {
+      now = with_groups({"dev"});
+    }
+    SECTION("none") {
+      now = with_groups({});
+    }
+    SECTION("no caller") {}
+    world.begin(again, retry, Era::modern, {}, now);
+    CHECK(again.answered().raw(Field::error_code) == "-32602");
+    CHECK(has(*again.answer, R"("reason":"foreign")"));
+    CHECK(call.replies.empty());
+    CHECK(world.park.size() == 1);
+    world.begin(third, retry, Era::modern, {}, with_groups({"ops"}));
+    CHECK(call.replies.size() == 1);
+  }
+  SECTION("more groups do no harm") {
+    world.begin(again, retry, Era::modern, {}, with_groups({"dev", "ops"}));
+    CHECK(call.replies.size() == 1);
+  }
+  SECTION("a server that is told nothing is not concerned") {
+    world.server.identity = {};
+    world.begin(again, retry, Era::modern, {}, with_groups({"dev"}));
+    CHECK(call.replies.size() == 1);
+  }
+  CHECK(world.park.size() == 0);
+  call.answers(kAnswer);
+}
+
 TEST_CASE("a question that is withdrawn before the client was asked is not sent") {
   Client client;
   ExchangeWorld world;

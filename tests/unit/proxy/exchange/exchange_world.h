@@ -161,7 +161,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
   }
 
   Exchange& begin(Client& client, std::string request, mcp::Era era = mcp::Era::legacy,
-                  const std::string& session = {}) {
+                  const std::string& session = {}, const core::CallerPtr& caller = nullptr) {
     core::IncomingMessage arrival;
     arrival.message = parse(std::move(request));
     arrival.from->method = mcp::method_of(arrival.message.method());
@@ -169,6 +169,7 @@ struct ExchangeWorld final : ExchangeCallbacks {
     arrival.from->upstream = "s";
     arrival.from->principal = "p";
     arrival.from->session = session;
+    arrival.from->caller = caller;
     const core::ExchangeId id{static_cast<uint32_t>(exchanges.size()), 1};
     exchanges.push_back(std::make_unique<Exchange>(loop, *this, id, "c" + std::to_string(exchanges.size()),
                                                    std::move(arrival),
