@@ -20,6 +20,7 @@
 #include "proxy/upstream/shared/own_id.h"
 #include "proxy/upstream/shared/own_limits.h"
 #include "proxy/upstream/shared/server_era.h"
+#include "proxy/upstream/shared/shown_group.h"
 
 namespace lineward::upstream {
 namespace {
@@ -546,7 +547,8 @@ void HttpSession::lost() {
   close_streams();
   // If another replica of the server answered, the replica that opened the session still has it.
   if (useless) send_delete();
-  log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
+  log::write(log::Level::info, "upstream.session_lost",
+             {{"upstream", server_.name}, {"group", shown_group(group_)}});
   parts_.groups.on_session_lost(*this);
 }
 

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "proxy/metrics/limits.h"
+#include "proxy/upstream/shared/shown_group.h"
 
 namespace lineward::upstream {
 
@@ -113,7 +113,7 @@ bool QuestionSlots::make_room(const SessionPlan& plan, const HttpCall& asking) {
   metrics::limit_reached(metrics::Limit::parked_per_caller);
   log::write(log::Level::info, "upstream.evict",
              {{"upstream", server_.name},
-              {"group", log::Excerpt(with->key, 64)},
+              {"group", shown_group(with->key)},
               {"why", "its parked call made room for another"}});
   oldest->end_parked(
       {mcp::EndReason::timeout_park,
@@ -155,7 +155,7 @@ void QuestionSlots::note_question(SessionGroup& group, bool aside, const Address
   asks_aside_ = asks_aside_ || aside;
   if (!to.asks_late || std::exchange(asks_late_, true)) return;
   log::write(log::Level::info, "upstream.asks_late",
-             {{"upstream", server_.name}, {"group", log::Excerpt(group.key, 64)}});
+             {{"upstream", server_.name}, {"group", shown_group(group.key)}});
   keep_apart(group);
 }
 

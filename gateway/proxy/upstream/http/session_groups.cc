@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "foundation/base/check.h"
-#include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/legacy_server.h"
 #include "protocol/mcp/methods.h"
@@ -18,6 +17,7 @@
 #include "proxy/upstream/http_client/http_pool.h"
 #include "proxy/upstream/shared/server_era.h"
 #include "proxy/upstream/shared/shared_server.h"
+#include "proxy/upstream/shared/shown_group.h"
 
 namespace lineward::upstream {
 namespace {
@@ -103,7 +103,7 @@ bool SessionGroups::has_room(const SessionPlan& plan) {
   if (oldest == nullptr) return false;
   // If the server keeps no sessions, no state is lost.
   log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", log::Excerpt(oldest->key, 64)}});
+             {{"upstream", server_.name}, {"group", shown_group(oldest->key)}});
   close(*oldest, "made room for another");
   return true;
 }
@@ -361,7 +361,7 @@ bool SessionGroups::reclaim() {
   metrics::limit_reached(metrics::Limit::server_sessions);
   log::write(log::Level::info, "upstream.evict",
              {{"upstream", server_.name},
-              {"group", log::Excerpt(group->key, 64)},
+              {"group", shown_group(group->key)},
               {"why", "its session was idle, and made room for another"}});
   core::ScopeCallbacks& scope = *group->scope();
   scope.on_scope_reset();
@@ -499,7 +499,7 @@ void SessionGroups::on_session_ready(HttpSession& session) {
   if (is_less) return parts_.serve_as_modern(*group);
   note_answer_of(session);
   log::write(log::Level::info, "upstream.ready",
-             {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
+             {{"upstream", server_.name}, {"era", "legacy"}, {"group", shown_group(group->key)}});
   if (!group->own_handshake) group->replay();
   if (group->bridged && group->session_number() > 1) group->facade.tell_restarted(group->scope());
   note_served(*group);  // the call it was opened for may have ended
@@ -596,7 +596,7 @@ void SessionGroups::on_session_missed(HttpSession& session) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
   log::write(log::Level::info, "upstream.stream_missed",
-             {{"upstream", server_.name}, {"group", log::Excerpt(group->key, 64)}});
+             {{"upstream", server_.name}, {"group", shown_group(group->key)}});
   if (group->scope() != nullptr && !group->bridged)
     return group->facade.tell_changes(session.legacy_server(), group->scope());
   if (group->listens.served_by(&session)) group->listens.tell_changes();

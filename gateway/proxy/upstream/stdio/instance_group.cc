@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "protocol/mcp/errors.h"
 #include "protocol/mcp/rewrite.h"
@@ -12,6 +11,7 @@
 #include "proxy/core/identity.h"
 #include "proxy/metrics/stats.h"
 #include "proxy/upstream/shared/process_end.h"
+#include "proxy/upstream/shared/shown_group.h"
 
 namespace lineward::upstream {
 namespace {
@@ -327,7 +327,7 @@ void InstanceGroup::end_abandoned(milliseconds after) {
     ++metrics::upstream_stats(server_.name).abandoned;
     log::write(log::Level::info, "upstream.evict",
                {{"upstream", server_.name},
-                {"group", log::Excerpt(plan_.key, 64)},
+                {"group", shown_group(plan_.key)},
                 {"pid", static_cast<int64_t>(instance->pid())},
                 {"why", fmt::format("its client closed its connections {} ms ago (sessionAbandoned)",
                                     gone->count())}});
@@ -340,7 +340,7 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(instance.pid())},
               {"era", mcp::name(instance.era())},
-              {"group", log::Excerpt(plan_.key, 64)}});
+              {"group", shown_group(plan_.key)}});
   restore(instance);
   owner_.schedule_pump(*this);
 }
@@ -431,7 +431,7 @@ void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_vie
   log::write(log::Level::info, "upstream.replace",
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(instance.pid())},
-              {"group", log::Excerpt(plan_.key, 64)},
+              {"group", shown_group(plan_.key)},
               {"why", why}});
   // A session's answers to server requests name no process, so it has only one at a time. That one is ended
   // as soon as it is idle.
@@ -499,7 +499,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   // From here on its processes are kept apart after each call, as after a cancelled one.
   if (to.asks_late && !std::exchange(asks_late_, true)) {
     log::write(log::Level::info, "upstream.asks_late",
-               {{"upstream", server_.name}, {"group", log::Excerpt(plan_.key, 64)}});
+               {{"upstream", server_.name}, {"group", shown_group(plan_.key)}});
   }
   switch (to.kind) {
     case Addressee::Kind::call: return to.call->message(std::move(message));

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "foundation/log/excerpt.h"
 #include "foundation/log/log.h"
 #include "proxy/metrics/limits.h"
+#include "proxy/upstream/shared/shown_group.h"
 
 namespace lineward::upstream {
 
@@ -205,7 +205,7 @@ bool ProcessQuota::end_parked_one(const Account* whose) {
 
 void ProcessQuota::evict(StdioInstance& instance, std::string_view why) {
   log::write(log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", log::Excerpt(instance.group(), 64)}, {"why", why}});
+             {{"upstream", server_.name}, {"group", shown_group(instance.group())}, {"why", why}});
   instance.stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
 }
 
