@@ -1,18 +1,14 @@
 #include "operate/cli/server_edit.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "config/options/names.h"
@@ -21,6 +17,7 @@
 #include "operate/cli/control_client.h"
 #include "operate/cli/control_text.h"
 #include "operate/cli/json_fields.h"
+#include "operate/cli/own_file.h"
 #include "operate/cli/prepare.h"
 #include "operate/cli/server_file.h"
 #include "operate/cli/server_flags.h"
@@ -33,9 +30,6 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 5> kActions{"add", "remove", "enable", "disable", "list"};
 constexpr const char* kHelp = "lineward server --help";
-// For another command that changes the same file.
-constexpr std::chrono::seconds kLockLimit{10};
-constexpr std::chrono::milliseconds kLockAgain{20};
 
 // The gateway that serves the configuration, if one runs.
 struct Gateway {
@@ -87,79 +81,10 @@ std::vector<Gateway> gateways(const GatewayFlags& flags, const CommandContext& a
   return out;
 }
 
-// The lock is of the directory: the file itself is replaced. Released when destroyed.
-class DirectoryLock {
- public:
-  explicit DirectoryLock(const std::string& directory)
-      : fd_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
-  ~DirectoryLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-
-  // The error, or empty.
-  std::string take() const {
-    if (fd_ < 0) return std::strerror(errno);
-    const auto until = std::chrono::steady_clock::now() + kLockLimit;
-    while (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return std::strerror(errno);
-      if (std::chrono::steady_clock::now() > until)
-        return fmt::format("another command has changed it for {} s", kLockLimit.count());
-      std::this_thread::sleep_for(kLockAgain);
-    }
-    return {};
-  }
-  void sync() const { ::fsync(fd_); }
-
- private:
-  int fd_;
-};
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
-// The user that must be able to read it: that of the file so far, of the gateway, else of the configuration.
-// Only root writes for others.
-void give_to_reader(int fd, const std::string& path, const std::string& config, pid_t gateway) {
-  if (::geteuid() != 0) return;
-  struct stat of {};
-  const std::string process = fmt::format("/proc/{}", gateway);
-  const bool known = ::stat(path.c_str(), &of) == 0 || (gateway > 0 && ::stat(process.c_str(), &of) == 0) ||
-                     ::stat(config.c_str(), &of) == 0;
-  if (known && ::fchown(fd, of.st_uid, of.st_gid) != 0) return;  // then it belongs to root
-}
-
 struct OwnTarget {
   std::string config, own;  // files
   Gateway gateway;
 };
-
-// The error, or empty. The directory is locked.
-std::string replace_file(const OwnTarget& target, const std::string& text, const DirectoryLock& lock) {
-  const std::string next = fmt::format("{}/.{}.{}", directory_of(target.own), config::kOwnFile, ::getpid());
-  ::unlink(next.c_str());
-  const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return fmt::format("cannot write {}: {}", next, std::strerror(errno));
-  give_to_reader(fd, target.own, target.config, target.gateway.pid);
-  const bool written = write_all(fd, text) && ::fsync(fd) == 0;
-  const int fault = errno;
-  ::close(fd);
-  if (written && ::rename(next.c_str(), target.own.c_str()) == 0) {
-    lock.sync();
-    return {};
-  }
-  const int why = written ? errno : fault;
-  ::unlink(next.c_str());
-  return fmt::format("cannot write {}: {}", target.own, std::strerror(why));
-}
 
 ExitCode error(const CommandContext& around, const std::string& text, const std::string& fix,
                ExitCode code = ExitCode::failure) {
@@ -237,7 +162,9 @@ ExitCode print_list(const OwnTarget& target, const config::LoadResult& loaded, c
     rows.push_back({server.name, state, kind, file_of(server, target)});
   }
   if (gateway.json()) {
-    around.out << json{{"servers", std::move(all)}}.dump(2) << "\n";
+    json answer{{"servers", std::move(all)}};
+    make_printable(answer);
+    around.out << answer.dump(2) << "\n";
   } else {
     around.out << table(rows, style_of(gateway, around));
   }
@@ -260,7 +187,9 @@ std::string change(const ServerEdit& edit, const config::LoadResult& loaded, con
   if (server == nullptr && !file.has(edit.name) && !file.is_disabled(edit.name))
     return fmt::format("there is no server '{}'", config::clip(edit.name));
   if (edit.action == "remove") {
-    if (file.remove(edit.name)) return {};
+    const bool was_disabled = file.is_disabled(edit.name);
+    // A name that is only disabled is of a server that is no more.
+    if (file.remove(edit.name) || (was_disabled && server == nullptr)) return {};
     return fmt::format(
         "'{}' is defined in {}, which Lineward does not change: remove it there, or use disable", edit.name,
         server == nullptr ? target.config : file_of(*server, target));
@@ -278,7 +207,7 @@ std::string change(const ServerEdit& edit, const config::LoadResult& loaded, con
 }
 
 // The gateway reads it; the file from before comes back if it rejects that.
-ExitCode reload_gateway(const OwnTarget& target, const std::optional<std::string>& before,
+ExitCode reload_gateway(const OwnTarget& target, const std::string& before, OwnFile& file,
                         const DirectoryLock& lock, const GatewayFlags& gateway,
                         const CommandContext& around) {
   auto reply = ask(target.gateway.socket, "/api/v1/reload", json{{"dryRun", false}}.dump());
@@ -290,12 +219,13 @@ ExitCode reload_gateway(const OwnTarget& target, const std::optional<std::string
     if (!gateway.json()) around.out << reload_text(reply->body);
     return ExitCode::ok;
   }
-  if (reply->status != 422 && reply->status != 409)
-    return refused(around, target.gateway.socket, "/api/v1/reload", *reply);
+  if (reply->status != 422 && reply->status != 409) {
+    const ExitCode code = refused(around, target.gateway.socket, "/api/v1/reload", *reply);
+    around.err << target.own << " is written: the gateway takes the change with its next reload\n";
+    return code;
+  }
   around.err << (report.empty() ? "error: " + text_of(reply->body, "error") + "\n" : report);
-  const std::string fault = before                              ? replace_file(target, *before, lock)
-                            : ::unlink(target.own.c_str()) != 0 ? std::strerror(errno)
-                                                                : std::string();
+  const std::string fault = file.take_back(before, lock);
   if (!fault.empty()) return error(around, fault, "the change is still in " + target.own);
   around.err << "nothing was changed: the configuration before stays in effect\n";
   return reply->status == 409 ? ExitCode::failure : ExitCode::bad_config;
@@ -368,15 +298,18 @@ ExitCode edit_servers(const ServerEdit& edit, const GatewayFlags& gateway, const
   DirectoryLock lock(directory);
   if (const std::string fault = lock.take(); !fault.empty())
     return error(around, fmt::format("cannot lock {}: {}", directory, fault), {});
+  OwnFile written(target.own, target.config, target.gateway.pid);
+  if (const std::string fault = written.unfit(); !fault.empty())
+    return error(around, fault, "put a file in its place, or name another one first in include");
   loaded = load(target.config, around);  // as it is now that no other command changes it
-  std::optional<std::string> before;
+  std::string before;
   if (::access(target.own.c_str(), F_OK) == 0) {
     auto text = config::read_small_file(target.own, config::kMaxDocumentBytes);
     if (!text)
       return error(around, fmt::format("cannot read {}", text.error().text), {}, ExitCode::no_permission);
     before = std::move(*text);
   }
-  auto file = ServerFile::read(before.value_or(std::string()), target.own);
+  auto file = ServerFile::read(before, target.own);
   if (!file) return error(around, file.error().text, {});
   bool done = false;
   if (const std::string fault = change(edit, loaded, target, *file, done); !fault.empty())
@@ -392,9 +325,9 @@ ExitCode edit_servers(const ServerEdit& edit, const GatewayFlags& gateway, const
                << "nothing was written\n";
     return ExitCode::bad_config;
   }
-  if (const std::string fault = replace_file(target, text, lock); !fault.empty())
+  if (const std::string fault = written.write(text, lock); !fault.empty())
     return error(around, fault, {}, ExitCode::no_permission);
-  if (!target.gateway.socket.empty()) return reload_gateway(target, before, lock, gateway, around);
+  if (!target.gateway.socket.empty()) return reload_gateway(target, before, written, lock, gateway, around);
   around.out << fmt::format("{} is written; no running gateway of this user has {}\n", target.own,
                             target.config);
   return ExitCode::ok;

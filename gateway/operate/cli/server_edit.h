@@ -2,7 +2,7 @@
 // of its own (config/reader/include.h), never a file of the user, and lets a running gateway read it.
 //
 // A change is checked before it is written, and taken back if the gateway rejects it. The file is replaced by
-// a rename, with mode 0600. Commands that run at once wait for each other.
+// a rename and keeps its owner and mode. Commands that run at once wait for each other.
 #pragma once
 
 #include <string>

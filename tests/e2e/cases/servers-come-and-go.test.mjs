@@ -2,7 +2,7 @@
 //
 // LINEWARD_CHANGES and LINEWARD_CHANGES_RATE set how long the test of losses is, and how many calls a second it sends.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -132,13 +132,19 @@ describe('lineward server', { skip }, () => {
     const one = await running(t, { mine: plain('a') });
     assert.equal((await one.server('add', 'x', '--url', 'http://127.0.0.1:9/mcp')).code, 0);
     const before = readFileSync(one.own, 'utf8');
+    chmodSync(one.own, 0o640);
+    const { ino } = statSync(one.own);
     // The variable is unknown to the command, which leaves it to the gateway; the gateway does not have it either.
     const { code, err, out } = await one.server('add', 'y', '-e', 'LINEWARD_TEST_NOWHERE', '--', ...command());
     assert.equal(code, 78, out);
     assert.match(err, /LINEWARD_TEST_NOWHERE/);
     assert.match(err, /nothing was changed/);
     assert.equal(readFileSync(one.own, 'utf8'), before);
+    assert.deepEqual([statSync(one.own).ino, statSync(one.own).mode & 0o777], [ino, 0o640], 'the file itself is back');
+    assert.deepEqual(readdirSync(one.parts), [OWN]);
     assert.ok(!(await one.names()).includes('y'));
+    assert.equal((await one.server('remove', 'x')).code, 0);
+    assert.equal(statSync(one.own).mode & 0o777, 0o640, 'a change keeps the mode');
   });
 
   test('without a running gateway it only writes; without include it says what to add', async (t) => {
@@ -147,6 +153,15 @@ describe('lineward server', { skip }, () => {
     assert.equal(code, 0);
     assert.match(out, /lineward-servers\.yaml is written; no running gateway/);
     assert.match((await lineward(['validate', one.file])).out, /ok, 2 servers/);
+    assert.equal((await one.server('disable', 'mine')).code, 0);
+    writeFileSync(one.file, one.text.replace('"mine"', '"renamed"'));
+    assert.equal((await one.server('remove', 'mine')).code, 0, 'a name that is only disabled');
+    assert.doesNotMatch(readFileSync(one.own, 'utf8'), /mine/);
+    renameSync(one.own, join(one.parts, 'elsewhere'));
+    symlinkSync('elsewhere', one.own);
+    const linked = await one.server('remove', 'app');
+    assert.equal(linked.code, 1);
+    assert.match(linked.err, /lineward-servers\.yaml is a symbolic link/);
     const none = await running(t, { mine: plain('a') }, { start: false, more: { include: undefined } });
     const refused = await none.server('disable', 'mine');
     assert.equal(refused.code, 78);
