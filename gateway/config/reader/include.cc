@@ -48,12 +48,20 @@ bool matches(const Glob& glob, const std::string& name) {
 
 struct Listing {
   std::vector<std::string> names;
+  std::vector<std::string> of_main;  // those that match and lead to the configuration itself
   int error = 0;
   bool too_many = false;
 };
 
-void list_into(const std::string& directory, Listing& out) {
-  DIR* open = ::opendir(directory.c_str());
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat first {
+  }, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+void list_into(const Glob& glob, const std::string& main, Listing& out) {
+  DIR* open = ::opendir(glob.directory.c_str());
   if (open == nullptr) {
     out.error = errno;
     return;
@@ -67,20 +75,19 @@ void list_into(const std::string& directory, Listing& out) {
     out.names.emplace_back(entry->d_name);
   }
   ::closedir(open);
+  if (main.empty() || out.too_many) return;
+  for (const std::string& name : out.names) {
+    if (matches(glob, name) && is_same_file(join_path(glob.directory, name), main))
+      out.of_main.push_back(name);
+  }
 }
 
-// A directory of a file system that does not answer has an error too.
-Listing list_directory(const std::string& directory) {
+// A directory of a file system that does not answer has an error too, as one with a file of such a system.
+Listing list_directory(const Glob& glob, const std::string& main) {
   auto out = std::make_shared<Listing>();
-  if (!within_file_limit(directory, [=] { list_into(directory, *out); })) return {{}, ETIMEDOUT, false};
+  if (!within_file_limit(glob.directory, [=] { list_into(glob, main, *out); }))
+    return {{}, {}, ETIMEDOUT, false};
   return std::move(*out);
-}
-
-bool is_same_file(const std::string& a, const std::string& b) {
-  struct stat first {
-  }, second{};
-  return a == b || (::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
-                    first.st_dev == second.st_dev && first.st_ino == second.st_ino);
 }
 
 Diagnostic at(const Node* node, std::string code, std::string message) {
@@ -134,7 +141,7 @@ class Finder {
     auto& directories = included.directories;
     if (std::find(directories.begin(), directories.end(), glob.directory) == directories.end())
       directories.push_back(glob.directory);
-    Listing listing = list_directory(glob.directory);
+    Listing listing = list_directory(glob, main_);
     if (listing.too_many)
       return fault(node, "too-many",
                    fmt::format("{} has more than {} entries", clip(glob.directory), kMaxDirectoryEntries));
@@ -142,6 +149,7 @@ class Finder {
       return fault(node, "cannot-read",
                    fmt::format("cannot list {}: {}", clip(glob.directory), std::strerror(listing.error)));
     std::set<std::string> names(listing.names.begin(), listing.names.end());
+    const std::set<std::string> of_main(listing.of_main.begin(), listing.of_main.end());
     for (const auto& [path, text] : texts_) {
       const size_t slash = path.rfind('/');
       const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -150,7 +158,7 @@ class Finder {
     }
     for (const std::string& name : names) {
       const std::string path = join_path(glob.directory, name);
-      if (!matches(glob, name) || (!main_.empty() && is_same_file(path, main_))) continue;
+      if (!matches(glob, name) || path == main_ || of_main.count(name) > 0) continue;
       if (seen_.insert(path).second) paths_.push_back(path);
     }
   }

@@ -1,6 +1,7 @@
 #include "proxy/cluster/remote_call_server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "proxy/cluster/remote_upstream.h"
@@ -17,6 +18,8 @@ using mcp::MessageKind;
 constexpr size_t kMaxUnderWay = 256 * 1024;
 // The limit for a server that cannot be paused without blocking other calls.
 constexpr size_t kFarTooMuch = 64 * 1024 * 1024;
+// Of a session's worker about its client. Servers ask every 5 s.
+constexpr std::chrono::seconds kAnswerCounts{10};
 
 }  // namespace
 
@@ -152,12 +155,15 @@ void RemoteCallServer::InboundScope::on_scope_message(mcp::Message message,
 std::optional<std::chrono::milliseconds> RemoteCallServer::InboundScope::abandoned_for() const {
   call_server.table_.tell(
       [id = scope.bridged_session](RemoteCallTable& table) { table.on_scope_presence(id); });
-  return gone;
+  const auto told = std::exchange(gone, std::nullopt);
+  return call_server.loop_.now() - told_at <= kAnswerCounts ? told : std::nullopt;
 }
 
 void RemoteCallServer::told_gone(const std::string& session, std::optional<std::chrono::milliseconds> gone) {
   auto found = scopes_.find(session);
-  if (found != scopes_.end()) found->second->gone = gone;
+  if (found == scopes_.end()) return;
+  found->second->gone = gone;
+  found->second->told_at = loop_.now();
 }
 
 void RemoteCallServer::InboundScope::on_scope_reset() {

@@ -52,6 +52,7 @@ class RemoteCallServer {
   void told_gone(const std::string& session, std::optional<std::chrono::milliseconds> gone);
   void send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
             const core::HeaderFields& headers) {
+    told_gone(scope.bridged_session, std::nullopt);
     server_.send(scope, client_era, message, headers);
   }
   void wake() { server_.notice(core::UpstreamNotice::wake); }
@@ -84,12 +85,15 @@ class RemoteCallServer {
         : call_server(its_server), scope(std::move(its_scope)) {}
     void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
     void on_scope_reset() override;
-    // As the session's worker answered the last time it was asked; asks it again.
+    // As the session's worker answered the last time it was asked, if that was lately; asks it again. Each
+    // answer counts once.
     std::optional<std::chrono::milliseconds> abandoned_for() const override;
 
     RemoteCallServer& call_server;
     const core::Scope scope;
-    std::optional<std::chrono::milliseconds> gone;  // for how long its client was, then
+    // For how long its client was gone, and when its worker said so.
+    mutable std::optional<std::chrono::milliseconds> gone;
+    std::chrono::milliseconds told_at{0};
   };
   InboundCall* find(uint64_t number);
   // The call may be on the stack.

@@ -1,5 +1,6 @@
 // How much is under way between two workers, and what becomes of it when one side ends.
 #include <atomic>
+#include <chrono>
 
 #include "proxy/upstream/layers/listen_hub.h"
 #include "unit/proxy/cluster/remote_world.h"
@@ -175,4 +176,24 @@ TEST_CASE("thousands of calls, some of which are cancelled at any moment, end on
   CHECK(answered > 100);
   CHECK(cancelled > 10);
   world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
+}
+
+TEST_CASE(
+    "the answer of a session's worker about its client counts once, and not after a use of the session") {
+  World world;
+  core::Scope scope;
+  scope.bridged_session = "s";
+  world.far.run([&] {
+    RemoteCallServer& server = *world.far.call_server;
+    server.open_scope(scope);
+    const core::ScopeCallbacks& asked = *world.far.server->scope;
+    CHECK_FALSE(asked.abandoned_for());
+    server.told_gone("s", std::chrono::milliseconds(90));
+    CHECK(asked.abandoned_for() == std::chrono::milliseconds(90));
+    CHECK_FALSE(asked.abandoned_for());
+    server.told_gone("s", std::chrono::milliseconds(90));
+    server.send(scope, mcp::Era::legacy, progress(1), {});
+    CHECK_FALSE(asked.abandoned_for());
+    server.close_scope(scope);
+  });
 }

@@ -109,6 +109,8 @@ struct FakeServer final : core::PassingUpstream {
   void send(const core::Scope&, mcp::Era, const mcp::Message& message, const core::HeaderFields&) override {
     forwarded = message.bytes();
   }
+  void open_scope(const core::Scope&, core::ScopeCallbacks& its_owner) override { scope = &its_owner; }
+  void close_scope(const core::Scope&) override { scope = nullptr; }
   core::ServerFacts facts() const override { return {its_era}; }
   core::UpstreamStatus status() const override { return {}; }
 
@@ -119,6 +121,7 @@ struct FakeServer final : core::PassingUpstream {
   std::set<FakeCall*> open;  // that live
   std::vector<std::shared_ptr<Heard>> heard;
   std::string forwarded;
+  core::ScopeCallbacks* scope = nullptr;  // the last one's owner, while it is open
 };
 
 // Its thread, as a worker's.
