@@ -31,6 +31,8 @@ using config::ServerChange;
 
 constexpr size_t kMaxPlan = 2000;  // bytes in a log line
 constexpr std::string_view kWatch = "watch";
+// For the rest of a file that is blank when it is read.
+constexpr std::chrono::milliseconds kHalfSaved{2000};
 constexpr std::string_view kRestart = "needs a restart of lineward";
 constexpr std::string_view kStuck = "a worker does not answer: its event loop stands still";
 
@@ -72,16 +74,19 @@ std::string errors_of(const config::LoadResult& result) {
   return out.substr(0, kMaxPlan);
 }
 
-// The rest of the text brings another event. An included file may be empty, unless it had servers.
-bool is_half_saved(const config::LoadResult& loaded, const config::Config& now) {
-  const auto is_blank = [](const std::string& text) {
-    return text.find_first_not_of(" \t\r\n") == std::string::npos;
-  };
-  const auto lost_all = [&](const config::IncludedFile& file) {
-    return is_blank(file.text) && std::any_of(now.servers.begin(), now.servers.end(),
-                                              [&](const auto& one) { return one.file == file.path; });
-  };
-  return is_blank(loaded.text) || std::any_of(loaded.included.begin(), loaded.included.end(), lost_all);
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
+// Included files without text, of which servers run: half saved, or emptied.
+std::set<std::string> emptied_files(const config::LoadResult& loaded, const config::Config& now) {
+  std::set<std::string> out;
+  for (const config::IncludedFile& file : loaded.included) {
+    const bool had_servers = std::any_of(now.servers.begin(), now.servers.end(),
+                                         [&](const auto& one) { return one.file == file.path; });
+    if (had_servers && is_blank(file.text)) out.insert(file.path);
+  }
+  return out;
 }
 
 std::string in_one_line(const std::vector<PlanRow>& rows) {
@@ -184,7 +189,7 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   for (const config::Server& server : config().servers)
     running.insert(server.name);
   config::LoadResult loaded = load_(std::move(running));
-  if (by == kWatch && loaded.ok() && is_half_saved(loaded, config())) return {};
+  if (by == kWatch && loaded.ok() && awaits_text(loaded)) return {};
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);
@@ -226,6 +231,29 @@ ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   audit::record(audit::Kind::reload,
                 {{"by", by}, {"source", file_}, {"outcome", "done"}, {"plan", in_one_line(report.rows)}});
   return report;
+}
+
+// The rest of the text brings another event. An included file that stays blank has been emptied; a blank
+// configuration never counts.
+bool Reloader::awaits_text(const config::LoadResult& loaded) {
+  std::set<std::string> blank = emptied_files(loaded, config());
+  if (is_blank(loaded.text)) blank = {file_};
+  const bool again = std::includes(blank_.begin(), blank_.end(), blank.begin(), blank.end());
+  for (const std::string& file : blank) {
+    if (blank_.count(file) > 0) continue;
+    log::write(
+        log::Level::warn, "config.blank",
+        {{"file", file},
+         {"why", file == file_ ? "it has no text: the configuration before stays in effect until it has"
+                               : "it has no text: if it stays so, its servers are removed"}});
+  }
+  blank_ = std::move(blank);
+  if (blank_.empty() || blank_.count(file_) > 0) return !blank_.empty();
+  if (!again) {
+    if (!blank_timer_) blank_timer_ = std::make_unique<net::Timer>(workers_.worker(0).loop());
+    blank_timer_->start(kHalfSaved, [this] { watched(); });
+  }
+  return blank_timer_->running();
 }
 
 // A client on stdin and stdout has one server and cannot initialise again: only limits may change.
@@ -484,6 +512,7 @@ void Reloader::server_left() {
 
 void Reloader::follow_watch() {
   bool wanted = config().reload.watch && load_;
+  if (!wanted && blank_timer_) blank_timer_->stop();
   if (!wanted) {
     // The watch may be the caller.
     workers_.worker(0).loop().retire(std::move(watch_));

@@ -75,6 +75,8 @@ class Reloader {
   const config::Config& config() const { return workers_.worker(0).config(); }
   client::HttpFront* http() const { return workers_.worker(0).http(); }
   void watched();
+  // Whether a watched file seems to be half saved; if so, it is read again later.
+  bool awaits_text(const config::LoadResult& loaded);
 
   WorkerDirectory& workers_;
   const bool& draining_;
@@ -86,6 +88,8 @@ class Reloader {
   std::string last_rejection_;
   std::unique_ptr<net::FileWatch> watch_;
   std::map<std::string, std::unique_ptr<net::FileWatch>> include_watches_;  // by directory
+  std::set<std::string> blank_;  // files without text at the last look of a watch
+  std::unique_ptr<net::Timer> blank_timer_;
   std::set<std::string> held_;  // servers taken out of service by an operator
 };
 

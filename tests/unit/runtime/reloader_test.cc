@@ -5,8 +5,12 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "foundation/process/spawner.h"
@@ -51,8 +55,11 @@ class TwoWorkers final : public WorkerDirectory {
       place.pool = &pool_;
       place.caps = caps_;
       place.in_flight = std::make_shared<exchange::InFlight>();
+      WorkerEvents events;
+      events.ready = [](const std::string&, const upstream::EraVerdict&) {};
+      events.left = [] {};
       workers_[k] = std::make_unique<Worker>(load(text).config, std::move(place),
-                                             process::fork_spawner(&spawners_[k]).value(), WorkerEvents{});
+                                             process::fork_spawner(&spawners_[k]).value(), std::move(events));
       REQUIRE(workers_[k]->prepare());
     }
     REQUIRE(workers_[0]->listen());
@@ -215,4 +222,46 @@ TEST_CASE("an operator's action on a server with a stalled worker has not happen
   auto acted = reloader.act("s", admin::ServerAct::stop, false);
   CHECK(acted.outcome == admin::ServerActed::Outcome::unanswered);
   CHECK_FALSE(reloader.is_held("s"));
+}
+
+TEST_CASE("a watch waits for the text of an included file that may be half saved") {
+  std::array<char, 32> name{"/tmp/lineward-blank-XXXXXX"};
+  REQUIRE(mkdtemp(name.data()) != nullptr);
+  const std::string folder = name.data(), main = folder + "/main.yaml", part = folder + "/part.yaml";
+  const auto server = [](const std::string& called) {
+    return "mcpServers: {" + called + ": {url: 'http://127.0.0.1:1/mcp'}}\n";
+  };
+  const auto write = [](const std::string& file, const std::string& text) { std::ofstream(file) << text; };
+  const std::string head = "listen: {address: '127.0.0.1:0'}\nworkers: 2\ninclude: ['part.yaml']\n";
+  const auto read = [&] { return config::load_file(main, {}); };
+  write(part, server("theirs"));
+  write(main, head + server("mine"));
+  TwoWorkers workers(head + server("mine"));
+  const bool draining = false;
+  Reloader reloader(
+      workers, draining, [&](const std::set<std::string>&) { return read(); }, main);
+  reloader.reload(false, "test");
+  const auto servers = [&]() -> const auto& {
+    return workers.worker(0).config().servers;
+  };
+  REQUIRE(servers().size() == 2);
+
+  write(part, "");
+  reloader.reload(false, "watch");
+  CHECK(servers().size() == 2);
+  write(part, server("next"));  // the rest of it
+  reloader.reload(false, "watch");
+  REQUIRE(servers().size() == 2);
+  CHECK(servers()[1].name == "next");
+
+  write(part, "\n");
+  reloader.reload(false, "watch");
+  write(main, head + server("other"));
+  reloader.reload(false, "watch");  // too early for the part
+  CHECK(servers()[0].name == "mine");
+  reloader.tell({[] {}, [&] { workers.worker(0).stop_loop(); }, {}, {}});
+  workers.worker(0).loop().run();  // until it looks again
+  REQUIRE(servers().size() == 1);
+  CHECK(servers()[0].name == "other");
+  std::filesystem::remove_all(folder);
 }
