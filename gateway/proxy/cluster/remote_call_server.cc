@@ -18,7 +18,7 @@ using mcp::MessageKind;
 constexpr size_t kMaxUnderWay = 256 * 1024;
 // The limit for a server that cannot be paused without blocking other calls.
 constexpr size_t kFarTooMuch = 64 * 1024 * 1024;
-// Of a session's worker about its client. Servers ask every 5 s.
+// An answer of a session's worker about its client counts this long. Servers ask every 5 s.
 constexpr std::chrono::seconds kAnswerCounts{10};
 
 }  // namespace
