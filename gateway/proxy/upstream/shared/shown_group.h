@@ -1,5 +1,5 @@
-// A group's key (shared/caller_group.h) as logs show it. Whoever knows the whole id of a session, or the
-// whole name of a modern client's state, can use it, so only its beginning is shown.
+// A group's key (shared/caller_group.h) as logs show it. The whole id of a session, or the whole name of a
+// modern client's state, gives access to it, so only its beginning is shown.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ inline constexpr size_t kShortestId = 16;
 inline constexpr size_t kShownOfId = 8;
 inline constexpr size_t kShownOfGroup = 64;
 
-// What follows an id (a slot, a hash of credentials) is kept. A name of state is behind the last slash: it
+// A slot or a hash of credentials behind the id is kept. A name of state is behind the last slash: it
 // has no slash itself, but a principal may.
 inline std::string shown_group(std::string_view key) {
   constexpr std::string_view kSession = "session:", kModern = "modern:";
