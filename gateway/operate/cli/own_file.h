@@ -1,5 +1,5 @@
-// Replaces Lineward's own file with servers (config/reader/include.h) by a rename, so that the gateway can
-// read the new one and nobody else can, and takes that back exactly. One command at a time has the directory.
+// Replaces Lineward's own file with servers (config/reader/include.h) by a rename, and takes that back
+// exactly. Only the gateway can read the new file. The directory is locked meanwhile.
 #pragma once
 
 #include <sys/stat.h>
@@ -37,8 +37,8 @@ struct FileAccess {
   bool group_reads = false;
 };
 
-// Who may read the new file: as the one that it replaces; else as the configuration, but never everyone,
-// since it may have secrets: in place of everyone the group of the gateway. Null: there is none, or it is
+// The access of the new file. It is that of the file it replaces, else that of the configuration. It may have
+// secrets, so the group of the gateway stands in place of everyone. Null: there is none, or it is
 // unknown. `as_root`: the command may give files away.
 FileAccess access_of_own_file(const struct stat* own, const struct stat& configuration,
                               const ProcessIds* gateway, bool as_root);

@@ -162,7 +162,7 @@ class Http2Link final : private net::StreamCallbacks, private http2::SessionEven
   std::vector<int32_t> sent_all_;      // requests that the socket is about to have sent
   std::string goaway_;                 // the server's words, for errors
   std::string invalid_;                // likewise of the library
-  size_t unsent_ = 0;  // requests without a head that is sent
+  size_t unsent_ = 0;                  // requests without a head that is sent
   uint64_t mark_ = 0;
   std::chrono::milliseconds heard_at_{0}, idle_at_{0}, due_{0};
   bool has_settings_ = false;

@@ -9,7 +9,7 @@ using namespace lineward;
 using namespace lineward::upstream;
 namespace spawning = process::spawning;
 
-TEST_CASE("the process that is asked for its era has the variables of the caller who waits for it") {
+TEST_CASE("a process that is asked for its era has the variables of the caller that waits for it") {
   StdioWorld stdio;
   const std::string user = "\x01principal.subject\x02";
   stdio.server.identity.env = {{"USER_ID", user}};
