@@ -2,10 +2,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../e2e/lib/ports.mjs';
+import { accepts, freePort } from '../e2e/lib/ports.mjs';
 
 const PAGE = fileURLToPath(new URL('../../docs/proxies.md', import.meta.url));
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -88,11 +87,6 @@ export async function start(proxy, gateway, folder, { change = (text) => text } 
   const child = spawn(proxy.program, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: own });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said = (said + bytes).slice(-4000)));
-  const accepts = () =>
-    new Promise((resolve) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.once('error', () => resolve(false)).once('connect', () => (socket.destroy(), resolve(true)));
-    });
   const stop = async () => {
     if (proxy.module) rmSync(file, { force: true });
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -103,7 +97,7 @@ export async function start(proxy, gateway, folder, { change = (text) => text } 
     await gone;
     clearTimeout(late);
   };
-  for (const end = Date.now() + 40_000; !(await accepts()); ) {
+  for (const end = Date.now() + 40_000; !(await accepts(port)); ) {
     if (child.exitCode !== null || Date.now() > end) {
       await stop();
       throw new Error(`${proxy.name} does not listen: ${said}`);

@@ -26,7 +26,7 @@ const text = ({ message }) => message?.result?.content?.[0]?.text;
 const tool = (url, name, more) => call(url, 'tools/call', { name, arguments: {} }, more);
 const versionOf = (request, response, { id }) => json(response, 200, done(id, request.httpVersion));
 
-/** Resolves with the n-th thing that was told, first 0. */
+/** `told` has what was told; `until` waits for it. */
 function journal() {
   const told = [];
   let wake = () => {};

@@ -6,9 +6,10 @@ import { performance } from 'node:perf_hooks';
 import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fixtureRecord } from '../lib/events.mjs';
-import { answer, call, DATA, END_HEADERS, END_STREAM, fields, FLOODS, frame, HEADERS, open, rawConnection, refusedGet, RST_STREAM, session, SETTINGS } from '../lib/http2.mjs';
+import { answer, call, DATA, END_HEADERS, END_STREAM, fields, FLOODS, frame, HEADERS, open, rawConnection, refusedGet, RST_STREAM, session, SETTINGS, WINDOW_UPDATE } from '../lib/http2.mjs';
 import { modernPost } from '../lib/modern.mjs';
 import { get } from '../lib/operator.mjs';
+import { json, startOrigin } from '../lib/raw-origin.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { modernFixture } from '../lib/servers.mjs';
 import { echoServer } from '../lib/echo-server.mjs';
@@ -227,6 +228,30 @@ describe('HTTP/2 of clients', { skip: DIRECT || NOT_PLAIN }, () => {
     const stopped = one.gateway.stop();
     await goaway;
     assert.equal(text(await slow), 'slow');
+    await stopped;
+  });
+
+  test('a drain sends a whole answer to a client that reads slowly', async (t) => {
+    const size = 16 << 20; // the kernel takes a part of it
+    const done = (id) => JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], text: 'x'.repeat(size), resultType: 'complete' } });
+    const origin = await startOrigin(t, (request, response, { id }) => json(response, 200, done(id)));
+    const server = { url: origin.url, protocolEra: 'modern' };
+    const one = await running(t, { s: server }, { more: listening(), stop: false });
+    const slow = await rawConnection(t, one.gateway.url);
+    const { headers, body } = modernPost('tools/call', { name: 'large' }, { id: 1 });
+    const names = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+    const head = fields({ ':method': 'POST', ':scheme': 'http', ':path': new URL(one.at('s')).pathname, ':authority': '127.0.0.1', ...names });
+    const window = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]); // of each stream, and below of the connection
+    slow.socket.pause();
+    await slow.send(frame(SETTINGS, 0, 0, window), frame(WINDOW_UPDATE, 0, 0, Buffer.from([0x7f, 0, 0, 0])), frame(HEADERS, END_HEADERS, 1, head), frame(DATA, END_STREAM, 1, Buffer.from(body)));
+    await until(async () => origin.requests.some(({ message }) => message.method === 'tools/call') && (await one.calls()).length === 0, 'the end of the call');
+    const stopped = one.gateway.stop();
+    await sleep(4500); // idle connections are closed after one second, and a client has two seconds to close then
+    slow.socket.resume();
+    await slow.ended;
+    const data = slow.frames.filter(({ type, stream }) => type === DATA && stream === 1);
+    assert.ok(data.reduce((sum, { payload }) => sum + payload.length, 0) > size);
+    assert.equal(data.at(-1).flags & END_STREAM, END_STREAM);
     await stopped;
   });
 

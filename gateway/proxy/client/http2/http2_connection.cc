@@ -105,7 +105,7 @@ void Http2Connection::begin(std::string_view first) {
 }
 
 std::optional<milliseconds> Http2Connection::idle_for() const {
-  if (!may_ask() || !streams_.empty()) return std::nullopt;
+  if (!may_ask() || !streams_.empty() || stream_->backlog() > 0) return std::nullopt;
   return loop_.now() - idle_at_;
 }
 
@@ -385,6 +385,7 @@ bool Http2Connection::may_keep_end() const {
 }
 
 void Http2Connection::on_drained() {
+  if (ending_) return linger(0);
   progress_at_ = loop_.now();
   later();
 }
@@ -464,7 +465,15 @@ void Http2Connection::finish() {
   if (std::exchange(ending_, true)) return;
   last_words_ = true;
   stream_->end_writes();
-  timer_.start(kLinger, [this] { close(); });
+  linger(stream_->backlog());
+}
+
+// Its client may still read the last answers: `left` bytes of them wait for the socket.
+void Http2Connection::linger(size_t left) {
+  timer_.start(left > 0 ? limits_.write_timeout : kLinger, [this, left] {
+    const size_t now = stream_->backlog();
+    now > 0 && now < left ? linger(now) : close();
+  });
 }
 
 void Http2Connection::cut() {
@@ -521,7 +530,7 @@ void Http2Connection::check() {
     send_reset(*stream, NGHTTP2_CANCEL);
   }
   if (!streams_.empty() && stream_->peer_is_silent(std::max(limits_.keep_alive, kLeastCheck))) return close();
-  if (streams_.empty() && now - idle_at_ >= limits_.idle_timeout) {
+  if (streams_.empty() && backlog == 0 && now - idle_at_ >= limits_.idle_timeout) {
     // GOAWAY; the client may close first.
     if (last_words_) return close();
     end_when_idle();

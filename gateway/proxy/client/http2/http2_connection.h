@@ -124,6 +124,7 @@ class Http2Connection final : private net::StreamCallbacks, private http2::Sessi
   void fail(metrics::Http2Fault fault, std::string_view why, uint32_t code);
   void close();
   void finish();
+  void linger(size_t left);
   void watch();
   void check();
 
