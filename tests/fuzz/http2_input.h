@@ -1,4 +1,4 @@
-// What both HTTP/2 fuzz targets share: the input as choices and bytes, and frames and fields made of them.
+// Both HTTP/2 fuzz targets take their choices, bytes, frames and fields from here.
 #pragma once
 
 #include <cstddef>
