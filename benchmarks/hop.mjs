@@ -8,7 +8,30 @@ import { freePort } from './fronts.mjs';
 import { ALL, ONE, pin } from './pin.mjs';
 import { flags, inFolder, launcher, median, middle, ROUNDS, share } from './turns.mjs';
 
-const CLIENTS = [1, 64];
+/** The table has these calls, each with its most. A single client runs on one processor with the front and the origin. */
+const CELLS = [
+  { what: '1 client, one CPU', clients: 1, calls: (most) => most / 5 },
+  { what: '32 clients', clients: 32, calls: (most) => most },
+  { what: '64 clients', clients: 64, calls: (most) => most },
+  { what: '1 MiB, one string', clients: 4, names: 'string', calls: (most) => most / 50 },
+  { what: '1 MiB, small values', clients: 4, names: 'dense', calls: (most) => most / 50 },
+  { what: '1,000 events', clients: 4, names: 'events', progress: 1000, calls: (most) => most / 50 },
+];
+const ONE_CLIENT = CELLS[0].what;
+
+/** The most that Lineward may take, times what the other one does. */
+const BARS = [
+  { what: ONE_CLIENT, of: 'cpu_us', ours: 'lineward, log level error', theirs: 'nginx', bar: 1 },
+  { what: ONE_CLIENT, of: 'cpu_us', ours: 'lineward', theirs: 'nginx', bar: 1.1 },
+  { what: ONE_CLIENT, of: 'p50_us', ours: 'lineward', theirs: 'nginx', bar: 0.95 },
+  { what: ONE_CLIENT, of: 'p50_us', ours: 'lineward', theirs: 'haproxy', bar: 1 },
+  { what: '32 clients', of: 'cpu_us', ours: 'lineward, log level error', theirs: 'nginx', bar: 0.6 },
+  { what: '64 clients', of: 'cpu_us', ours: 'lineward, log level error', theirs: 'nginx', bar: 1 },
+  { what: '64 clients', of: 'cpu_us', ours: 'lineward', theirs: 'nginx', bar: 1.1 },
+  { what: '1 MiB, one string', of: 'cpu_us', ours: 'lineward', theirs: 'haproxy', bar: 1.1 },
+  { what: '1 MiB, small values', of: 'cpu_us', ours: 'lineward', theirs: 'nginx', bar: 1 },
+  { what: '1,000 events', of: 'cpu_us', ours: 'lineward', theirs: 'nginx', bar: 2 },
+];
 
 function find(name) {
   for (const folder of [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin']) {
@@ -89,9 +112,9 @@ const version = (path, args) => {
 };
 
 /** The additional columns of this table. */
-function rowOf(front, runs) {
+function rowOf(front, what, runs) {
   const of = (key) => median(runs.map((run) => run[key]));
-  return { front, clients: runs[0].clients, ...middle({ name: front, runs }), p99_us: of('p99_us'), pss_kib: of('pss_kib') };
+  return { front, what, ...middle({ name: front, runs }), p99_us: of('p99_us'), pss_kib: of('pss_kib') };
 }
 
 /** `measure` runs one of our programs and gives its JSON. */
@@ -119,27 +142,27 @@ export async function hop({ build, calls, seconds, measure }) {
     }
     out.notes.push(...fronts.map(({ name, note }) => `${name}: ${note}`));
     await sleep(1500);
-    const runs = new Map(fronts.map((front) => [front, CLIENTS.map(() => [])]));
+    const runs = new Map(fronts.map((front) => [front, CELLS.map(() => [])]));
     for (let round = 0; round < ROUNDS; ++round) {
-      for (const [i, clients] of CLIENTS.entries()) {
+      for (const [i, { what, clients, calls: most, ...asked }] of CELLS.entries()) {
         for (const front of fronts) {
-          const each = Math.ceil((clients > 1 ? calls : calls / 5) / ROUNDS);
-          const args = { port: front.port, pid: front.pid, marker: 'bench-hop-origin-only', era: 'modern', clients, calls: each };
+          const each = Math.ceil(most(calls) / ROUNDS);
+          const args = { port: front.port, pid: front.pid, marker: 'bench-hop-origin-only', era: 'modern', clients, calls: each, ...asked };
           const more = { seconds: share(seconds), warmup: Math.min(1000, Math.ceil(each / 5)) };
-          const pinned = clients === 1;
+          const pinned = what === ONE_CLIENT;
           for (const pid of [originPid, front.pid]) pin(pid, pinned ? ONE : ALL);
           const result = await measure('bench-load', flags({ ...args, ...more }), pinned);
           if (result.ok && result.calls) runs.get(front)[i].push(result);
-          else out.errors.push(`${front.name}, ${clients} clients: ${result.error}`);
+          else out.errors.push(`${front.name}, ${what}: ${result.error}`);
         }
       }
     }
-    for (const [front, groups] of runs) {
-      for (const group of groups) if (group.length) out.rows.push(rowOf(front.name, group));
+    for (const [i, { what }] of CELLS.entries()) {
+      for (const [front, groups] of runs) if (groups[i].length) out.rows.push(rowOf(front.name, what, groups[i]));
     }
-    const direct = out.rows.find(({ front, clients }) => front === 'direct' && clients === 1);
+    const direct = out.rows.find(({ front, what }) => front === 'direct' && what === ONE_CLIENT);
     for (const row of out.rows) {
-      if (row.clients !== 1 || row.front === 'direct' || !direct) continue;
+      if (row.what !== ONE_CLIENT || row.front === 'direct' || !direct) continue;
       row.added_p50_us = row.p50_us - direct.p50_us;
       row.added_p99_us = row.p99_us - direct.p99_us;
     }
@@ -147,21 +170,15 @@ export async function hop({ build, calls, seconds, measure }) {
   });
 }
 
-/** CPU at most nginx's, at most 1.1 times it with our log line; p50 with one client at most haproxy's. */
 function verdicts(rows) {
-  const row = (front, clients) => rows.find((r) => r.front === front && r.clients === clients);
+  const value = (front, { what, of }) => rows.find((row) => row.front === front && row.what === what)?.[of];
   const out = [];
-  const judge = (what, ours, theirs, bar) => {
-    if (ours === undefined || theirs === undefined) return;
-    out.push({ what, ours, theirs, ratio: ours / theirs, bar, passed: ours / theirs <= bar });
-  };
-  for (const clients of CLIENTS) {
-    const many = clients > 1 ? `${clients} clients` : '1 client, one CPU';
-    const nginx = row('nginx', clients)?.cpu_us;
-    judge(`CPU per call, ${many}, against nginx`, row('lineward, log level error', clients)?.cpu_us, nginx, 1);
-    judge(`CPU per call with log lines, ${many}, against nginx`, row('lineward', clients)?.cpu_us, nginx, 1.1);
+  for (const { ours, theirs, bar, ...cell } of BARS) {
+    const [own, other] = [value(ours, cell), value(theirs, cell)];
+    if (own === undefined || other === undefined) continue;
+    const what = `${cell.what}: ${cell.of === 'cpu_us' ? 'CPU' : 'p50'} of ${ours} against ${theirs}`;
+    out.push({ what, ours: own, theirs: other, ratio: own / other, bar, passed: own / other <= bar });
   }
-  judge('p50, 1 client, one CPU, against haproxy', row('lineward', 1)?.p50_us, row('haproxy', 1)?.p50_us, 1);
   return out;
 }
 
@@ -169,8 +186,8 @@ const number = (value, digits) => (value === undefined ? '–' : value.toFixed(d
 
 export function hopTable({ rows = [], verdicts: judged = [], skipped = [], errors = [], notes = [] }) {
   const columns = [
+    ['', (r) => r.what],
     ['front', (r) => r.front],
-    ['clients', (r) => (r.clients > 1 ? String(r.clients) : '1, one CPU')],
     ['calls', (r) => String(r.calls)],
     ['calls/s', (r) => number(r.per_second, 0)],
     ['CPU/call us', (r) => (r.front === 'direct' ? '–' : number(r.cpu_us, 1))],
@@ -181,10 +198,10 @@ export function hopTable({ rows = [], verdicts: judged = [], skipped = [], error
     ['MiB', (r) => (r.front === 'direct' ? '–' : number(r.pss_kib / 1024, 1))],
   ];
   const texts = [columns.map(([name]) => name)];
-  for (const row of rows.toSorted((a, b) => a.clients - b.clients)) texts.push(columns.map(([, text]) => text(row)));
+  for (const row of rows) texts.push(columns.map(([, text]) => text(row)));
   const widths = columns.map((_, i) => Math.max(...texts.map((line) => line[i].length)));
   const lines = ['', '== HTTP hop, modern clients, HTTP server'];
-  for (const line of texts) lines.push(line.map((text, i) => (i ? text.padStart(widths[i]) : text.padEnd(widths[i]))).join('  '));
+  for (const line of texts) lines.push(line.map((text, i) => (i > 1 ? text.padStart(widths[i]) : text.padEnd(widths[i]))).join('  '));
   for (const v of judged) {
     lines.push(`${v.passed ? 'reached' : 'MISSED '}  ${v.ratio.toFixed(2)} (bar ${v.bar})  ${v.what}: ${v.ours.toFixed(1)} us, ${v.theirs.toFixed(1)} us`);
   }

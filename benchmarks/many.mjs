@@ -81,7 +81,7 @@ async function fanouts(bench, out) {
 const knowsWorkers = (build) =>
   /^workers\b/m.test(execFileSync(join(build, 'lineward'), ['options'], { encoding: 'utf8' }));
 
-/** 64 clients take turns with two HTTP servers: at their own paths, each on a worker of its own, or as one. */
+/** 64 clients call one HTTP server, or take turns with two of them: at their own paths, or as one. */
 async function workers(bench, out) {
   if (!knowsWorkers(bench.build)) return;
   const { launch, stop } = launcher();
@@ -94,13 +94,14 @@ async function workers(bench, out) {
     }
     const fronts = [];
     for (const [where, config, options] of [
-      ['own paths', { aggregate: { enabled: false } }, { paths: '/mcp/a,/mcp/b' }],
-      ['as one', {}, { names: 'a__echo,b__echo' }],
+      ['one server', { mcpServers: { a: mcpServers.a } }, {}],
+      ['two servers, own paths', { aggregate: { enabled: false } }, { paths: '/mcp/a,/mcp/b' }],
+      ['two servers, as one', {}, { names: 'a__echo,b__echo' }],
     ]) {
       for (const count of [1, 2]) {
         const port = await freePort();
-        const pid = await launch('lineward', lineward(bench, port, { ...config, workers: count, mcpServers }), port);
-        fronts.push({ name: `two servers, ${where}, ${count === 1 ? 'one worker' : 'two workers'}`, port, pid, options });
+        const pid = await launch('lineward', lineward(bench, port, { mcpServers, ...config, workers: count }), port);
+        fronts.push({ name: `${where}, ${count === 1 ? 'one worker' : 'two workers'}`, port, pid, options });
       }
     }
     const options = { marker: NOBODY, clients: 64, calls: Math.ceil(bench.calls / 5), warmup: 1000 };
@@ -143,9 +144,8 @@ export function manyTable({ lists, fanout, workers, notes, errors }) {
       line(row.name, row.rounds, row.p50_ms.toFixed(1), row.p99_ms.toFixed(1), row.cpu_ms.toFixed(1), (row.pss_kib / 1024).toFixed(0));
   }
   if (workers.length) {
-    lines.push('', '== Workers: modern clients, two HTTP servers, 64 clients');
+    lines.push('', '== Workers: modern clients, HTTP servers, 64 clients');
     calls(workers, 'calls');
-    lines.push('one server has one home: one alone gains nothing by more workers');
   }
   return [...lines, ...notes, ...errors].join('\n');
 }

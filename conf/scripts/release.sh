@@ -66,6 +66,10 @@ if [ "$(cat "$dir/trained" 2>/dev/null)" != "$stamp" ]; then
   calls --marker none --era modern --clients 64 --calls 40000
   calls --marker none --era modern --clients 1 --calls 5000
   calls --marker none --era modern --clients 8 --calls 500 --tools 200
+  for payload in "string" "dense" "events --progress 1000"; do
+    # shellcheck disable=SC2086
+    calls --marker none --era modern --clients 4 --calls 400 --names $payload
+  done
   stop
   stop
   server="{\"command\":\"$programs/bench-echo-server\",\"env\":{\"GCOV_PREFIX\":\"$work/unused\"}}"
