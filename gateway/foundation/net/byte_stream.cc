@@ -411,15 +411,27 @@ int ByteStream::socket() {
 int ByteStream::watch() {
   const int wanted = (reading_ && !rest_ ? UV_READABLE : 0) | (writing_ ? UV_WRITABLE : 0);
   if (wanted == watched_) return 0;
-  if (!poll_) {
-    const auto init = [&](uv_poll_t* h) { return uv_poll_init(loop_.raw(), h, socket()); };
-    if (int error = poll_.open(this, init); error != 0) return error;
+  const int before = std::exchange(watched_, wanted);
+  // libuv takes one watcher of a descriptor at a time: the old one stops first.
+  if (before == UV_READABLE) uv_read_stop(raw());
+  if ((before & UV_WRITABLE) != 0) uv_poll_stop(poll_.get());
+  int error = 0;
+  if ((wanted & UV_WRITABLE) != 0) {
+    if (!poll_)
+      error = poll_.open(this, [&](uv_poll_t* h) { return uv_poll_init(loop_.raw(), h, socket()); });
+    if (error == 0) {
+      error = uv_poll_start(poll_.get(), wanted, [](uv_poll_t* h, int status, int events) {
+        if (h->data != nullptr) static_cast<ByteStream*>(h->data)->ready(status, events);
+      });
+    }
+  } else if (wanted == UV_READABLE) {
+    const auto no_buffer = [](uv_handle_t*, size_t, uv_buf_t* buffer) { *buffer = uv_buf_init(nullptr, 0); };
+    error = uv_read_start(raw(), no_buffer, [](uv_stream_t* h, ssize_t n, const uv_buf_t*) {
+      if (h->data != nullptr && n == UV_ENOBUFS) static_cast<ByteStream*>(h->data)->receive();
+    });
   }
-  watched_ = wanted;
-  if (wanted == 0) return uv_poll_stop(poll_.get());
-  return uv_poll_start(poll_.get(), wanted, [](uv_poll_t* h, int status, int events) {
-    if (h->data != nullptr) static_cast<ByteStream*>(h->data)->ready(status, events);
-  });
+  if (error != 0) watched_ = 0;
+  return error;
 }
 
 void ByteStream::ready(int status, int events) {
@@ -445,7 +457,7 @@ void ByteStream::ready(int status, int events) {
 void ByteStream::receive() {
   const uv_buf_t buffer = read_buffer();
   for (int left = kMaxReads; left > 0;) {
-    const ssize_t n = ::recv(socket_, buffer.base, buffer.len, MSG_DONTWAIT);
+    const ssize_t n = ::recv(socket(), buffer.base, buffer.len, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (n <= 0) return ended(n == 0 ? 0 : -errno);

@@ -128,9 +128,9 @@ class ByteStream final : public Stream {
   Loop& loop_;
   Handle<uv_pipe_t> pipe_;
   Handle<uv_tcp_t> tcp_;
-  // A TCP socket is watched, read and written by its descriptor: libuv uses read(2), which goes through the
-  // file system layer first. The handle above only owns the socket.
-  Handle<uv_poll_t> poll_;
+  // A TCP socket is read and written by its descriptor: libuv's read(2) goes through the file system layer
+  // first. The handle above tells when there is something to read, for fewer system calls than a poll handle.
+  Handle<uv_poll_t> poll_;  // only of a stream that has waited to write
   int socket_ = -1;
   mutable int32_t local_port_ = -1;  // -1: not asked yet
   int watched_ = 0;                  // events watched

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -14,6 +15,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <mutex>
 #include <string_view>
 
@@ -28,6 +30,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{25};
+constexpr milliseconds kIdleLook{100};
+constexpr int kIdleLooks = 2;  // then the loop counts as idle
 constexpr milliseconds kForStack{200};
 constexpr int kMaxFrames = 48;
 // Ignored by default, and not used otherwise here.
@@ -105,6 +109,7 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
   }
   LW_CHECK(pipe2(wake_, O_CLOEXEC) == 0);
   sched_ = open(fmt::format("/proc/self/task/{}/schedstat", gettid()).c_str(), O_RDONLY | O_CLOEXEC);
+  syscall_ = open(fmt::format("/proc/self/task/{}/syscall", gettid()).c_str(), O_RDONLY | O_CLOEXEC);
   // Signals are delivered to the loop's thread.
   sigset_t all, before;
   sigfillset(&all);
@@ -118,6 +123,7 @@ LoopWatch::~LoopWatch() {
   thread_.join();
   close(wake_[0]);
   if (sched_ >= 0) close(sched_);
+  if (syscall_ >= 0) close(syscall_);
   {
     std::lock_guard<std::mutex> lock(asking);
     if (--watches == 0) signal(kAsk, SIG_DFL);
@@ -134,23 +140,44 @@ milliseconds LoopWatch::starved() const {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(waited));
 }
 
-// A loop that does not turn may be idle: the watch asks it to turn once. Alternative: libuv could report its
-// idle time (UV_METRICS_IDLE_TIME), but then polls twice and reads the clock twice whenever no event is
-// ready.
+// Whether the kernel says that the thread waits for events. False if it does not say.
+bool LoopWatch::waits() const {
+  std::array<char, 160> text{};
+  long call = -1;
+  if (syscall_ < 0 || pread(syscall_, text.data(), text.size() - 1, 0) <= 0) return false;
+  if (std::sscanf(text.data(), "%ld", &call) != 1) return false;  // "running"
+  const std::initializer_list<long> polls{
+#ifdef SYS_epoll_wait
+      SYS_epoll_wait,
+#endif
+#ifdef SYS_epoll_pwait2
+      SYS_epoll_pwait2,
+#endif
+      SYS_epoll_pwait};
+  return std::find(polls.begin(), polls.end(), call) != polls.end();
+}
+
+// A loop that does not turn may be idle: the kernel tells its system call, or else the watch asks it to turn
+// once. Alternative: libuv could report its idle time (UV_METRICS_IDLE_TIME), but then polls twice and reads
+// the clock twice whenever no event is ready.
 void LoopWatch::watch() {
   uint64_t turns = 0;
   milliseconds held_up{0}, starved_before{0};
   bool told = false;
   bool asked = false;
+  int idle = 0;  // looks in a row that found it waiting
   pollfd end{wake_[0], POLLIN, 0};
-  while (poll(&end, 1, static_cast<int>(kLook.count())) == 0) {
+  while (poll(&end, 1, static_cast<int>((idle < kIdleLooks ? kLook : kIdleLook).count())) == 0) {
     uint64_t turns_now = loop_.turn();
-    if (turns_now == begun_after_ || turns_now != turns) {
+    const bool turned = turns_now == begun_after_ || turns_now != turns;
+    if (turned || waits()) {
+      idle = turned ? 0 : idle + 1;
       turns = turns_now;
       held_up = milliseconds(0);
       told = asked = false;
       continue;
     }
+    idle = 0;
     if (!asked) {
       asked = true;
       uv_async_send(ping_->handle.get());

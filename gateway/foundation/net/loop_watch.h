@@ -41,6 +41,7 @@ class LoopWatch {
   struct Ping;
   void watch();
   std::chrono::milliseconds starved() const;
+  bool waits() const;
 
   const Loop& loop_;
   const uint64_t begun_after_;  // the loop's turn count
@@ -50,6 +51,7 @@ class LoopWatch {
   std::atomic<uint64_t> stalls_{0};
   unsigned long watched_;  // the loop's thread
   int sched_ = -1;         // its schedstat
+  int syscall_ = -1;       // its current system call
   int wake_[2] = {-1, -1};
   std::thread thread_;
 };

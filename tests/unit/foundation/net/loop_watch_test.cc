@@ -6,6 +6,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -149,5 +150,23 @@ TEST_CASE("a loop that waits is not held up") {
     loop.run();
   }
   CHECK(reports.all.empty());
+  loop.close_all();
+}
+
+TEST_CASE("a loop that waits is not woken by its watch") {
+  if (!std::ifstream("/proc/self/syscall")) return;  // then it has to be asked
+  Loop loop;
+  Reports reports;
+  uint64_t turns = 0;
+  {
+    LoopWatch watch(loop, {milliseconds(200), milliseconds(0)}, reports.put());
+    Timer end(loop);
+    end.start(milliseconds(700), [&] {
+      turns = loop.turn();
+      loop.stop();
+    });
+    loop.run();
+  }
+  CHECK(turns < 10);  // with a question at every other look: 15
   loop.close_all();
 }
