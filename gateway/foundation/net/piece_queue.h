@@ -7,13 +7,20 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/base/string_pool.h"
+
 namespace lineward::net {
 
 class PieceQueue {
  public:
   bool empty() const { return first_ == pieces_.size(); }
   std::string& front() { return pieces_[first_]; }
-  void push(std::string piece) { pieces_.push_back(std::move(piece)); }
+  // A small piece goes into the room of the one before it: one buffer for several events.
+  void push(std::string piece) {
+    if (empty() || !has_room(pieces_.back(), piece.size())) return pieces_.push_back(std::move(piece));
+    pieces_.back() += piece;
+    StringPool::give(std::move(piece));
+  }
   std::string pop() {
     std::string piece = std::move(pieces_[first_]);
     if (++first_ == pieces_.size()) {
@@ -38,6 +45,11 @@ class PieceQueue {
   auto end() { return pieces_.end(); }
 
  private:
+  static bool has_room(const std::string& last, size_t bytes) {
+    return bytes <= kSmall && last.capacity() >= StringPool::kUsual && last.capacity() - last.size() >= bytes;
+  }
+
+  static constexpr size_t kSmall = StringPool::kUsual / 2;
   static constexpr size_t kKeep = 4;
   static constexpr size_t kCompact = 64;
   std::vector<std::string> pieces_;

@@ -178,7 +178,10 @@ RequestParser::~RequestParser() = default;
 RequestParser::RequestParser(RequestParser&& other) noexcept = default;
 
 void RequestParser::append(std::string_view bytes) {
-  if (!state_) state_ = std::make_unique<State>(limits_);
+  if (!state_) {
+    state_ = std::make_unique<State>(limits_);
+    state_->heads = heads_;
+  }
   State& s = *state_;
   if (s.stage == State::Stage::failed || s.stage == State::Stage::closed) return;
   if (s.stage == State::Stage::complete && !s.head.keep_alive) return;
@@ -249,6 +252,13 @@ void RequestParser::next_request() {
   s.chunks.reset();
   if (s.head_block.capacity() > kKeepBytes) s.forget_head();
   clear_and_trim(s.body);
+}
+
+void RequestParser::rest() {
+  const bool idle = state_ && state_->stage == State::Stage::head && !state_->scan.started();
+  if (!idle || !state_->waiting().empty()) return;
+  heads_ = state_->heads;
+  state_.reset();
 }
 
 }  // namespace lineward::http

@@ -68,11 +68,15 @@ class RequestParser {
 
   // Forgets the finished request and prepares for the next one. Pipelined bytes stay.
   void next_request();
+  // For a connection that has been idle for a while: frees its memory. No effect within a request, or when no
+  // further request may come.
+  void rest();
 
  private:
   struct State;
   RequestLimits limits_;
   std::unique_ptr<State> state_;  // from the first byte on: most connections of a flood never send one
+  uint64_t heads_ = 0;            // heads parsed before it rested
 };
 
 }  // namespace lineward::http

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "foundation/base/string_pool.h"
 #include "protocol/http/char_class.h"
 
 namespace lineward::http {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr size_t kKeptCapacity = 64 * 1024;  // of the buffer, once it is empty
 constexpr size_t kFirstWindow = 64;          // most lines are short
+constexpr size_t kRewritten = 16;            // an id or token may become so much longer
 constexpr size_t kMaxWindow = 64 * 1024;
 constexpr uint64_t kMaxRetry = 24ull * 60 * 60 * 1000;
 
@@ -147,7 +149,10 @@ bool SseParser::on_field(std::string_view line) {
 bool SseParser::add_data(std::string_view value) {
   size_t join = has_data_ ? 1 : 0;
   if (data_.size() + join + value.size() > limits_.event_bytes) return false;
-  if (!has_data_) arriving_.more(value);
+  if (!has_data_) {
+    arriving_.more(value);
+    StringPool::renew(data_, value.size() + kRewritten);
+  }
   outline_ = arriving_.take();
   if (join != 0) {
     data_ += '\n';

@@ -198,7 +198,8 @@ EventPieces sse_event(std::string data, std::string_view id, int minor_version) 
   const std::string_view after = chunked ? "\n\n\r\n" : kEnd;
   const bool apart = data.size() >= kOwnPiece;
   EventPieces out;
-  out.before.reserve(id_line.size() + kName.size() + 24 + (apart ? 0 : data.size() + after.size()));
+  out.before =
+      StringPool::take(id_line.size() + kName.size() + 24 + (apart ? 0 : data.size() + after.size()));
   if (chunked) {
     append_number(out.before, id_line.size() + kName.size() + data.size() + kEnd.size(), 16);
     out.before += "\r\n";

@@ -193,6 +193,29 @@ constexpr bool every_length_has_a_bit() {
 }
 static_assert(every_length_has_a_bit());
 
+// The rows of a level stand together: the first one, and the one behind the last.
+struct RowSpan {
+  uint8_t first = 0, behind = 0;
+};
+constexpr auto all_spans() {
+  std::array<RowSpan, static_cast<size_t>(Level::none)> all{};
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    RowSpan& span = all[static_cast<size_t>(kRows[i].where)];
+    if (span.behind == 0) span.first = static_cast<uint8_t>(i);
+    span.behind = static_cast<uint8_t>(i + 1);
+  }
+  return all;
+}
+constexpr auto kSpanOf = all_spans();
+
+constexpr bool every_level_is_one_span() {
+  size_t rows = 0;
+  for (const RowSpan span : kSpanOf)
+    rows += static_cast<size_t>(span.behind - span.first);
+  return rows == std::size(kRows);
+}
+static_assert(every_level_is_one_span());
+
 // The row that some decoders would match this unknown key to (foundation/json/json_case.h).
 inline const Row* find_likeness(Level level, std::string_view key, bool escaped) {
   if (escaped) return find_likeness(level, json::unescape(key), false);
@@ -200,9 +223,11 @@ inline const Row* find_likeness(Level level, std::string_view key, bool escaped)
       std::none_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
   if (ascii && (key.size() >= 64 || (kLengthsOf[static_cast<size_t>(level)] >> key.size() & 1) == 0))
     return nullptr;
-  for (const Row& row : kRows) {
-    if (row.where != level || (ascii && !json::may_differ_in_case_alone(key, row.key()))) continue;
-    if (json::differs_in_case_alone(key, row.key())) return &row;
+  const RowSpan span = kSpanOf[static_cast<size_t>(level)];
+  for (size_t i = span.first; i < span.behind; ++i) {
+    const std::string_view known = kRows[i].key();
+    if (ascii && !json::may_differ_in_case_alone(key, known)) continue;
+    if (json::differs_in_case_alone(key, known)) return &kRows[i];
   }
   return nullptr;
 }

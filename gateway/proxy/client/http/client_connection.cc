@@ -28,6 +28,8 @@ constexpr size_t kMaxUnsent = 64 * 1024;
 constexpr size_t kBegunPerTurn = 32;
 // After the last answer the client gets this time to close, so that a reset does not destroy the answer.
 constexpr std::chrono::milliseconds kLinger{2000};
+// An idle connection keeps what it knows of its last head for this time.
+constexpr std::chrono::milliseconds kRestsAfter{5000};
 
 http::RequestLimits request_limits(const config::Listen& limits) {
   http::RequestLimits out;
@@ -401,12 +403,20 @@ void ClientConnection::arm() {
   timed_ = phase;
   if (phase == Phase::idle) idle_at_ = loop_.now();
   std::chrono::milliseconds limit = limits_.idle_timeout;
+  if (phase == Phase::idle && limit > kRestsAfter) return timer_.start(kRestsAfter, [this] { rest(); });
   if (phase == Phase::in_head) limit = limits_.head_timeout;
   if (phase == Phase::in_body) limit = limits_.read_timeout;
   timer_.start(limit, [this] {
     if (timed_ == Phase::idle) return close();
     refuse(too_late(limits_, timed_));
   });
+}
+
+// The head of the last request is kept for the next one, unless that takes long to come.
+void ClientConnection::rest() {
+  parser_.rest();
+  facts_ = HeadFacts();
+  timer_.start(limits_.idle_timeout - kRestsAfter, [this] { close(); });
 }
 
 void ClientConnection::refuse(const Error& fault) {

@@ -212,6 +212,7 @@ class ClientConnection final : private net::StreamCallbacks {
   bool had_its_turn();
   void begin();
   void arm();
+  void rest();
   void refuse(const Error& fault);
   void note_held();
   void use_account(AccountPtr account);

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "foundation/base/string_pool.h"
+
 using lineward::net::PieceQueue;
 
 TEST_CASE("pieces come out in the order they went in, however the two mix") {
@@ -26,5 +28,21 @@ TEST_CASE("pieces come out in the order they went in, however the two mix") {
   CHECK(out == in);
   push();
   queue.clear();
+  CHECK(queue.empty());
+}
+
+TEST_CASE("small pieces share the buffer of the one before them, and large ones do not") {
+  PieceQueue queue;
+  const auto pooled = [](size_t size, char letter) {
+    std::string text = lineward::StringPool::take(size);
+    text.assign(size, letter);
+    return text;
+  };
+  queue.push(pooled(300, 'a'));
+  queue.push(pooled(300, 'b'));
+  queue.push(std::string(300, 'c'));
+  queue.push(pooled(600, 'd'));
+  CHECK(queue.pop() == std::string(300, 'a') + std::string(300, 'b') + std::string(300, 'c'));
+  CHECK(queue.pop() == std::string(600, 'd'));
   CHECK(queue.empty());
 }

@@ -317,3 +317,50 @@ TEST_CASE("a parser that is moved goes on in the middle of a body, and leaves on
   CHECK(first.held() == 0);  // NOLINT(bugprone-use-after-move): what its connection still asks
   CHECK(first.next() == Next::need_more);
 }
+
+TEST_CASE("a parser that rests goes on with the next request, and its heads have new numbers") {
+  const std::string text = with_body("a");
+  lineward::http::RequestLimits limits;
+  lineward::http::RequestParser parser(limits);
+  const auto answer_one = [&] {
+    parser.append(text);
+    REQUIRE(parser.next() == Next::head);
+    REQUIRE(parser.next() == Next::complete);
+    CHECK(parser.take_body() == "a");
+    const uint64_t number = parser.head().number;
+    parser.next_request();
+    return number;
+  };
+  parser.rest();
+  const uint64_t first = answer_one();
+  CHECK(answer_one() == first);  // a head that is repeated keeps its number
+  parser.rest();
+  CHECK(parser.phase() == Phase::idle);
+  CHECK(parser.head().number == 0);
+  CHECK(answer_one() == first + 1);
+
+  // It does not rest within a request, nor with bytes that wait.
+  parser.append(text.substr(0, 10));
+  CHECK(parser.next() == Next::need_more);
+  parser.rest();
+  CHECK(parser.phase() == Phase::in_head);
+  parser.append(text.substr(10) + text);
+  REQUIRE(parser.next() == Next::head);
+  parser.rest();
+  REQUIRE(parser.next() == Next::complete);
+  parser.next_request();
+  parser.rest();
+  CHECK(parser.next() == Next::head);
+}
+
+TEST_CASE("a connection that must close does not rest") {
+  lineward::http::RequestLimits limits;
+  lineward::http::RequestParser parser(limits);
+  parser.append("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  REQUIRE(parser.next() == Next::head);
+  REQUIRE(parser.next() == Next::complete);
+  parser.next_request();
+  parser.rest();
+  parser.append("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(parser.next() == Next::need_more);
+}
