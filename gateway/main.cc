@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "foundation/base/random_id.h"
 #include "foundation/log/log.h"
 #include "foundation/net/activation_sockets.h"
 #include "foundation/net/service_variables.h"
@@ -25,6 +27,10 @@
 #include "foundation/process/launcher.h"
 #include "foundation/process/spawner.h"
 #include "operate/cli/command_line.h"
+#include "operate/share/lease_keeper.h"
+#include "operate/share/share_config.h"
+#include "operate/share/share_key.h"
+#include "operate/share/share_place.h"
 #include "runtime/gateway.h"
 
 namespace {
@@ -121,6 +127,64 @@ lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::
   return lineward::fail(std::string("cannot fork the gateway: ") + std::strerror(errno));
 }
 
+using lineward::cli::ShareRequest;
+
+// `lineward stdio --share`: makes this process one of the clients of a shared gateway, which a process forked
+// here finds or starts. `options.keeper` is the socket of that process. Returns an exit code.
+int join_shared(Invocation& invocation, lineward::runtime::RunOptions& options) {
+  namespace share = lineward::share;
+  const ShareRequest& request = *invocation.share;
+  share::ShareFacts facts;
+  facts.version = options.version;
+  facts.revision = options.revision;
+  facts.words = request.words;
+  facts.files = request.files;
+  facts.looked_up = request.looked_up;
+  facts.environment = share::counted_environment(invocation.config, environ);
+  if (share::depends_on_directory(invocation.config)) facts.directory = share::working_directory();
+  facts.machine = share::machine_facts(invocation.config);
+  facts.from_files = share::facts_from_files(invocation.config);
+  auto place = share::share_place(share::share_key(facts));
+  if (!place) {
+    lineward::log::tell("lineward: " + place.error().text + "\n");
+    return static_cast<int>(ExitCode::temporary);
+  }
+  share::KeeperPlan plan;
+  plan.place = *place;
+  plan.token = lineward::random_id();
+  plan.linger = request.linger;
+  const auto client = share::client_config(invocation.config, *place, plan.token);
+  plan.limit = client.servers.front().timeouts.startup;
+  // In the process of the gateway, which has this one's memory.
+  const share::ServeShared serve = [&](const std::function<void()>& ready) {
+    auto spawner = lineward::process::fork_spawner(nullptr);
+    if (!spawner) {
+      lineward::log::tell("lineward: " + spawner.error().text + "\n");
+      return static_cast<int>(ExitCode::internal);
+    }
+    configure_log(invocation.config.log, Coloured::no);
+    raise_descriptor_limit();
+    keep_large_blocks();
+    lineward::runtime::RunOptions its = options;
+    its.exit_with_parent = false;
+    its.quiet = true;
+    its.lease_path = place->lease;
+    its.ready = ready;
+    lineward::runtime::Gateway gateway(share::gateway_config(std::move(invocation.config), *place),
+                                       std::move(its), {*spawner});
+    return gateway.run();
+  };
+  auto keeper = share::fork_keeper(plan, serve);
+  if (!keeper) {
+    lineward::log::tell("lineward: " + keeper.error().text + "\n");
+    return static_cast<int>(ExitCode::internal);
+  }
+  options.keeper = *keeper;
+  if (int failed = share::await_lease(*keeper, plan.limit); failed != 0) return failed;
+  invocation.config = client;
+  return 0;
+}
+
 }  // namespace
 
 // An uncaught exception aborts, and names itself.
@@ -148,8 +212,6 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
     return static_cast<int>(ExitCode::internal);
   }
   configure_log(invocation.config.log, invocation.colour ? Coloured::yes : Coloured::no);
-  raise_descriptor_limit();
-  keep_large_blocks();
   lineward::runtime::RunOptions options;
   options.version = LINEWARD_VERSION;
   options.revision = LINEWARD_REVISION;
@@ -165,6 +227,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
     lineward::log::tell("lineward: " + adopted.error().text + "\n");
     return static_cast<int>(ExitCode::bad_config);
   }
+  if (invocation.share) {
+    if (int failed = join_shared(invocation, options); failed != 0) return failed;
+  }
+  raise_descriptor_limit();
+  keep_large_blocks();
   int code = 0;
   {
     // The configuration has the number of further spawners. They begin with a copy of it, including its

@@ -79,6 +79,18 @@ admin::ReloadControls reload_controls(Reloader& reloader) {
           .is_held = [&reloader](const std::string& server) { return reloader.is_held(server); }};
 }
 
+std::function<std::vector<int64_t>()> shared_by(const std::unique_ptr<share::LeaseHost>* leases) {
+  if (leases == nullptr) return {};
+  return [leases] {
+    std::vector<int64_t> pids;
+    if (*leases) {
+      for (const pid_t pid : (*leases)->pids())
+        pids.push_back(pid);
+    }
+    return pids;
+  };
+}
+
 }  // namespace
 
 size_t Gateway::workers_of(const config::Config& config) {
@@ -112,6 +124,9 @@ Gateway::~Gateway() {
   service_.reset();
   if (operations_) first_->plugin_host().use_metrics(nullptr);
   operations_.reset();
+  leases_.reset();
+  log_limit_.reset();
+  keeper_.reset();
   reloader_.reset();
   tls_.stop();
   threads_.end(exit_code_);
@@ -174,7 +189,8 @@ int Gateway::start() {
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
                      draining_, reload_controls(*reloader_), loop.now(),
-                     [this](const std::string& listener) { return tls_.current(listener); }});
+                     [this](const std::string& listener) { return tls_.current(listener); },
+                     shared_by(options_.lease_path.empty() ? nullptr : &leases_)});
   first_->plugin_host().use_metrics(
       [this](metrics::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
@@ -191,9 +207,45 @@ int Gateway::start() {
     net::reap_children();
   }
   if (options_.exit_with_parent) watch_parent();
+  if (int failed = start_sharing(); failed != code(cli::ExitCode::ok)) return failed;
   print_banner();
   service_->ready(fmt::format("serving at {}", first_->front().address()));
   return code(cli::ExitCode::ok);
+}
+
+// `lineward stdio --share`: this is the shared gateway, or a client's front of it.
+int Gateway::start_sharing() {
+  net::Loop& loop = first_->loop();
+  if (options_.keeper >= 0) {
+    auto stream = net::ByteStream::from_socket(loop, options_.keeper);
+    if (!stream) {
+      log::tell(fmt::format("lineward: {}\n", stream.error().text));
+      return code(cli::ExitCode::internal);
+    }
+    keeper_ = std::move(*stream);
+    keeper_->set_owner(this);
+    keeper_->start_reading();
+  }
+  if (options_.lease_path.empty()) return code(cli::ExitCode::ok);
+  share::LeaseHost::Events events;
+  events.ended = [this](const std::string& token) { first_->end_lease(token); };
+  events.idle = [this] { drain(); };
+  leases_ = std::make_unique<share::LeaseHost>(loop, options_.lease_path, std::move(events));
+  auto listening = leases_->listen();
+  if (!listening) {
+    leases_.reset();
+    return cannot_listen(listening.error(), "XDG_RUNTIME_DIR");
+  }
+  log_limit_ = std::make_unique<share::LogLimit>(loop);
+  if (options_.ready) options_.ready();
+  return code(cli::ExitCode::ok);
+}
+
+// Without its lease the shared gateway may end at any moment, and this client has no part in it.
+void Gateway::on_end(int) {
+  keeper_->close();
+  log::write(log::Level::error, "share.keeper_lost", {{"why", "the process that keeps the lease has died"}});
+  finish(code(cli::ExitCode::internal));
 }
 
 // Runs before the listener is visible: a supervisor that waits for it may stop the gateway at once, and
@@ -531,6 +583,8 @@ void Gateway::begin_drain() {
   on_each([this](Worker& worker) {
     worker.drain([this, index = worker.index()] { on_first(index, [this] { one_over(); }); });
   });
+  // After the socket for MCP: a client that finds no lease starts another gateway at the same place.
+  if (leases_) leases_->close();
 }
 
 // A call may have reached a finished worker while another was not done yet.

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "config/config.h"
+#include "foundation/net/byte_stream.h"
 #include "foundation/net/service_variables.h"
 #include "foundation/net/signals.h"
 #include "foundation/process/child_process.h"
 #include "operate/admin/operations.h"
+#include "operate/share/lease_host.h"
+#include "operate/share/log_limit.h"
 #include "proxy/cluster/server_placement.h"
 #include "proxy/cluster/worker_pool.h"
 #include "runtime/listener_tls.h"
@@ -39,9 +42,13 @@ struct RunOptions {
   bool exit_with_parent = false;
   bool quiet = false;
   net::ServiceVariables service;  // of the service manager; empty if none started the process
+  // This is a shared gateway: its socket for leases, and what is called once clients can reach it.
+  std::string lease_path = {};
+  std::function<void()> ready = {};
+  int keeper = -1;  // of a client of a shared gateway: the socket of the process that keeps its lease
 };
 
-class Gateway final : public WorkerDirectory {
+class Gateway final : public WorkerDirectory, private net::StreamCallbacks {
  public:
   // `spawner_sockets`: a descriptor of process::fork_spawner() for each worker.
   Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets);
@@ -70,8 +77,13 @@ class Gateway final : public WorkerDirectory {
   const cluster::ServerPlacement& placement() const override { return placement_; }
   void use_placement(cluster::ServerPlacement placement) override { placement_ = std::move(placement); }
 
+  // net::StreamCallbacks: the keeper of a client's lease
+  void on_data(std::string_view) override {}
+  void on_end(int error) override;
+
   int start();
   int start_audit();
+  int start_sharing();
   void watch_signals();
   Worker::Place place(size_t index);
   FurtherFronts::Place further_place(size_t index);
@@ -123,6 +135,9 @@ class Gateway final : public WorkerDirectory {
   WorkerThreads threads_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<ServiceReport> service_;
+  std::unique_ptr<share::LeaseHost> leases_;
+  std::unique_ptr<share::LogLimit> log_limit_;
+  std::unique_ptr<net::ByteStream> keeper_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   std::unique_ptr<net::Timer> delay_;

@@ -15,6 +15,7 @@
 #include "plugins/registry.h"
 #include "proxy/client/stdio/stdio_front.h"
 #include "proxy/cluster/worker_pool.h"
+#include "proxy/core/gate.h"
 #include "proxy/metrics/stats.h"
 #include "runtime/memory_return.h"
 #include "runtime/routes.h"
@@ -253,6 +254,18 @@ void Worker::end_calls_of(const std::string& server, const std::string& why) {
   for (exchange::Exchange* exchange : exchanges_.live().all()) {
     if (exchange->server_name() == server && !exchange->ended())
       exchange->cancel(mcp::EndReason::cancelled_operator, why);
+  }
+}
+
+void Worker::end_lease(const std::string& token) {
+  for (const auto& id : front_->sessions().ids()) {
+    const auto* session = front_->sessions().find(id);
+    if (session != nullptr && session->lease == token) exchanges_.session_ended(id);
+  }
+  for (const config::Server& server : config_.servers) {
+    core::Upstream* upstream = upstreams_->find(server.name);
+    if (upstream != nullptr)
+      upstream->close_scope({.session = {}, .principal = std::string(core::kAnonymous), .affinity = token});
   }
 }
 

@@ -36,6 +36,7 @@ proxy/client/stdio proxy/exchange
 operate/fetch
 operate/admin operate/doctor operate/mcp_client
 operate/cli
+operate/share
 runtime
 .
 '

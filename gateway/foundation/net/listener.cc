@@ -69,6 +69,12 @@ int bind_private(uv_pipe_t* pipe, const std::string& path) {
   return error;
 }
 
+std::pair<dev_t, ino_t> file_at(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 // The file is reached by a descriptor: its name may lead elsewhere by now, if others may write its directory.
 // 0, or a negative errno.
 int use_file(const std::string& path, const SocketFile& file) {
@@ -129,6 +135,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& 
     int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
     if (error == 0) error = bind_private(self->pipe_.get(), path);
     if (error == 0) self->unlink_ = path;
+    if (error == 0) self->made_ = file_at(path);
     if (error == 0) error = use_file(path, file);
     if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_connection);
     if (error != 0) return failure(error, address);
@@ -193,7 +200,7 @@ Listener::~Listener() {
 void Listener::close() {
   tcp_.close();
   pipe_.close();
-  if (!unlink_.empty()) unlink(unlink_.c_str());
+  if (!unlink_.empty() && file_at(unlink_) == made_) unlink(unlink_.c_str());
   unlink_.clear();
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "foundation/base/result.h"
 #include "foundation/net/byte_stream.h"
@@ -69,7 +70,8 @@ class Listener {
   Handle<uv_tcp_t> tcp_;
   Handle<uv_pipe_t> pipe_;
   std::string address_;
-  std::string unlink_;  // path of a Unix socket to remove
+  std::string unlink_;              // path of a Unix socket to remove
+  std::pair<dev_t, ino_t> made_{};  // the file that was made there; another process may have made its own
   bool loopback_ = false;
 };
 

@@ -448,6 +448,13 @@ void list_status(Members& to, const StatusRecord* of) {
          [&] { return of->sources.config.admin.address; });
   to.has("uptime_ms", [&] { return (of->sources.loop.now() - of->sources.started).count(); });
   to.has("draining", [&] { return of->sources.draining; });
+  to.has("shared_by",
+         R"({"type": "array", "items": {"type": "integer"}, "description":
+           "Of a shared gateway: the process ids of its clients (`lineward stdio --share`)."})",
+         [&] {
+           const bool shared = of->sources.shared_by != nullptr;
+           return when(shared, shared ? json(of->sources.shared_by()) : json());
+         });
   to.has("workers", [&] { return of->sources.workers.workers(); });
   to.has("connections", [&] { return of->sources.connections(); });
   to.has("sessions", [&] { return of->sessions; });

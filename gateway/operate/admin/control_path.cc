@@ -69,7 +69,7 @@ std::vector<std::string> socket_directories() {
   return out;
 }
 
-Result<std::string> own_socket_path() {
+Result<std::string> own_directory(size_t longest_name, std::string_view for_what) {
   std::string tried;
   for (const std::string& directory : socket_directories()) {
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -77,12 +77,19 @@ Result<std::string> own_socket_path() {
       continue;
     }
     std::string why = unfit(directory, For::gateway);
-    std::string path = fmt::format("{}/{}{}", directory, getpid(), kSuffix);
-    if (why.empty() && path.size() >= sizeof(sockaddr_un::sun_path)) why = "is too long";
-    if (why.empty()) return path;
+    if (why.empty() && directory.size() + 1 + longest_name >= sizeof(sockaddr_un::sun_path))
+      why = "is too long";
+    if (why.empty()) return directory;
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", directory, why);
   }
-  return fail("no directory for the control socket: " + tried);
+  return fail(fmt::format("no directory for {}: {}", for_what, tried));
+}
+
+Result<std::string> own_socket_path() {
+  const std::string name = fmt::format("{}{}", getpid(), kSuffix);
+  auto directory = own_directory(name.size(), "the control socket");
+  if (!directory) return directory;
+  return *directory + "/" + name;
 }
 
 std::vector<std::string> live_sockets() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foundation/base/result.h"
@@ -12,8 +13,11 @@ namespace lineward::admin {
 // $XDG_RUNTIME_DIR/lineward, /run/lineward and /tmp/lineward-UID, in this order.
 std::vector<std::string> socket_directories();
 
-// This process's path in the first of them that exists or can be made, is owned by this user and closed to
-// others.
+// The first of them that exists or can be made, is owned by this user and closed to others, and leaves room
+// for a socket with a name of this length. `for_what`: for the error.
+Result<std::string> own_directory(size_t longest_name, std::string_view for_what);
+
+// This process's path in it.
 Result<std::string> own_socket_path();
 
 // The sockets in those directories with a listener. Removes this user's stale socket files, on which a

@@ -4,15 +4,19 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "config/config.h"
 #include "config/reader/load.h"
 #include "config/reader/variables.h"
 #include "operate/cli/exit_codes.h"
 #include "operate/cli/gateway_process.h"
+#include "operate/cli/share_request.h"
 
 namespace lineward::cli {
 
@@ -21,11 +25,14 @@ struct Invocation {
   Command command = Command::none;
   std::string config_file;  // empty: the server came on the command line
   config::Config config;    // flags, environment, file and defaults merged
-  config::ReadAgain load;   // reads the file again; empty where there is none
+  // The configuration file and those that it includes, with their content.
+  std::vector<std::pair<std::string, std::string>> files;
+  config::ReadAgain load;  // reads the file again; empty where there is none
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool colour = false;  // on stderr
   bool quiet = false;
+  std::optional<ShareRequest> share;  // serve this client by a gateway that others share
 };
 
 // Prints help, reports and errors itself: data on `out`, messages on `err`. Only `run` returns work to do.

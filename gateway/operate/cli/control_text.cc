@@ -254,6 +254,17 @@ std::string memory_line(const json& status) {
                            short_bytes(bytes));
 }
 
+// Of a gateway that `lineward stdio --share` has started.
+std::string shared_line(const json& status) {
+  constexpr size_t kShown = 16;
+  if (!has(status, "shared_by")) return {};
+  const json& clients = member_of(status, "shared_by");
+  std::string out = "  shared   by " + counted(static_cast<int64_t>(clients.size()), "client");
+  for (size_t i = 0; i < std::min(clients.size(), kShown); ++i)
+    out += (i == 0 ? ": pid " : " ") + clients[i].dump();
+  return out + (clients.size() > kShown ? " …\n" : "\n");
+}
+
 std::string status_screen(const json& status, const Style& style) {
   const bool draining = is_true(status, "draining");
   const json& upstreams = member_of(status, "upstreams");
@@ -263,6 +274,7 @@ std::string status_screen(const json& status, const Style& style) {
                                 text_of(status, "config"));
   const std::string url = text_of(status, "url");
   out += fmt::format("  MCP      {}\n", url.rfind("http", 0) == 0 ? reachable(url) : url);
+  out += shared_line(status);
   for (const json& one : member_of(status, "listeners")) {
     const std::string at = text_of(one, "url");
     out += fmt::format("  MCP      {}  listener {}, {}\n", at.rfind("http", 0) == 0 ? reachable(at) : at,

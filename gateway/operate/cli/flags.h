@@ -22,6 +22,8 @@ struct Flags {
   bool exit_with_parent = false;
   bool watch = false;
   bool tls_self_signed = false;
+  bool share = false;
+  std::string linger;
 
   // Flags of supergateway and mcp-proxy.
   std::string stdio, port, http_path, output_transport, their_log_level, mcp_config, named_config;

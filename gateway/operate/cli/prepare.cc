@@ -6,10 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "config/duration.h"
 #include "config/options/names.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
@@ -224,15 +229,94 @@ ExitCode bad_usage(Screen& err, const std::string& message, const std::string& h
   return ExitCode::usage;
 }
 
+namespace {
+
+constexpr std::chrono::milliseconds kLongestLinger = std::chrono::hours(24 * 7);
+
+// The words that may make a difference; those of colours and of the way to the gateway do not.
+std::vector<std::pair<std::string, std::string>> words_of(const Flags& flags) {
+  std::vector<std::pair<std::string, std::string>> out{{"FILE", flags.file},
+                                                       {"--config", flags.config},
+                                                       {"URL", flags.url},
+                                                       {"--server", flags.server},
+                                                       {"--timeout", flags.timeout},
+                                                       {"--max-duration", flags.max_duration},
+                                                       {"--name", flags.name},
+                                                       {"--cwd", flags.cwd},
+                                                       {"--protocol-era", flags.protocol_era},
+                                                       {"--log-format", flags.log_format},
+                                                       {"--log-level", flags.log_level},
+                                                       {"--ops", flags.ops},
+                                                       {"--admin", flags.admin},
+                                                       {"-v", flags.verbose ? "yes" : ""}};
+  for (const std::string& header : flags.headers)
+    out.emplace_back("-H", header);
+  for (const std::string& variable : flags.env)
+    out.emplace_back("-e", variable);
+  for (const std::string& word : flags.server_words)
+    out.emplace_back("--", word);
+  return out;
+}
+
+std::string absolute(const std::string& path) {
+  if (path.empty() || path.front() == '/') return path;
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(path, error).string();
+  return error ? path : whole;
+}
+
+// The same gateway for the same configuration, whatever variables were looked up for it.
+std::variant<Invocation, ExitCode> prepare_shared(Flags flags, const CommandContext& around) {
+  ShareRequest share;
+  if (!flags.linger.empty()) {
+    auto linger = config::parse_duration(flags.linger);
+    if (!linger) return bad_usage(around.err, "--linger: " + linger.error().text, flags.help);
+    if (*linger > kLongestLinger)
+      return bad_usage(around.err, "--linger: it is 7d (168h) at most", flags.help);
+    share.linger = *linger;
+  }
+  // A relative path would be another file in another directory.
+  const bool named_once = flags.file.empty() || flags.config.empty();
+  if (flags.url.empty() && !flags.has_server && named_once && flags.file != "-" && flags.config != "-") {
+    flags.file = absolute(find_config(flags, around));
+    flags.config.clear();
+  }
+  auto looked_up = std::make_shared<std::map<std::string, std::optional<std::string>>>();
+  const config::EnvLookup recorded = [&around, looked_up](std::string_view name) {
+    auto value = around.env ? around.env(name) : std::nullopt;
+    looked_up->insert_or_assign(std::string(name), value);
+    return value;
+  };
+  const CommandContext noting{recorded, around.out, around.err};
+  share.words = words_of(flags);
+  auto prepared = prepare_run(std::move(flags), noting);
+  auto* invocation = std::get_if<Invocation>(&prepared);
+  if (invocation == nullptr) return prepared;
+  share.files = std::move(invocation->files);
+  invocation->files.clear();
+  invocation->load = nullptr;
+  // Of the terminal, not of the configuration.
+  for (const char* name : {"NO_COLOR", "CLICOLOR_FORCE"})
+    looked_up->erase(name);
+  share.looked_up = *looked_up;
+  invocation->share = std::move(share);
+  return prepared;
+}
+
+}  // namespace
+
 std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const CommandContext& around) {
   flags.listen = kStdio;
   flags.help = "lineward stdio --help";
+  if (!flags.linger.empty() && !flags.share)
+    return bad_usage(around.err, "--linger belongs to --share", flags.help);
   if (names_url(flags.file)) {
     if (flags.has_server)
       return bad_usage(around.err, "a URL and a command behind -- are two servers: give one of them",
                        flags.help);
     flags.url = std::exchange(flags.file, {});
   }
+  if (flags.share) return prepare_shared(std::move(flags), around);
   return prepare_run(std::move(flags), around);
 }
 
@@ -253,7 +337,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const CommandContext
       return bad_usage(around.err, "stdin belongs to the client here; name a file", help);
     // Started by a client: no ports, and stderr only has errors.
     if (flags.ops.empty()) flags.ops = "off";
-    if (flags.admin.empty()) flags.admin = "off";
+    if (flags.admin.empty()) flags.admin = flags.share ? "auto" : "off";
     if (!flags.verbose) flags.quiet = true;
   } else if (!flags.server.empty()) {
     return bad_usage(around.err, "--server belongs to --listen stdio", help);
@@ -288,6 +372,9 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const CommandContext
   }
   print_findings(result, flags, around);
   invocation.config = std::move(result.config);
+  invocation.files.emplace_back(invocation.config_file, std::move(result.text));
+  for (config::IncludedFile& file : result.included)
+    invocation.files.emplace_back(file.path, std::move(file.text));
   if (invocation.config.listen.address == kStdio) {
     fault = choose_server(flags.server, invocation.config);
     if (!fault.empty()) return bad_usage(around.err, fault, help);

@@ -21,6 +21,7 @@ constexpr const char* kStdioFooter =
     "  lineward stdio http://127.0.0.1:3000/mcp --timeout 2m\n"
     "  lineward stdio /etc/lineward/lineward.yaml --server github\n"
     "  lineward stdio --timeout 30s -- uvx mcp-server-git\n"
+    "  lineward stdio --share --linger 10m /etc/lineward/lineward.yaml\n"
     "\n"
     "Some clients swallow the --, so a program that can be run stands for itself: lineward stdio uvx "
     "mcp-server-git.\n"
@@ -111,12 +112,17 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   text("--protocol-era", flags.protocol_era, "auto, legacy or modern", "WORD");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error (warn)", "WORD");
+  stdio->add_flag("--share", flags.share,
+                  "Share one gateway, and its servers, with other clients that give the same words");
+  text("--linger", flags.linger, "With --share: keep the gateway this long after the last client (0s)",
+       "DUR");
   stdio->footer(kStdioFooter);
   stdio->add_option("--ops", flags.ops, "Probes and metrics, off unless given: 127.0.0.1:9464")
       ->type_name("ADDR|off");
   stdio
       ->add_option("--admin", flags.admin,
-                   "The control socket for ps, cancel and status, off unless given: unix:/path, auto")
+                   "The control socket for ps, cancel and status, off unless given, but auto with --share: "
+                   "unix:/path, auto, off")
       ->type_name("ADDR|off");
   return stdio;
 }

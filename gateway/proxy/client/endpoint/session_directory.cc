@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "protocol/mcp/revision.h"
+#include "proxy/client/endpoint/affinity.h"
 #include "proxy/client/http/admission.h"
 #include "proxy/client/http/forwarding.h"
 #include "proxy/client/http/proxy_signs.h"
@@ -138,6 +139,7 @@ Session* SessionDirectory::adopt(const Replicas::Read& read, const ClientConnect
   if (session == nullptr) return nullptr;
   session->path = without_slash(connection.head().path);
   session->listener = connection.listener();
+  if (auto name = affinity_of(connection.head().headers)) session->lease = std::move(*name);
   if (links_.peers) session->place = links_.replicas->name();
   if (exchanges_.adopt_session(session->id, read.session.state)) return session;
   sessions_.remove(read.session.id);

@@ -46,6 +46,7 @@ class Session {
   const std::string upstream;
   std::string path;         // that its client uses, as configured
   std::string listener;     // the further listener where it was opened; empty: `listen`
+  std::string lease;        // Lineward-Session of the request that opened it: at a shared gateway, its client
   std::string client_info;  // `clientInfo` of `initialize`, JSON text, truncated
   std::chrono::milliseconds opened{0};
   std::string revision;        // negotiated; empty until `initialize` was answered

@@ -55,6 +55,20 @@ std::string CallerGrouping::key_of_modern(const core::Scope& scope) const {
   return "modern";
 }
 
+std::vector<std::string> CallerGrouping::keys_of_state(const core::Scope& scope) const {
+  const bool of_session = !scope.session.empty() || !scope.bridged_session.empty();
+  if (server_.isolation != Isolation::session || of_session || scope.affinity.empty()) return {};
+  return {key_of_modern(scope), key_of_translated(scope)};
+}
+
+// Without the capabilities, which are a part of it only where no state is kept.
+std::string CallerGrouping::key_of_translated(const core::Scope& scope) const {
+  std::string key = "translated";
+  if (!scope.principal.empty()) key += ":" + scope.principal;
+  if (server_.isolation == Isolation::session) key += "/" + scope.affinity;
+  return key;
+}
+
 CallerGroup CallerGrouping::of_modern(const core::Scope& scope) {
   CallerGroup group;
   group.per_call = server_.isolation == Isolation::call;
@@ -92,7 +106,6 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::Upstre
   }
   if (server_.isolation == Isolation::shared) return of_all();
   CallerGroup group;
-  group.key = "translated";
   group.era = mcp::Era::legacy;
   auto declared = mcp::legacy_capabilities(request.message.raw(Field::meta_client_capabilities));
   if (auto refusal = too_large(declared.object.size())) return Refused{std::move(*refusal)};
@@ -108,8 +121,7 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::Upstre
   const bool keeps_state =
       server_.isolation == Isolation::principal || server_.isolation == Isolation::session;
   if (group.exclusive && !keeps_state) group.most = server_.instances;
-  if (!request.scope.principal.empty()) group.key += ":" + request.scope.principal;
-  if (server_.isolation == Isolation::session) group.key += "/" + request.scope.affinity;
+  group.key = key_of_translated(request.scope);
   if (declared.object != "{}" && !keeps_state) group.key += " " + declared.object;
   return group;
 }

@@ -50,10 +50,13 @@ class CallerGrouping {
   }
   // The key of a modern client's group on a modern server, unless each call has its own.
   std::string key_of_modern(const core::Scope& scope) const;
+  // The keys of the groups that keep the state of this name, for a scope that names no session.
+  std::vector<std::string> keys_of_state(const core::Scope& scope) const;
 
  private:
   static CallerGroup of_all();
   CallerGroup of_modern(const core::Scope& scope);
+  std::string key_of_translated(const core::Scope& scope) const;
   Result<CallerGroup, core::Failure> translated(const core::UpstreamRequest& request);
   static std::optional<core::Failure> too_large(size_t declared);
   static Result<CallerGroup, core::Failure> of_bridged(const core::UpstreamRequest& request);

@@ -254,6 +254,9 @@ void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeCallbacks& o
 void StdioUpstream::close_scope(const core::Scope& scope) {
   bridged_.erase(scope.bridged_session);
   if (InstanceGroup* group = groups_.of_session(scope)) groups_.close(*group, "its session ended");
+  for (const std::string& key : grouping_.keys_of_state(scope)) {
+    if (InstanceGroup* group = groups_.find(key)) groups_.close(*group, "its client ended");
+  }
 }
 
 void StdioUpstream::send(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message,
