@@ -185,6 +185,12 @@ int join_shared(Invocation& invocation, lineward::runtime::RunOptions& options) 
   return 0;
 }
 
+// In place of a spawner's; -1: there is none. The other end stays open as long as this process.
+int socket_without_spawner() {
+  int ends[2];
+  return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 ? ends[0] : -1;
+}
+
 }  // namespace
 
 // An uncaught exception aborts, and names itself.
@@ -229,6 +235,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   }
   if (invocation.share) {
     if (int failed = join_shared(invocation, options); failed != 0) return failed;
+    // The front of a shared gateway starts no server.
+    if (auto idle = socket_without_spawner(); idle >= 0) {
+      close(*spawner);
+      spawner = idle;
+    }
   }
   raise_descriptor_limit();
   keep_large_blocks();

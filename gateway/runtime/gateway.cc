@@ -225,6 +225,7 @@ int Gateway::start_sharing() {
     keeper_ = std::move(*stream);
     keeper_->set_owner(this);
     keeper_->start_reading();
+    first_->upstreams().assume_both_eras();
   }
   if (options_.lease_path.empty()) return code(cli::ExitCode::ok);
   share::LeaseHost::Events events;
@@ -487,10 +488,10 @@ void Gateway::print_banner() {
 
 void Gateway::warm_up() {
   log::write(log::Level::info, "listen", {{"address", first_->front().address()}});
-  // The one client of `lineward stdio` shows its era with its first message. A probe would run beside the
-  // process of that client, which may be meant to be the only one.
+  // A client of `lineward stdio` shows its era with its first message. A probe would run beside the process
+  // of that client, which may be meant to be the only one.
   const config::Config& config = first_->config();
-  const bool one_process = first_->front().address() == "stdio" &&
+  const bool one_process = (first_->front().address() == "stdio" || leases_) &&
                            first_->upstreams().aggregate() == nullptr && !config.servers.empty() &&
                            config.servers.front().url.empty();
   if (one_process) return;

@@ -86,6 +86,12 @@ void UpstreamSet::add(const config::Server& server, size_t home,
   join(one.server, *one.guarded, std::move(leases));
 }
 
+void UpstreamSet::assume_both_eras() {
+  for (auto& one : running_) {
+    if (one->http != nullptr) one->http->assume_both_eras();
+  }
+}
+
 void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& guarded,
                        std::function<std::shared_ptr<void>()> lease) {
   aggregate_.members->join(server, guarded, std::move(lease));

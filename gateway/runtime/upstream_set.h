@@ -73,6 +73,8 @@ class UpstreamSet final {
   }
   // On the first worker: sorts the aggregate's members as in the configuration.
   void sort_members();
+  // Its servers over HTTP are Linewards, and need no probe (`lineward stdio --share`).
+  void assume_both_eras();
   // Starts servers that were added and not started yet.
   void warm_up();
   // Sets which server is the plain sidecar (config::plain_sidecar); empty: none.

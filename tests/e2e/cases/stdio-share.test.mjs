@@ -153,9 +153,9 @@ describe('lineward stdio --share', { skip: DIRECT && 'needs Lineward' }, () => {
     signal(one, 'SIGKILL');
     const began = Date.now();
     await echo(other);
-    assert.ok(Date.now() - began < 1_000);
+    await record.until({ event: 'aborted', tag: 'left' });
     await eventually(() => sharing.servers().length === 1, 'the end of its process');
-    assert.ok(Date.now() - began < 5_000);
+    assert.ok(Date.now() - began < 15_000, `${Date.now() - began} ms`);
     await eventually(() => sharing.named('lineward-lease').length === keepers.length - 1, 'the end of its keeper');
     await echo(other);
   });
@@ -179,7 +179,8 @@ describe('lineward stdio --share', { skip: DIRECT && 'needs Lineward' }, () => {
       const error = await outcome;
       assert.match(error.message, /ended|lost|closed|broke/i);
       for (const one of clients) await echo(one);
-      assert.ok(Date.now() - began < 3_000, `${Date.now() - began} ms`);
+      // A gateway and two processes of Node start. benchmarks/share has the figures of a machine at rest.
+      assert.ok(Date.now() - began < 20_000, `${Date.now() - began} ms`);
       assert.deepEqual(await leftovers(() => servers, 5_000), []);
       assert.equal(sharing.gateways().length, 1);
       assert.notEqual(sharing.gateways()[0].pid, gateway.pid);

@@ -139,7 +139,6 @@ Session* SessionDirectory::adopt(const Replicas::Read& read, const ClientConnect
   if (session == nullptr) return nullptr;
   session->path = without_slash(connection.head().path);
   session->listener = connection.listener();
-  if (auto name = affinity_of(connection.head().headers)) session->lease = std::move(*name);
   if (links_.peers) session->place = links_.replicas->name();
   if (exchanges_.adopt_session(session->id, read.session.state)) return session;
   sessions_.remove(read.session.id);
@@ -180,6 +179,7 @@ Session* SessionDirectory::open(ClientConnection& connection, const std::string&
   if (session == nullptr) return nullptr;
   session->path = without_slash(connection.head().path);
   session->listener = connection.listener();
+  if (auto name = affinity_of(connection.head().headers)) session->lease = std::move(*name);
   unnamed_.opened(key_of(connection), *session,
                   credentials_of(router_.forwarded(connection, server, Mirrored::no)));
   return note_use(connection, session);

@@ -71,6 +71,8 @@ class HttpUpstream final : public core::Upstream,
   core::ServerFacts facts() const override {
     return {era_.known_era(), groups_.keeps_sessions(), era_.verdict().tells};
   }
+  // The server is a Lineward.
+  void assume_both_eras() { era_.assume_both(); }
   core::UpstreamStatus status() const override;
   core::UpstreamParts parts(const core::Scope& scope) override;
   std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;

@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "foundation/log/log.h"
+#include "protocol/mcp/revision.h"
 
 namespace lineward::upstream {
 namespace {
@@ -21,6 +22,16 @@ ServerEra::ServerEra(net::Loop& loop, const config::Server& server, EraProber& p
   auto configured = configured_verdict(server);
   if (!configured) return;
   verdict_ = std::move(*configured);
+  expires_ = milliseconds::max();
+}
+
+// A session's own `initialize` is sent to it in the legacy era, as to each server that may speak both.
+void ServerEra::assume_both() {
+  certain_ = true;
+  verdict_ = EraVerdict();
+  verdict_.known = true;
+  verdict_.era = mcp::Era::modern;
+  verdict_.versions = {std::string(mcp::kNewestModern)};
   expires_ = milliseconds::max();
 }
 

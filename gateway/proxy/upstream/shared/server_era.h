@@ -83,6 +83,8 @@ class ServerEra {
   // The revisions that clients may use with it; nullopt while unknown.
   std::optional<std::vector<std::string>> versions() const;
 
+  // It is a Lineward: it speaks both eras, and is never probed.
+  void assume_both();
   // All workers serve this server: what one of them finds out is published, and known to the others.
   void share(SharedPart part);
   // Probes now rather than at the first call; `ready` (may be empty) is called once with the verdict.
@@ -93,6 +95,7 @@ class ServerEra {
   void prober_free();
   // The server behaves differently: it may have been replaced. The next call probes again.
   void forget() {
+    if (certain_) return;
     verdict_.known = false;
     was_initialized_ = false;
     handshake_revision_.clear();
@@ -129,6 +132,7 @@ class ServerEra {
   std::function<void(const EraVerdict&)> on_ready_;
   std::deque<TransportCall*> waiting_;
   bool was_initialized_ = false;
+  bool certain_ = false;
   std::string handshake_revision_;
   bool stopping_ = false;
   net::Lifetime lifetime_;
