@@ -1,5 +1,5 @@
-// SDK clients that start Lineward as their stdio server: in front of HTTP fixtures (`lineward stdio URL`) and of a file
-// with a stdio server (`lineward stdio FILE`), both eras.
+// SDK clients that start Lineward as their stdio server: in front of HTTP fixtures (`lineward stdio URL`), of a file with
+// a stdio server (`lineward stdio FILE`), and of a shared gateway (`lineward stdio --share FILE`), both eras.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,14 +33,28 @@ const BEHIND = {
   'a file with a stdio server': async (t, [command, ...args], env) => {
     const path = join(temporaryFolder(t), 'mcp.json');
     writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args, inheritEnv: true } } }));
-    return { target: path, env };
+    return { target: path, env   // The client that starts it is its only one here; tests/e2e/cases/stdio-share.test.mjs has the others.
+  'a shared gateway': async (t, [command, ...args], env) => {
+    const folder = temporaryFolder(t);
+    const path = join(folder, 'mcp.json');
+    writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args, inheritEnv: true } } }));
+    return { target: path, env: { ...env, XDG_RUNTIME_DIR: folder }, words: ['--share'] };
+  },
+};
+  },
+  // The client that starts it is its only one here; tests/e2e/cases/stdio-share.test.mjs has the others.
+  'a shared gateway': async (t, [command, ...args], env) => {
+    const folder = temporaryFolder(t);
+    const path = join(folder, 'mcp.json');
+    writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args, inheritEnv: true } } }));
+    return { target: path, env: { ...env, XDG_RUNTIME_DIR: folder }, words: ['--share'] };
   },
 };
 
 /** Parameters for a StdioClientTransport; stderr() tells what Lineward said. */
-const parameters = ({ target, env }) => ({
+const parameters = ({ target, env, words = [] }) => ({
   command: binary(),
-  args: ['stdio', target],
+  args: ['stdio', ...words, target],
   env: { ...process.env, ...env },
   stderr: 'pipe',
 });

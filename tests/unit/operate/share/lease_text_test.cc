@@ -31,7 +31,7 @@ TEST_CASE("other lines are no request for a lease") {
        {std::string(), std::string("GET / HTTP/1.1"), "lineward-lease/2 " + kToken + " 0 1",
         "lineward-lease/1 " + kToken, "lineward-lease/1 " + kToken + " 0 1 more",
         "lineward-lease/1 " + kToken + " -1 1", "lineward-lease/1 " + kToken + " 99999999999999999999 1",
-        "lineward-lease/1 " + kToken + " 604800001 1", "lineward-lease/1 short 0 1",
+        "lineward-lease/1 " + kToken + " 604800001 1", std::string("lineward-lease/1 short 0 1"),
         "lineward-lease/1 " + kToken + "x 0 1"}) {
     CAPTURE(line);
     CHECK_FALSE(read_lease_request(line));
