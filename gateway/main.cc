@@ -144,6 +144,8 @@ int join_shared(Invocation& invocation, lineward::runtime::RunOptions& options) 
   if (share::depends_on_directory(invocation.config)) facts.directory = share::working_directory();
   facts.machine = share::machine_facts(invocation.config);
   facts.from_files = share::facts_from_files(invocation.config);
+  for (std::string& fact : share::facts_of_files(request.named))
+    facts.from_files.push_back(std::move(fact));
   auto place = share::share_place(share::share_key(facts));
   if (!place) {
     lineward::log::tell("lineward: " + place.error().text + "\n");

@@ -450,7 +450,7 @@ void list_status(Members& to, const StatusRecord* of) {
   to.has("draining", [&] { return of->sources.draining; });
   to.has("shared_by",
          R"({"type": "array", "items": {"type": "integer"}, "description":
-           "Of a shared gateway: the process ids of its clients (`lineward stdio --share`)."})",
+           "The process ids of a shared gateway's clients (`lineward stdio --share`)."})",
          [&] {
            const bool shared = of->sources.shared_by != nullptr;
            return when(shared, shared ? json(of->sources.shared_by()) : json());

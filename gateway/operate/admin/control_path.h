@@ -13,8 +13,8 @@ namespace lineward::admin {
 // $XDG_RUNTIME_DIR/lineward, /run/lineward and /tmp/lineward-UID, in this order.
 std::vector<std::string> socket_directories();
 
-// The first of them that exists or can be made, is owned by this user and closed to others, and leaves room
-// for a socket with a name of this length. `for_what`: for the error.
+// The first of them that exists or can be made, is owned by this user and closed to others. The path of a
+// socket with a name of this length fits. `for_what`: for the error.
 Result<std::string> own_directory(size_t longest_name, std::string_view for_what);
 
 // This process's path in it.

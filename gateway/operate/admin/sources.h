@@ -77,7 +77,7 @@ struct Sources {
   std::chrono::milliseconds started;  // Loop::now() at the start
   // The TLS of a further listener, or of `listen` (empty).
   std::function<std::shared_ptr<const net::CurrentTls>(const std::string& listener)> tls_of = {};
-  // Of a shared gateway (`lineward stdio --share`): the processes of its clients. Empty for any other.
+  // The processes of a shared gateway's clients (`lineward stdio --share`). Empty for any other gateway.
   std::function<std::vector<int64_t>()> shared_by = {};
 
   const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }

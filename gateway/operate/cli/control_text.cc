@@ -254,7 +254,7 @@ std::string memory_line(const json& status) {
                            short_bytes(bytes));
 }
 
-// Of a gateway that `lineward stdio --share` has started.
+// The clients of a gateway that `lineward stdio --share` has started.
 std::string shared_line(const json& status) {
   constexpr size_t kShown = 16;
   if (!has(status, "shared_by")) return {};

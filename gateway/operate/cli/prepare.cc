@@ -17,6 +17,7 @@
 #include "config/duration.h"
 #include "config/options/names.h"
 #include "config/options/options.h"
+#include "config/options/plugin_spec.h"
 #include "config/options/read_value.h"
 #include "config/reader/load.h"
 #include "config/reader/report.h"
@@ -265,6 +266,31 @@ std::string absolute(const std::string& path) {
   return error ? path : whole;
 }
 
+// The plugins read these files themselves.
+std::vector<std::string> files_of_plugins(const config::Config& config) {
+  std::vector<std::string> out;
+  for (const config::PluginEntry& entry : config.plugins) {
+    auto add = [&](const std::string& text) {
+      if (!text.empty()) out.push_back(entry.path_of(text));
+    };
+    add(entry.path);
+    for (const auto& [option, text] : entry.raw)
+      add(text);
+    const config::PluginSpec* spec = config::find_spec(plugins::specs(), entry.type);
+    if (spec == nullptr) continue;
+    for (const config::Option& option : spec->options) {
+      const config::Value* value = entry.values.find(option.path);
+      if (value == nullptr) continue;
+      add(value->text);
+      for (const std::string& one : value->list)
+        add(one);
+      for (const auto& [key, text] : value->map)
+        add(text);
+    }
+  }
+  return out;
+}
+
 // The same gateway for the same configuration, whatever variables were looked up for it.
 std::variant<Invocation, ExitCode> prepare_shared(Flags flags, const CommandContext& around) {
   ShareRequest share;
@@ -295,10 +321,11 @@ std::variant<Invocation, ExitCode> prepare_shared(Flags flags, const CommandCont
   share.files = std::move(invocation->files);
   invocation->files.clear();
   invocation->load = nullptr;
-  // Of the terminal, not of the configuration.
+  // They belong to the terminal, not to the configuration.
   for (const char* name : {"NO_COLOR", "CLICOLOR_FORCE"})
     looked_up->erase(name);
   share.looked_up = *looked_up;
+  share.named = files_of_plugins(invocation->config);
   invocation->share = std::move(share);
   return prepared;
 }

@@ -15,6 +15,7 @@ struct ShareRequest {
   std::chrono::milliseconds linger{0};
   std::vector<std::pair<std::string, std::string>> words;       // flags and the command
   std::vector<std::pair<std::string, std::string>> files;       // path and content
+  std::vector<std::string> named;                               // paths of files that options of plugins name
   std::map<std::string, std::optional<std::string>> looked_up;  // variables of the environment
 };
 

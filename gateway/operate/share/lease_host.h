@@ -25,7 +25,7 @@ class LeaseHost {
   static constexpr size_t kMaxClients = 1024;
   struct Events {
     std::function<void(const std::string& token)> ended;
-    // Nobody holds a lease, and the time for another client is over.
+    // There is no lease, and the time for another client is over.
     std::function<void()> idle;
   };
   // `path`: of the socket. Called from the loop, never synchronously.

@@ -37,7 +37,7 @@ using std::chrono::steady_clock;
 // While another process starts the gateway, and while a gateway is leaving.
 constexpr milliseconds kLook{10};
 constexpr Backoff::Range kStarts{milliseconds(100), milliseconds(5000)};
-// Of an error text that the gateway writes before it is ready.
+// The length of an error text that the gateway writes before it is ready.
 constexpr size_t kMaxText = 64 * 1024;
 // The client's process waits that much longer than its keeper.
 constexpr milliseconds kSlack{2000};
@@ -77,7 +77,7 @@ ssize_t read_some(int fd, char* to, size_t size) {
   return n;
 }
 
-// What the started gateway writes into its pipe: its process id, then text. A zero byte is followed by one of
+// The started gateway writes its process id into its pipe, then text. A zero byte is followed by one of
 // these.
 enum class Mark : char { ready = 'r', exited = 'x' };
 
@@ -96,20 +96,27 @@ class Keeper {
     auto failed = take_lease();
     report(failed);
     if (failed) _exit(0);
+    // A gateway that ends again and again is started ever more rarely.
     Backoff backoff;
     for (;;) {
+      backoff.stood(now());
       wait_for_loss();
-      log::write(log::Level::warn, "share.lost", {{"then", "starting another gateway"}});
+      log::write(log::Level::warn, "share.lost", {{"then", "looking for another gateway"}});
+      if (backoff.is_good(now())) backoff.reset();
+      if (backoff.tries() > 0) wait_for_client(backoff.pause(now(), kStarts));
       while (auto again = take_lease()) {
         log::write(log::Level::error, "share.failed", {{"why", again->text}});
-        const auto now = std::chrono::duration_cast<milliseconds>(steady_clock::now().time_since_epoch());
-        wait_for_client(backoff.pause(now, kStarts));
+        wait_for_client(backoff.pause(now(), kStarts));
       }
-      backoff.reset();
+      if (backoff.tries() == 0) backoff.pause(now(), kStarts);  // only counted
     }
   }
 
  private:
+  static milliseconds now() {
+    return std::chrono::duration_cast<milliseconds>(steady_clock::now().time_since_epoch());
+  }
+
   // The client's own signals and streams are not the keeper's.
   void prepare() {
     prctl(PR_SET_NAME, "lineward-lease");
@@ -150,7 +157,7 @@ class Keeper {
     return {code(exit), fmt::format("lineward: {}\n", text)};
   }
 
-  // Nothing: the lease is there.
+  // Nullopt: the lease is there.
   std::optional<Failure> take_lease() {
     const Deadline deadline(plan_.limit);
     std::optional<Failure> failed;
@@ -172,7 +179,7 @@ class Keeper {
       if (ask(deadline, failed) == Asked::granted) return std::nullopt;
       remove_stale(plan_.place.directory);
       if (auto not_started = start(held, deadline)) {
-        // A gateway whose lock file was removed, by a cleaner of temporary files for example.
+        // There is a gateway whose lock file was removed, by a cleaner of temporary files for example.
         if (ask(deadline, failed) == Asked::granted) return std::nullopt;
         return not_started;
       }

@@ -11,7 +11,7 @@
 
 namespace lineward::share {
 
-// Of a line, with its end.
+// The length of a line with its end.
 constexpr size_t kMaxLeaseLine = 512;
 
 struct LeaseRequest {

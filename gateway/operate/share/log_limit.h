@@ -1,4 +1,4 @@
-// Bounds the log of a shared gateway: stderr is a file that nobody rotates. A log that has become too long
+// Bounds the log of a shared gateway: stderr is a file without rotation. A log that has become too long
 // begins anew.
 #pragma once
 

@@ -12,7 +12,8 @@ namespace lineward::share {
 // The servers and policies as configured; the only listener is the socket. Sessions last as long as the
 // leases of their clients, and all clients are one user.
 config::Config gateway_config(config::Config config, const SharePlace& place);
-// One server, the shared gateway. Limits of calls are the gateway's; `token` names this client's state.
+// The shared gateway is the only server. Limits of calls are the gateway's; `token` names this client's
+// state.
 config::Config client_config(const config::Config& config, const SharePlace& place, const std::string& token);
 
 }  // namespace lineward::share

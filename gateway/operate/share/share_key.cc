@@ -117,7 +117,9 @@ std::map<std::string, std::string> counted_environment(const config::Config& con
   for (const char* const* entry = own; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
-    if (name.starts_with(kTelemetry) || std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end())
+    // Hooks get the usual ones.
+    const bool of_hooks = !config.plugins.empty() && config::is_usual_variable(name);
+    if (of_hooks || name.starts_with(kTelemetry) || std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end())
       add(" ", text);
   }
   return out;
@@ -153,6 +155,15 @@ std::vector<std::string> machine_facts(const config::Config& config) {
     out.push_back(link_text(fmt::format("/proc/self/ns/{}", space).c_str()));
   for (const config::Server& server : config.servers) {
     if (is_running(server) && server.url.empty()) out.push_back(program_of(server));
+  }
+  return out;
+}
+
+std::vector<std::string> facts_of_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) {
+    const std::string found = identity_of(path);
+    if (!found.empty()) out.push_back(found);
   }
   return out;
 }

@@ -41,7 +41,9 @@ std::string share_key(const ShareFacts& facts);
 // Facts about this process: its program, user and namespaces, and the programs of the servers. A program
 // that was replaced, by an update for example, is another one.
 std::vector<std::string> machine_facts(const config::Config& config);
-// What the configuration read from files other than its own.
+// Which files these are, as far as they are there.
+std::vector<std::string> facts_of_files(const std::vector<std::string>& paths);
+// The values that the configuration has from files other than its own.
 std::vector<std::string> facts_from_files(config::Config config);
 
 }  // namespace lineward::share

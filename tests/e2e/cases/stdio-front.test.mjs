@@ -1,5 +1,5 @@
-// SDK clients that start Lineward as their stdio server: in front of HTTP fixtures (`lineward stdio URL`), of a file with
-// a stdio server (`lineward stdio FILE`), and of a shared gateway (`lineward stdio --share FILE`), both eras.
+// SDK clients of both eras that start Lineward as their stdio server: `lineward stdio URL` in front of HTTP fixtures,
+// `lineward stdio FILE`, and `lineward stdio --share FILE`.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,14 +33,7 @@ const BEHIND = {
   'a file with a stdio server': async (t, [command, ...args], env) => {
     const path = join(temporaryFolder(t), 'mcp.json');
     writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args, inheritEnv: true } } }));
-    return { target: path, env   // The client that starts it is its only one here; tests/e2e/cases/stdio-share.test.mjs has the others.
-  'a shared gateway': async (t, [command, ...args], env) => {
-    const folder = temporaryFolder(t);
-    const path = join(folder, 'mcp.json');
-    writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args, inheritEnv: true } } }));
-    return { target: path, env: { ...env, XDG_RUNTIME_DIR: folder }, words: ['--share'] };
-  },
-};
+    return { target: path, env };
   },
   // The client that starts it is its only one here; tests/e2e/cases/stdio-share.test.mjs has the others.
   'a shared gateway': async (t, [command, ...args], env) => {

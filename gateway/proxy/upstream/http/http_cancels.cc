@@ -7,6 +7,7 @@
 #include "protocol/mcp/rewrite.h"
 #include "proxy/upstream/http/session_groups.h"
 #include "proxy/upstream/shared/own_id.h"
+#include "proxy/upstream/shared/server_era.h"
 
 namespace lineward::upstream {
 namespace {
@@ -68,6 +69,7 @@ HttpCancels::HttpCancels(const HttpParts& parts)
     : loop_(parts.loop),
       server_(parts.server),
       groups_(parts.groups),
+      era_(parts.era),
       stats_(metrics::upstream_stats(parts.server.name)),
       tell_later_(
           parts.loop, [](void* self) { static_cast<HttpCancels*>(self)->tell_now(); }, this) {}
@@ -154,9 +156,10 @@ void HttpCancels::tell(PendingCancel& pending) {
     over(*its);
   });
   pending.limit.start(call.may_be_task ? server_.timeouts.cancel_grace : kCancelThenClose, closes);
-  // If the call becomes a task after all, only its answer contains the task id.
+  // If the call becomes a task after all, only its answer contains the task id. A Lineward ends the stream
+  // itself; there the close could overtake the notification, which has the reason.
   std::function<void()> sent;
-  if (!call.may_be_task) sent = closes;
+  if (!call.may_be_task && !era_.is_certain()) sent = closes;
   if (!post(call, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), std::move(sent))) {
     closes();
   } else {

@@ -73,6 +73,7 @@ class HttpCancels {
   net::Loop& loop_;
   const config::Server& server_;
   SessionGroups& groups_;
+  const ServerEra& era_;
   metrics::UpstreamStats& stats_;
   std::vector<std::unique_ptr<PendingCancel>> cancels_;  // oldest first
   std::vector<int64_t> untold_;

@@ -85,6 +85,7 @@ class ServerEra {
 
   // It is a Lineward: it speaks both eras, and is never probed.
   void assume_both();
+  bool is_certain() const { return certain_; }
   // All workers serve this server: what one of them finds out is published, and known to the others.
   void share(SharedPart part);
   // Probes now rather than at the first call; `ready` (may be empty) is called once with the verdict.

@@ -81,6 +81,9 @@ TEST_CASE("the variables that a server gets count, but for the noise of shells a
   counted = share::counted_environment(config, own);
   CHECK(counted.count("s SECRET") == 1);
   CHECK(counted.count("s PWD") == 0);
+  CHECK(counted.count(" PATH") == 0);
+  config.plugins.emplace_back();
+  CHECK(share::counted_environment(config, own).count(" PATH") == 1);
   config.servers[0].disabled = true;
   CHECK(share::counted_environment(config, own).count("s PATH") == 0);
 }
