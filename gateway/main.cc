@@ -156,7 +156,7 @@ int join_shared(Invocation& invocation, lineward::runtime::RunOptions& options) 
   plan.token = lineward::random_id();
   plan.linger = request.linger;
   const auto client = share::client_config(invocation.config, *place, plan.token);
-  plan.limit = client.servers.front().timeouts.startup;
+  plan.limit = share::start_limit(invocation.config);
   // In the process of the gateway, which has this one's memory.
   const share::ServeShared serve = [&](const std::function<void()>& ready) {
     auto spawner = lineward::process::fork_spawner(nullptr);

@@ -12,7 +12,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "config/duration.h"
 #include "config/options/names.h"

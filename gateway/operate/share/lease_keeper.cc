@@ -179,7 +179,7 @@ class Keeper {
       if (ask(deadline, failed) == Asked::granted) return std::nullopt;
       remove_stale(plan_.place.directory);
       if (auto not_started = start(held, deadline)) {
-        // There is a gateway whose lock file was removed, by a cleaner of temporary files for example.
+        // The lock file of a running gateway was removed, by a cleaner of temporary files for example.
         if (ask(deadline, failed) == Asked::granted) return std::nullopt;
         return not_started;
       }

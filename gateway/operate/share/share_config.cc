@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 
 // Longer than any client runs.
 constexpr milliseconds kForever = 24h * 365;
+// The gateway reaches its limits first, and tells which.
+constexpr milliseconds kLater = 30s;
 constexpr uint32_t kMany = 1'000'000;
 // A gateway that was killed is there again within this many attempts: 50, 100, 200 … ms apart.
 constexpr uint32_t kConnectAttempts = 7;
@@ -64,6 +66,14 @@ config::Config gateway_config(config::Config config, const SharePlace& place) {
   return config;
 }
 
+milliseconds start_limit(const config::Config& config) {
+  milliseconds longest{0};
+  for (const config::Server& server : config.servers) {
+    if (!server.disabled) longest = std::max(longest, server.timeouts.startup);
+  }
+  return longest;
+}
+
 config::Config client_config(const config::Config& config, const SharePlace& place,
                              const std::string& token) {
   config::Config out;
@@ -78,11 +88,9 @@ config::Config client_config(const config::Config& config, const SharePlace& pla
   server.url = "unix:" + place.mcp + ":" + kPath;
   server.headers.emplace_back(kStateHeader, token);
   server.timeouts.request = server.timeouts.max_duration = server.timeouts.park = kForever;
-  server.timeouts.startup = 0ms;
+  server.timeouts.startup = start_limit(config) + kLater;
   for (const config::Server& one : config.servers) {
     if (one.disabled) continue;
-    server.timeouts.startup =
-        std::max(server.timeouts.startup, one.timeouts.startup + one.limits.queue_timeout);
     server.timeouts.acknowledge = std::max(server.timeouts.acknowledge, one.timeouts.acknowledge * 2);
     server.limits.max_message_bytes =
         std::max(server.limits.max_message_bytes, one.limits.max_message_bytes + kMessageRoom);

@@ -2,6 +2,7 @@
 // that each client has.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "config/config.h"
@@ -12,6 +13,8 @@ namespace lineward::share {
 // The servers and policies as configured; the only listener is the socket. Sessions last as long as the
 // leases of their clients, and all clients are one user.
 config::Config gateway_config(config::Config config, const SharePlace& place);
+// How long a client waits for the gateway: the longest timeouts.startup.
+std::chrono::milliseconds start_limit(const config::Config& config);
 // The shared gateway is the only server. Limits of calls are the gateway's; `token` names this client's
 // state.
 config::Config client_config(const config::Config& config, const SharePlace& place, const std::string& token);

@@ -265,6 +265,17 @@ describe('lineward stdio --share', { skip: DIRECT && 'needs Lineward' }, () => {
     assert.deepEqual(await leftovers(() => sharing.all(), 5_000), []);
   });
 
+  test('a gateway that does not answer is an error after timeouts.startup', async (t) => {
+    const sharing = new Sharing(t, { a: shared(legacyFixture(), { timeouts: { startup: '3s' } }) });
+    await sharing.raw().initialize();
+    const [gateway] = sharing.gateways();
+    signal(gateway, 'SIGSTOP');
+    t.after(() => signal(gateway, 'SIGCONT'));
+    const other = sharing.raw();
+    assert.equal((await other.ended).code, 75);
+    assert.match(other.texts.err, /did not answer within 3000 ms \(timeouts\.startup\); its log is .*\.log/);
+  });
+
   test('a directory that others may write is not used', async (t) => {
     const sharing = new Sharing(t, { a: shared(legacyFixture()) });
     const below = join(sharing.runtime, 'lineward');
