@@ -230,6 +230,7 @@ int Gateway::start_sharing() {
   if (options_.lease_path.empty()) return code(cli::ExitCode::ok);
   share::LeaseHost::Events events;
   events.ended = [this](const std::string& token) { first_->end_lease(token); };
+  events.tokens = [this] { return first_->leases(); };
   events.idle = [this] { drain(); };
   leases_ = std::make_unique<share::LeaseHost>(loop, options_.lease_path, std::move(events));
   auto listening = leases_->listen();

@@ -269,6 +269,15 @@ void Worker::end_lease(const std::string& token) {
   }
 }
 
+std::vector<std::string> Worker::leases() {
+  std::set<std::string> out;
+  for (const auto& id : front_->sessions().ids()) {
+    const auto* session = front_->sessions().find(id);
+    if (session != nullptr && !session->lease.empty()) out.insert(session->lease);
+  }
+  return {out.begin(), out.end()};
+}
+
 void Worker::use_leaving(const std::set<std::string>& leaving) {
   if (http_ != nullptr) http_->use_paths(routes(config_, place_.placement, http_->paths(), leaving));
   if (further_) further_->use_paths(config_, place_.placement, leaving);

@@ -198,10 +198,11 @@ Listener::~Listener() {
 }
 
 void Listener::close() {
-  tcp_.close();
-  pipe_.close();
+  // Before the close: after it another process may make a file of that name, and even of that number.
   if (!unlink_.empty() && file_at(unlink_) == made_) unlink(unlink_.c_str());
   unlink_.clear();
+  tcp_.close();
+  pipe_.close();
 }
 
 // The kernel allocates the lowest free descriptor: a high number means few are left. Refusing connections

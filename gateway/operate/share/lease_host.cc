@@ -1,6 +1,7 @@
 #include "operate/share/lease_host.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,9 +16,15 @@ namespace {
 using std::chrono::milliseconds;
 
 // The client that has started the gateway was killed before it could ask for its lease.
-constexpr milliseconds kFirstClient{10'000};
+constexpr milliseconds kFirstClient{2'000};
 // From the connection to the request.
 constexpr milliseconds kPatience{5'000};
+
+std::pair<dev_t, ino_t> file_at(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return {};
+  return {found.st_dev, found.st_ino};
+}
 
 }  // namespace
 
@@ -43,7 +50,7 @@ class LeaseHost::Lease final : private net::StreamCallbacks {
  private:
   // net::StreamCallbacks
   void on_data(std::string_view bytes) override {
-    if (granted_) return;  // nothing more is expected
+    if (granted_ || refused_) return;  // nothing more is expected
     line_.append(bytes.substr(0, kMaxLeaseLine + 1 - std::min(line_.size(), kMaxLeaseLine)));
     const size_t end = line_.find('\n');
     if (end == std::string::npos && line_.size() < kMaxLeaseLine) return;
@@ -56,6 +63,7 @@ class LeaseHost::Lease final : private net::StreamCallbacks {
     }
     stream_->write(lease_answer({granted_, why}));
     if (!granted_) {
+      refused_ = true;
       stream_->end_writes();
       limit_.start(kPatience, [this] { host_.over(*this); });
     }
@@ -67,11 +75,16 @@ class LeaseHost::Lease final : private net::StreamCallbacks {
   net::Timer limit_;
   std::string line_;
   LeaseRequest request_;
-  bool granted_ = false;
+  bool granted_ = false, refused_ = false;
 };
 
-LeaseHost::LeaseHost(net::Loop& loop, std::string path, Events events)
-    : loop_(loop), path_(std::move(path)), events_(std::move(events)), idle_(loop) {}
+LeaseHost::LeaseHost(net::Loop& loop, std::string path, Events events, milliseconds look)
+    : loop_(loop),
+      path_(std::move(path)),
+      events_(std::move(events)),
+      look_every_(look),
+      idle_(loop),
+      look_(loop) {}
 
 LeaseHost::~LeaseHost() {
   close();
@@ -83,12 +96,15 @@ Status<> LeaseHost::listen() {
       [this](std::unique_ptr<net::ByteStream> stream, const std::string&) { accepted(std::move(stream)); });
   if (!listener) return Unexpected<Error>{listener.error()};
   listener_ = std::move(*listener);
+  made_ = file_at(path_);
   count_down(kFirstClient);
+  look_later();
   return Done{};
 }
 
 void LeaseHost::close() {
   idle_.stop();
+  look_.stop();
   listener_.reset();
   for (auto& lease : std::exchange(leases_, {})) {
     lease->close();
@@ -99,6 +115,11 @@ void LeaseHost::close() {
 size_t LeaseHost::clients() const {
   return static_cast<size_t>(
       std::count_if(leases_.begin(), leases_.end(), [](const auto& lease) { return lease->granted(); }));
+}
+
+bool LeaseHost::has(const std::string& token) const {
+  return std::any_of(leases_.begin(), leases_.end(),
+                     [&](const auto& lease) { return lease->granted() && lease->request().token == token; });
 }
 
 std::vector<pid_t> LeaseHost::pids() const {
@@ -143,6 +164,29 @@ void LeaseHost::over(Lease& lease) {
              {{"pid", int64_t{request.pid}}, {"clients", uint64_t{clients()}}});
   if (clients() == 0) count_down(request.linger);
   events_.ended(request.token);
+}
+
+void LeaseHost::look_later() {
+  look_.start(look_every_, [this] { look(); });
+}
+
+// A client reaches the gateway without a lease while its keeper still asks for one, or if its keeper was
+// killed then. Such sessions end at the second look.
+void LeaseHost::look() {
+  look_later();
+  std::vector<std::string> unleased;
+  for (std::string& token : events_.tokens()) {
+    if (!has(token)) unleased.push_back(std::move(token));
+  }
+  const std::vector<std::string> before = std::exchange(unleased_, unleased);
+  for (const std::string& token : unleased) {
+    if (std::find(before.begin(), before.end(), token) != before.end()) events_.ended(token);
+  }
+  // A cleaner of temporary files has removed the socket: no client comes any more.
+  if (file_at(path_) == made_) return;
+  log::write(log::Level::warn, "share.socket_lost", {{"path", path_}});
+  look_.stop();
+  events_.idle();
 }
 
 void LeaseHost::count_down(milliseconds patience) {

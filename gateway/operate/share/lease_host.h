@@ -6,10 +6,13 @@
 // bounded all the same.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "foundation/base/result.h"
@@ -25,11 +28,15 @@ class LeaseHost {
   static constexpr size_t kMaxClients = 1024;
   struct Events {
     std::function<void(const std::string& token)> ended;
+    // The tokens that name sessions now.
+    std::function<std::vector<std::string>()> tokens;
     // There is no lease, and the time for another client is over.
     std::function<void()> idle;
   };
   // `path`: of the socket. Called from the loop, never synchronously.
-  LeaseHost(net::Loop& loop, std::string path, Events events);
+  // `look`: the time between two looks for sessions without a lease.
+  LeaseHost(net::Loop& loop, std::string path, Events events,
+            std::chrono::milliseconds look = std::chrono::milliseconds(5000));
   ~LeaseHost();
   LeaseHost(const LeaseHost&) = delete;
   LeaseHost& operator=(const LeaseHost&) = delete;
@@ -39,6 +46,7 @@ class LeaseHost {
   void close();
 
   size_t clients() const;
+  bool has(const std::string& token) const;
   // The process ids of the clients.
   std::vector<pid_t> pids() const;
 
@@ -49,13 +57,19 @@ class LeaseHost {
   std::string grant(const Lease& lease, const LeaseRequest& request);
   void over(Lease& lease);
   void count_down(std::chrono::milliseconds patience);
+  void look_later();
+  void look();
 
   net::Loop& loop_;
   const std::string path_;
   const Events events_;
+  const std::chrono::milliseconds look_every_;
   std::unique_ptr<net::Listener> listener_;
   std::vector<std::unique_ptr<Lease>> leases_;
   net::Timer idle_;
+  net::Timer look_;
+  std::pair<dev_t, ino_t> made_{};     // the file of the socket
+  std::vector<std::string> unleased_;  // tokens that had no lease at the last look
 };
 
 }  // namespace lineward::share

@@ -39,6 +39,8 @@ constexpr milliseconds kLook{10};
 constexpr Backoff::Range kStarts{milliseconds(100), milliseconds(5000)};
 // The length of an error text that the gateway writes before it is ready.
 constexpr size_t kMaxText = 64 * 1024;
+// From the fork of a gateway until clients can reach it.
+constexpr milliseconds kStartLimit{20'000};
 // The client's process waits that much longer than its keeper.
 constexpr milliseconds kSlack{2000};
 
@@ -120,15 +122,30 @@ class Keeper {
   // The client's own signals and streams are not the keeper's.
   void prepare() {
     prctl(PR_SET_NAME, "lineward-lease");
+    // Also if it is stopped. The client may have ended already: then the socket is at its end.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM})
       ::signal(number, SIG_IGN);
     ::signal(SIGCHLD, SIG_DFL);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null >= 0) {
-      dup2(null, STDIN_FILENO);
-      dup2(null, STDOUT_FILENO);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0) {
+      // With the client's own streams its host would never see their end.
+      report(
+          failure(cli::ExitCode::internal, fmt::format("cannot open /dev/null: {}", std::strerror(errno))));
+      _exit(0);
     }
     close_all_except({client_.get()});
+  }
+
+  // Whether `fd` is readable, or at its end, by then. Ends with the client.
+  bool readable_for_client(int fd, const Deadline& deadline) {
+    for (;;) {
+      pollfd both[] = {{client_.get(), POLLIN, 0}, {fd, POLLIN, 0}};
+      const int ready = poll(both, 2, deadline.left());
+      if (ready > 0 && both[0].revents != 0) _exit(0);
+      if (ready > 0) return true;
+      if (ready == 0 || errno != EINTR || deadline.over()) return false;
+    }
   }
 
   void report(const std::optional<Failure>& failed) {
@@ -165,36 +182,38 @@ class Keeper {
       switch (ask(deadline, failed)) {
         case Asked::granted: return std::nullopt;
         case Asked::refused: return failed;
+        case Asked::busy: wait_for_client(kLook); continue;
         case Asked::nobody: break;
       }
       if (deadline.over()) break;
+      // A gateway holds the lock from before its fork to its end: the next one starts after its servers
+      // ended.
       auto lock = take_lock(plan_.place.lock);
       if (!lock)
         return failure(cli::ExitCode::temporary, "no shared gateway can be started: " + lock.error().text);
-      if (*lock < 0) {  // another client is about to start it
+      if (*lock < 0) {
         wait_for_client(kLook);
         continue;
       }
       OwnedFd held(*lock);
-      if (ask(deadline, failed) == Asked::granted) return std::nullopt;
       remove_stale(plan_.place.directory);
-      if (auto not_started = start(held, deadline)) {
+      if (auto not_started = start()) {
         // The lock file of a running gateway was removed, by a cleaner of temporary files for example.
         if (ask(deadline, failed) == Asked::granted) return std::nullopt;
         return not_started;
       }
     }
-    return failure(
-        cli::ExitCode::temporary,
-        fmt::format("the shared gateway did not answer within {} ms (timeouts.startup); its log is {}",
-                    plan_.limit.count(), plan_.place.log));
+    return failure(cli::ExitCode::temporary,
+                   fmt::format("the shared gateway did not answer within {} ms; its log is {}",
+                               plan_.limit.count(), plan_.place.log));
   }
 
-  enum class Asked : uint8_t { granted, refused, nobody };
-  // `nobody`: there is no gateway, or it is leaving.
+  // `nobody`: there is no gateway, or it is leaving. `busy`: more clients connect at once than it has taken
+  // yet.
+  enum class Asked : uint8_t { granted, refused, busy, nobody };
   Asked ask(const Deadline& deadline, std::optional<Failure>& failed) {
     OwnedFd fd(net::connect_unix(plan_.place.lease));
-    if (!fd.open()) return errno == EAGAIN ? wait_in_line() : Asked::nobody;
+    if (!fd.open()) return errno == EAGAIN ? Asked::busy : Asked::nobody;
     ucred peer{};
     socklen_t size = sizeof peer;
     const bool known = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
@@ -209,7 +228,7 @@ class Keeper {
       return Asked::nobody;
     std::string line;
     while (line.find('\n') == std::string::npos && line.size() < kMaxLeaseLine) {
-      if (!readable(fd.get(), deadline)) return Asked::nobody;  // the caller's deadline is over
+      if (!readable_for_client(fd.get(), deadline)) return Asked::nobody;  // the caller's deadline is over
       char bytes[kMaxLeaseLine];
       const ssize_t n = read_some(fd.get(), bytes, sizeof bytes);
       if (n <= 0) return Asked::nobody;
@@ -225,13 +244,7 @@ class Keeper {
     return Asked::refused;
   }
 
-  // More clients connect at once than the gateway has taken yet.
-  Asked wait_in_line() {
-    wait_for_client(kLook);
-    return Asked::nobody;
-  }
-
-  std::optional<Failure> start(const OwnedFd& lock, const Deadline& deadline) {
+  std::optional<Failure> start() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
       return failure(cli::ExitCode::internal,
@@ -246,13 +259,13 @@ class Keeper {
       setsid();
       const pid_t gateway = fork();
       if (gateway != 0) _exit(gateway < 0 ? 1 : 0);
-      become_gateway(std::move(tells), lock.get());
+      become_gateway(std::move(tells));
     }
     int status = 0;
     while (waitpid(between, &status, 0) < 0 && errno == EINTR) {
     }
     tells.reset();
-    return follow_start(told.get(), deadline);
+    return follow_start(told.get(), Deadline(kStartLimit + kSlack));
   }
 
   std::optional<Failure> follow_start(int pipe, const Deadline& deadline) {
@@ -261,7 +274,8 @@ class Keeper {
     std::string text;
     size_t mark = std::string::npos;
     bool ended = false;
-    while (!ended && mark == std::string::npos && text.size() < kMaxText && readable(pipe, deadline)) {
+    while (!ended && mark == std::string::npos && text.size() < kMaxText &&
+           readable_for_client(pipe, deadline)) {
       char bytes[4096];
       const ssize_t n = read_some(pipe, bytes, sizeof bytes);
       ended = n <= 0;
@@ -283,20 +297,19 @@ class Keeper {
       return Failure{code(cli::ExitCode::internal),
                      said + "lineward: the shared gateway ended while it started\n"};
     ::kill(gateway, SIGKILL);
-    return Failure{
-        code(cli::ExitCode::temporary),
-        fmt::format("{}lineward: the shared gateway was not ready within {} ms (timeouts.startup)\n", said,
-                    plan_.limit.count())};
+    return Failure{code(cli::ExitCode::temporary),
+                   fmt::format("{}lineward: the shared gateway was not ready within {} ms\n", said,
+                               kStartLimit.count())};
   }
 
-  // In the process of the gateway.
-  [[noreturn]] void become_gateway(OwnedFd tells, int lock) {
-    close(lock);
+  // In the process of the gateway, which keeps the lock. It ends by itself if it does not become ready.
+  [[noreturn]] void become_gateway(OwnedFd tells) {
     client_.reset();
     lease_.reset();
     prctl(PR_SET_NAME, "lineward-shared");
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGALRM})
       ::signal(number, SIG_DFL);
+    alarm(static_cast<unsigned>(std::chrono::duration_cast<std::chrono::seconds>(kStartLimit).count()));
     const pid_t self = getpid();
     write_all(tells.get(), std::string_view(reinterpret_cast<const char*>(&self), sizeof self));
     dup2(tells.get(), STDERR_FILENO);
@@ -309,10 +322,11 @@ class Keeper {
     bool is_ready = false;
     const int exit = serve_([&] {
       is_ready = true;
+      alarm(0);
       log::flush();
       mark(Mark::ready, 0);
-      const int log = ::open(plan_.place.log.c_str(),
-                             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+      const int log =
+          ::open(plan_.place.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
       const int out = log >= 0 ? log : ::open("/dev/null", O_WRONLY | O_CLOEXEC);
       if (out >= 0) dup2(out, STDERR_FILENO);
       if (out >= 0) close(out);
@@ -350,9 +364,8 @@ Result<int> fork_keeper(KeeperPlan plan, const ServeShared& serve) {
 
 int await_lease(int keeper, milliseconds limit) {
   if (!readable(keeper, Deadline(limit + kSlack))) {
-    log::tell(fmt::format(
-        "lineward: the lease at the shared gateway was not there within {} ms (timeouts.startup)\n",
-        limit.count()));
+    log::tell(
+        fmt::format("lineward: the lease at the shared gateway was not there within {} ms\n", limit.count()));
     return code(cli::ExitCode::temporary);
   }
   char exit = 0;

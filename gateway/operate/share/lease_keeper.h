@@ -18,11 +18,14 @@
 
 namespace lineward::share {
 
+// For the end of a gateway that is leaving, and the start of the next one.
+constexpr std::chrono::milliseconds kLeaseLimit{45'000};
+
 struct KeeperPlan {
   SharePlace place;
   std::string token;
   std::chrono::milliseconds linger{0};
-  std::chrono::milliseconds limit{0};  // for a start of the gateway, or its answer
+  std::chrono::milliseconds limit = kLeaseLimit;
 };
 
 // Serves in the process of the gateway, which calls `ready` once when clients can reach it. Returns the exit

@@ -24,6 +24,17 @@ constexpr uint64_t kMessageRoom = 1 << 20;
 constexpr const char* kPath = "/mcp";
 constexpr const char* kStateHeader = "Lineward-Session";
 
+// A call of this server ends there by then. Each round of questions waits for its client.
+milliseconds longest_call(const config::Server& server) {
+  constexpr int kRounds = 10;
+  milliseconds most = server.timeouts.max_duration;
+  for (const auto* overrides : {&server.method_timeouts, &server.tool_timeouts}) {
+    for (const config::TimeoutOverride& one : *overrides)
+      most = std::max(most, one.max_duration.value_or(0ms));
+  }
+  return server.limits.queue_timeout + server.timeouts.startup + most + kRounds * server.timeouts.park;
+}
+
 std::string server_name(const config::Config& config) {
   if (config::is_aggregated(config)) return "shared";
   for (const config::Server& server : config.servers) {
@@ -87,10 +98,11 @@ config::Config client_config(const config::Config& config, const SharePlace& pla
   server.name = server_name(config);
   server.url = "unix:" + place.mcp + ":" + kPath;
   server.headers.emplace_back(kStateHeader, token);
-  server.timeouts.request = server.timeouts.max_duration = server.timeouts.park = kForever;
   server.timeouts.startup = start_limit(config) + kLater;
+  milliseconds longest = kLater;
   for (const config::Server& one : config.servers) {
     if (one.disabled) continue;
+    longest = std::max(longest, longest_call(one) + kLater);
     server.timeouts.acknowledge = std::max(server.timeouts.acknowledge, one.timeouts.acknowledge * 2);
     server.limits.max_message_bytes =
         std::max(server.limits.max_message_bytes, one.limits.max_message_bytes + kMessageRoom);
@@ -100,7 +112,9 @@ config::Config client_config(const config::Config& config, const SharePlace& pla
   server.limits.max_in_flight = server.limits.max_queue = server.limits.max_parked = kMany;
   server.limits.max_parked_per_caller = kMany;
   server.limits.max_parked_bytes = server.limits.max_message_bytes * 16;
-  server.limits.queue_timeout = kForever;
+  server.limits.queue_timeout = longest;
+  // The gateway holds the limits of its servers. These end a call if the gateway itself hangs.
+  server.timeouts.request = server.timeouts.max_duration = server.timeouts.park = longest;
   server.circuit_breaker.consecutive_failures = 0;
   server.origins.eject_after = 0;
   server.retry.attempts = kConnectAttempts;

@@ -8,10 +8,12 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "config/reader/changes.h"
 #include "config/server_environment.h"
+#include "foundation/base/random_id.h"
 #include "foundation/base/sha256.h"
 
 namespace lineward::share {
@@ -62,19 +64,39 @@ std::string identity_of(const std::string& path) {
                      found.st_mtim.tv_nsec, found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
 }
 
-std::string program_of(const config::Server& server) {
-  if (server.command.find('/') != std::string::npos) {
-    const bool below = is_relative(server.command) && !server.cwd.empty();
-    return identity_of(below ? server.cwd + "/" + server.command : server.command);
-  }
+std::string program_in_path(const std::string& command) {
   const char* path = std::getenv("PATH");
   for (std::string_view rest = path == nullptr ? std::string_view() : path; !rest.empty();) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, server.command);
+    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, command);
     if (access(file.c_str(), X_OK) == 0) return file + " " + identity_of(file);
   }
   return {};
+}
+
+std::string program_of(const config::Server& server) {
+  if (server.command.find('/') == std::string::npos) return program_in_path(server.command);
+  const bool below = is_relative(server.command) && !server.cwd.empty();
+  return identity_of(below ? server.cwd + "/" + server.command : server.command);
+}
+
+// The rights of this process and its children, and the mode of their files.
+std::vector<std::string> rights() {
+  std::vector<std::string> out{identity_of("/proc/self/root/.")};
+  const mode_t mask = umask(0);
+  umask(mask);
+  out.push_back(std::to_string(mask));
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    for (std::string_view title : {"Groups:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"}) {
+      if (line.starts_with(title)) out.push_back(line);
+    }
+  }
+  std::string label;
+  std::getline(std::ifstream("/proc/self/attr/current"), label);
+  out.push_back(label);
+  return out;
 }
 
 std::string link_text(const char* path) {
@@ -98,7 +120,11 @@ bool depends_on_directory(const config::Config& config) {
 
 std::string working_directory() {
   std::error_code error;
-  return std::filesystem::current_path(error).string();
+  const std::string path = std::filesystem::current_path(error).string();
+  struct stat found {};
+  // A directory that was removed is never shared.
+  if (error || stat(".", &found) != 0) return random_id();
+  return fmt::format("{} {} {}", found.st_dev, found.st_ino, path);
 }
 
 std::map<std::string, std::string> counted_environment(const config::Config& config, const char* const* own) {
@@ -113,6 +139,10 @@ std::map<std::string, std::string> counted_environment(const config::Config& con
     if (!is_running(server) || !server.url.empty()) continue;
     for (const std::string& entry : config::server_environment(server, own))
       add(server.name + " ", entry);
+  }
+  if (!config.plugins.empty()) {
+    for (const std::string& entry : config::server_environment(config::Server(), own))
+      add("plugins ", entry);
   }
   for (const char* const* entry = own; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -153,9 +183,12 @@ std::vector<std::string> machine_facts(const config::Config& config) {
   std::vector<std::string> out{identity_of("/proc/self/exe"), fmt::format("{} {}", geteuid(), getegid())};
   for (const char* space : {"mnt", "net", "pid", "user", "ipc"})
     out.push_back(link_text(fmt::format("/proc/self/ns/{}", space).c_str()));
+  for (std::string& right : rights())
+    out.push_back(std::move(right));
   for (const config::Server& server : config.servers) {
     if (is_running(server) && server.url.empty()) out.push_back(program_of(server));
   }
+  out.push_back(identity_of(config.audit.key_file));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace {
 constexpr std::string_view kPrefix = "share-";
 constexpr std::string_view kLease = ".lease", kMcp = ".mcp", kLock = ".lock", kLog = ".log";
 constexpr size_t kMaxLooked = 1000;
+constexpr time_t kLogKept = 24 * 60 * 60;  // s
 constexpr int kMaxLockTries = 8;
 
 SharePlace place_in(const std::string& directory, const std::string& stem) {
@@ -53,11 +55,17 @@ std::vector<std::string> stems_in(const std::string& directory) {
   return out;
 }
 
-bool has_listener(const std::string& path) {
+// Whether the kernel says that there is no listener.
+bool has_no_listener(const std::string& path) {
   const int fd = net::connect_unix(path);
-  const bool busy = fd < 0 && errno == EAGAIN;
+  const int why = fd < 0 ? errno : 0;
   if (fd >= 0) close(fd);
-  return fd >= 0 || busy;
+  return why == ECONNREFUSED || why == ENOENT;
+}
+
+bool is_old(const std::string& path) {
+  struct stat found {};
+  return lstat(path.c_str(), &found) != 0 || time(nullptr) - found.st_mtim.tv_sec > kLogKept;
 }
 
 }  // namespace
@@ -92,16 +100,16 @@ Result<int> take_lock(const std::string& path) {
   return -1;
 }
 
+// A gateway holds its lock from its start to its end.
 void remove_stale(const std::string& directory) {
   for (const std::string& stem : stems_in(directory)) {
     const SharePlace place = place_in(directory, stem);
-    if (has_listener(place.lease)) continue;
     auto lock = take_lock(place.lock);
     if (!lock || *lock < 0) continue;
-    // It may have been started in between.
-    if (!has_listener(place.lease)) {
-      for (const std::string* path : {&place.mcp, &place.lease, &place.log, &place.lock})
+    if (has_no_listener(place.lease) && has_no_listener(place.mcp)) {
+      for (const std::string* path : {&place.mcp, &place.lease, &place.lock})
         unlink(path->c_str());
+      if (is_old(place.log)) unlink(place.log.c_str());
     }
     close(*lock);
   }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
@@ -35,11 +36,13 @@ std::string token(char digit) {
 struct Host {
   Folder folder;
   net::Loop loop;
-  std::vector<std::string> ended;
+  std::vector<std::string> ended, named;
   int idle = 0;
   share::LeaseHost host{loop,
                         folder.path + "/k.lease",
-                        {[this](const std::string& whose) { ended.push_back(whose); }, [this] { ++idle; }}};
+                        {[this](const std::string& whose) { ended.push_back(whose); },
+                         [this] { return named; }, [this] { ++idle; }},
+                        50ms};
 
   int connect() {
     const int fd = net::connect_unix(folder.path + "/k.lease");
@@ -148,4 +151,28 @@ TEST_CASE("one process at a time holds the lock, and files of a killed gateway a
   REQUIRE(symlink("/tmp", (stem + ".lock").c_str()) == 0);
   CHECK_FALSE(share::take_lock(stem + ".lock"));
   unlink((stem + ".lock").c_str());
+}
+
+TEST_CASE("a session without a lease ends at the second look, and one with a lease does not") {
+  Host it;
+  REQUIRE(it.host.listen());
+  const int fd = it.ask(share::lease_request({token('1'), 0ms, 11}));
+  CHECK(it.answer(fd) == "granted\n");
+  it.named = {token('1'), token('2')};
+  net::wait_for(it.loop, [&] { return !it.ended.empty(); });
+  CHECK(it.ended.front() == token('2'));
+  it.named = {token('1')};
+  CHECK(std::find(it.ended.begin(), it.ended.end(), token('1')) == it.ended.end());
+  ::close(fd);
+}
+
+TEST_CASE("a gateway drains when its socket was removed") {
+  Host it;
+  REQUIRE(it.host.listen());
+  const int fd = it.ask(share::lease_request({token('1'), 0ms, 11}));
+  CHECK(it.answer(fd) == "granted\n");
+  REQUIRE(unlink((it.folder.path + "/k.lease").c_str()) == 0);
+  net::wait_for(it.loop, [&] { return it.idle == 1; });
+  CHECK(it.ended.empty());
+  ::close(fd);
 }
