@@ -145,68 +145,67 @@ void listen_rows(std::vector<Option>& rows) {
   add_tls_rows(rows);
   rows.push_back(row<k, &L::trusted_proxies>(
       "listen.trustedProxies", Kind::list, "", {},
-      "Networks (10.0.0.0/8), addresses, and unix, of proxies that are believed what they tell of their "
-      "clients: by Forwarded or X-Forwarded-For, and by listen.proxyProtocol."));
+      "Proxies in front, as networks (10.0.0.0/8), addresses, or unix (a Unix socket). The client's address "
+      "is taken from their Forwarded or X-Forwarded-For header, or from listen.proxyProtocol."));
   rows.push_back(choice<k, &L::client_header>(
       "listen.clientHeader", "either|Forwarded|X-Forwarded-For", "either",
-      "The header into which trusted proxies write the client's address. either: the one that is there; if "
-      "both are and differ, neither is believed."));
-  rows.push_back(choice<k, &L::proxy_protocol>("listen.proxyProtocol", "off|trusted|required", "off",
-                                               "trusted: connections of trusted proxies begin with a PROXY "
-                                               "header, version 1 or 2. required: the same, "
-                                               "and others are closed."));
-  rows.push_back(
-      row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
-                                "Host names clients may use, besides the address itself and localhost."));
+      "The header into which trusted proxies write the client's address. either: the one that is present; if "
+      "both are present and differ, neither is used."));
+  rows.push_back(choice<k, &L::proxy_protocol>(
+      "listen.proxyProtocol", "off|trusted|required", "off",
+      "trusted: connections of trusted proxies begin with a PROXY header, version 1 or 2. required: the "
+      "same, and all other connections are closed."));
+  rows.push_back(row<k, &L::allowed_hosts>(
+      "listen.allowedHosts", Kind::list, "", {},
+      "Host names that clients may use, besides the address itself and localhost."));
   rows.push_back(
       row<k, &L::allowed_origins>("listen.allowedOrigins", Kind::list, "", {},
                                   "Origins of web pages that may call; any other Origin is refused."));
-  rows.push_back(
-      row<k, &L::max_connections>("listen.maxConnections", Kind::count, "10000", {1, kMillion},
-                                  "Client connections at once. Each stream of HTTP/2 counts as one more."));
+  rows.push_back(row<k, &L::max_connections>(
+      "listen.maxConnections", Kind::count, "10000", {1, kMillion},
+      "The largest number of client connections. Each HTTP/2 stream counts as one more."));
   rows.push_back(row<k, &L::http2>("listen.http2", Kind::flag, "true", {},
-                                   "Speak HTTP/2 with clients that ask for it, beside HTTP/1.1."));
-  rows.push_back(
-      row<k, &L::max_streams>("listen.maxStreamsPerConnection", Kind::count, "128", {1, 10000},
-                              "Streams of one HTTP/2 connection at once: calls and event streams."));
+                                   "Use HTTP/2 with clients that request it, besides HTTP/1.1."));
+  rows.push_back(row<k, &L::max_streams>(
+      "listen.maxStreamsPerConnection", Kind::count, "128", {1, 10000},
+      "The largest number of open streams (calls and event streams) of one HTTP/2 connection."));
   rows.push_back(row<k, &L::head_timeout>("listen.headTimeout", Kind::duration, "10s", {10, kHour},
-                                          "A whole request head, from its first byte."));
+                                          "The time for a whole request head, from its first byte."));
   rows.push_back(row<k, &L::read_timeout>("listen.readTimeout", Kind::duration, "30s", {10, kDay},
-                                          "A whole request body."));
-  rows.push_back(
-      row<k, &L::write_timeout>("listen.writeTimeout", Kind::duration, "30s", {10, kDay},
-                                "A client that takes nothing of its answer for this long is cut."));
+                                          "The time for a whole request body."));
+  rows.push_back(row<k, &L::write_timeout>(
+      "listen.writeTimeout", Kind::duration, "30s", {10, kDay},
+      "If a client reads nothing of its answer for this long, its connection is closed."));
   rows.push_back(row<k, &L::idle_timeout>(
       "listen.idleTimeout", Kind::duration, "11m", {10, kDay},
-      "How long an idle client connection is kept. Longer than proxies keep theirs "
-      "(Caddy 2 min, some balancers 10 min), or a request meets a closed connection."));
-  rows.push_back(
-      row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "5s", {100, kHour},
-                             "How long after its last byte a quiet event stream gets a comment, so that "
-                             "no proxy cuts it. A client that acknowledges nothing "
-                             "for nine times as long is gone."));
+      "How long an idle client connection is kept. It should be longer than proxies keep theirs (Caddy 2 "
+      "min, some balancers 10 min). Otherwise a proxy may send a request on a closed connection."));
+  rows.push_back(row<k, &L::keep_alive>(
+      "listen.keepAlive", Kind::duration, "5s", {100, kHour},
+      "An event stream without data for this long gets a comment, so that no proxy closes it. A client that "
+      "acknowledges nothing for nine times as long counts as disconnected."));
   rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
                                             "The largest request body."));
   rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},
                                             "The largest request head."));
   rows.push_back(row<k, &L::max_fields>("listen.maxFields", Kind::count, "100", {8, 10000},
-                                        "Header fields in one request."));
+                                        "The largest number of header fields in a request."));
   rows.push_back(row<k, &L::max_depth>("listen.maxDepth", Kind::count, "128", {8, 1024},
                                        "How deep JSON may be nested."));
   rows.push_back(row<k, &L::legacy_sse>(
       "listen.legacySse", Kind::flag, "false", {},
       "HTTP+SSE of 2024-11-05 for clients: /sse and /messages; several servers: /sse/<name>."));
-  rows.push_back(row<k, &L::probe>(
-      "listen.probe", Kind::flag, "true", {},
-      "Answers lineward/probe, by which `lineward doctor URL` tests the proxies in front. Callers need what "
-      "they need for a call."));
+  rows.push_back(row<k, &L::probe>("listen.probe", Kind::flag, "true", {},
+                                   "Answer lineward/probe, with which `lineward doctor URL` tests the "
+                                   "proxies in front. Callers need the same permissions as for a call."));
   rows.push_back(row<k, &L::max_sessions>("listen.maxSessions", Kind::count, "10000", {1, kMillion},
-                                          "Legacy sessions at once."));
-  rows.push_back(row<k, &L::session_idle>("listen.sessionIdle", Kind::duration, "1h", {kSecond, 30 * kDay},
-                                          "A legacy session with no stream and no call ends after this."));
+                                          "The largest number of legacy sessions."));
+  rows.push_back(
+      row<k, &L::session_idle>("listen.sessionIdle", Kind::duration, "1h", {kSecond, 30 * kDay},
+                               "A legacy session that had no stream and no call for this long ends."));
   rows.push_back(row<k, &L::resume_window>(
       "listen.resumeWindow", Kind::duration, "10s", {0, kHour},
-      "How long a legacy stream that was cut may be resumed, where an event id was sent on it."));
+      "How long a client may resume a legacy stream that was cut, if an event id was sent on it."));
   rows.push_back(row<k, &L::max_stream_backlog_bytes>(
       "listen.maxStreamBacklogBytes", Kind::size, "256KiB", {4 * kKiB, kGiB},
       "Bytes that may wait behind the message being written to a slow reader."));
@@ -235,14 +234,14 @@ void gateway_rows(std::vector<Option>& rows) {
   };
   rows.push_back(row<&Config::admin, &Admin::address>(
       "admin.address", Kind::text, "auto", {},
-      "The admin API, which lineward ps, cancel and status ask: unix:/path, off, or auto: a socket in "
-      "$XDG_RUNTIME_DIR/lineward, /run/lineward or /tmp/lineward-UID; host:port: there too, beside that "
-      "socket.",
+      "The address of the admin API, which lineward ps, cancel and status use: unix:/path, or off. With "
+      "auto: a socket in $XDG_RUNTIME_DIR/lineward, /run/lineward or /tmp/lineward-UID. With host:port: this "
+      "address, and that socket too.",
       check_admin));
   rows.push_back(row<&Config::admin, &Admin::token_file>(
       "admin.tokenFile", Kind::text, "", {},
-      "Callers of the admin API over TCP: lines `read TOKEN` and `operate TOKEN`; read anew for each "
-      "request. Without it only an address of this machine is taken."));
+      "A file with the tokens of the admin API over TCP: lines `read TOKEN` and `operate TOKEN`. It is read "
+      "again for each request. Without it admin.address has to be an address of this machine."));
   rows.push_back(row<&Config::admin, &Admin::allowed_hosts>(
       "admin.allowedHosts", Kind::list, "", {},
       "Host names by which the admin API is reached over TCP, besides addresses and localhost."));
@@ -251,13 +250,15 @@ void gateway_rows(std::vector<Option>& rows) {
       "The admin API changes nothing for any caller: no cancel, no reload, no server control."));
   rows.push_back(row<&Config::shutdown, &Shutdown::delay>(
       "shutdown.delay", Kind::duration, "0s", {0, kHour},
-      "After the signal: still accept for this long, already not ready, so that load balancers notice."));
-  rows.push_back(row<&Config::shutdown, &Shutdown::drain>("shutdown.drain", Kind::duration, "25s", {0, kDay},
-                                                          "How long calls in flight may finish after that."));
+      "How long requests are still accepted after the stop signal. /readyz fails already in this time, so "
+      "that load balancers notice."));
+  rows.push_back(row<&Config::shutdown, &Shutdown::drain>(
+      "shutdown.drain", Kind::duration, "25s", {0, kDay},
+      "How long calls in flight may continue after shutdown.delay."));
   rows.push_back(count_or_word<&Config::workers>(
       "workers", "auto", "1", {1, 64},
-      "Threads that serve. A stdio server lives on one of them; all serve a server over HTTP. auto: as many "
-      "as there are processors for it (docs/workers.md)."));
+      "The number of threads that serve clients. A stdio server runs on one of them; a server over HTTP is "
+      "used by all. With auto: as many as Lineward may use processors (docs/workers.md)."));
   rows.push_back(row<&Config::include>("include", Kind::list, "", {},
                                        "Further files with mcpServers and nothing else: globs such as "
                                        "servers.d/*.yaml, relative to this file. "
@@ -265,23 +266,23 @@ void gateway_rows(std::vector<Option>& rows) {
   rows.push_back(row<&Config::reload, &Reload::watch>(
       "reload.watch", Kind::flag, "false", {},
       "Read the configuration file again when it changes (also run --watch); SIGHUP always does."));
-  rows.push_back(row<&Config::watchdog, &Watchdog::warn>(
-      "watchdog.warn", Kind::duration, "100ms", {50, kHour},
-      "A loop that reads and writes nothing for this long, with work waiting, is reported with a stack."));
   rows.push_back(
-      row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "60s", {0, kHour},
-                                               "The same, hopeless: the process ends with a stack, for its "
-                                               "supervisor to start it again. Time in which no processor "
-                                               "was free for it does not count. 0s: never."));
-  rows.push_back(
-      choice<&Config::log, &Log::format>("log.format", "auto|text|logfmt|json", "auto",
-                                         "auto is text on a terminal, else logfmt. Always on stderr."));
+      row<&Config::watchdog, &Watchdog::warn>("watchdog.warn", Kind::duration, "100ms", {50, kHour},
+                                              "An event loop that reads and writes nothing for this long "
+                                              "although work waits is reported in the log, with a stack."));
+  rows.push_back(row<&Config::watchdog, &Watchdog::abort>(
+      "watchdog.abort", Kind::duration, "60s", {0, kHour},
+      "After this long, the process ends with a stack, so that its supervisor starts it again. Time in which "
+      "no processor was free for the loop does not count. 0s: never."));
+  rows.push_back(choice<&Config::log, &Log::format>(
+      "log.format", "auto|text|logfmt|json", "auto",
+      "auto: text on a terminal, else logfmt. The log is always written to stderr."));
   rows.push_back(choice<&Config::log, &Log::level>("log.level", "debug|info|warn|error", "info",
-                                                   "The least important line that is written."));
+                                                   "The lowest level of lines that are written."));
   rows.push_back(choice<&Config::errors, &Errors::legacy_status>(
       "errors.legacyStatus", "rpc|http", "rpc",
       "How a rate limit refuses a request in a legacy session. rpc: a JSON-RPC error in HTTP 200 with "
-      "Retry-After; http: HTTP 429, which ends the whole session of some clients."));
+      "Retry-After. http: HTTP 429, after which some clients end the whole session."));
 }
 
 void server_rows(std::vector<Option>& rows) {
@@ -291,110 +292,114 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::command>("mcpServers.*.command", Kind::text, "", {},
                                   "The program, started without a shell: signals reach the real process.",
                                   check_command));
-  rows.push_back(row<&S::args>("mcpServers.*.args", Kind::list, "", {}, "Its arguments, one by one."));
   rows.push_back(
-      row<&S::env>("mcpServers.*.env", Kind::map, "", {},
-                   "Environment, added last. ${env:NAME}, ${NAME:-default} and ${file:/path} are replaced; "
-                   "words about the caller where a process belongs to one."));
-  rows.push_back(
-      row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
-                        "A file of NAME=value lines, below `env` in rank; relative to this file."));
-  rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
+      row<&S::args>("mcpServers.*.args", Kind::list, "", {}, "The arguments of the command, one by one."));
+  rows.push_back(row<&S::env>("mcpServers.*.env", Kind::map, "", {},
+                              "Environment variables, added last. ${env:NAME}, ${NAME:-default} and "
+                              "${file:/path} are replaced. If a process belongs to one caller, "
+                              "${principal.subject} and the like are replaced too (docs/identity.md)."));
+  rows.push_back(row<&S::env_file>(
+      "mcpServers.*.envFile", Kind::text, "", {},
+      "A file of NAME=value lines, which `env` overrides. Its path is relative to the configuration."));
+  rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "The server's working directory."));
   rows.push_back(
       row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::names, "", {},
-                           "The part of Lineward's own environment that it gets. A list: these, and PATH "
-                           "HOME USER LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies. With true: all "
-                           "except the variables that ${env:NAME} gives to others. With false: only PATH "
-                           "HOME LANG TZ TMPDIR. A command behind -- gets all.",
+                           "The part of Lineward's own environment that the server gets. A list: these "
+                           "variables, PATH HOME USER LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, and those of "
+                           "proxies. With true: all variables except those that ${env:NAME} gives to other "
+                           "servers. With false: only PATH HOME LANG TZ TMPDIR. A command after -- gets all.",
                            check_names));
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));
   rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
-                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced; "
-                                  "${principal.subject}, ${claim:NAME} and the like by the caller's.",
+                                  "HTTP: headers of every request to the server. ${env:NAME} and "
+                                  "${file:/path} are replaced. ${principal.subject}, ${claim:NAME} and the "
+                                  "like are replaced by the caller's values (docs/identity.md).",
                                   headers_fault));
   rows.push_back(row<&S::identity, &Identity::meta>(
       "mcpServers.*.meta", Kind::map, "", {},
-      "Members of params._meta of each request of a client to it, in place of the client's own of these "
-      "names. Values as in headers.",
+      "Members of params._meta that are set in each client request to the server, instead of the client's "
+      "own members of these names. Values as in headers.",
       check_meta));
-  rows.push_back(
-      row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
-                               "HTTP: client headers that are passed on to it, by name or glob (X-*).",
-                               [](const Value& value) { return forward_fault(value.list); }));
+  rows.push_back(row<&S::forward_headers>(
+      "mcpServers.*.forwardHeaders", Kind::list, "", {},
+      "HTTP: client headers that are forwarded to the server, by name or glob (X-*).",
+      [](const Value& value) { return forward_fault(value.list); }));
   rows.push_back(row<&S::ca_file>("mcpServers.*.caFile", Kind::text, "", {},
                                   "HTTPS: authorities to trust instead of the system's, PEM."));
-  rows.push_back(row<&S::client_cert>("mcpServers.*.clientCert", Kind::text, "", {},
-                                      "HTTPS: the certificate to show it, PEM with its chain."));
-  rows.push_back(row<&S::client_key>("mcpServers.*.clientKey", Kind::text, "", {},
-                                     "HTTPS: its key, PEM; not needed when it is in clientCert."));
+  rows.push_back(
+      row<&S::client_cert>("mcpServers.*.clientCert", Kind::text, "", {},
+                           "HTTPS: Lineward's client certificate for the server, PEM with its chain."));
+  rows.push_back(row<&S::client_key>(
+      "mcpServers.*.clientKey", Kind::text, "", {},
+      "HTTPS: the key of clientCert, PEM; not needed if the file of clientCert contains it."));
   constexpr auto c = &S::credentials;
   using C = ClientCredentials;
   rows.push_back(row<c, &C::client_id>("mcpServers.*.clientCredentials.clientId", Kind::text, "", {},
                                        "HTTP: Lineward's client id at the authorization server (OAuth)."));
   rows.push_back(row<c, &C::client_secret>("mcpServers.*.clientCredentials.clientSecret", Kind::text, "", {},
-                                           "Its secret; write ${env:NAME} or ${file:/path}."));
+                                           "The secret of this client; write ${env:NAME} or ${file:/path}."));
   rows.push_back(row<c, &C::private_key>("mcpServers.*.clientCredentials.privateKey", Kind::text, "", {},
                                          "Instead of a secret: a PEM key that signs (private_key_jwt)."));
   rows.push_back(choice<c, &C::algorithm>("mcpServers.*.clientCredentials.algorithm",
                                           "ES256|ES384|ES512|RS256|RS384|RS512", "ES256",
                                           "The algorithm of that key."));
-  rows.push_back(row<c, &C::issuer>("mcpServers.*.clientCredentials.issuer", Kind::text, "", {},
-                                    "The authorization server that gave them; no other one gets them.",
-                                    check_https));
-  rows.push_back(row<c, &C::token_url>("mcpServers.*.clientCredentials.tokenUrl", Kind::text, "", {},
-                                       "Its token endpoint, where it has no metadata to discover.",
-                                       check_https));
+  rows.push_back(row<c, &C::issuer>(
+      "mcpServers.*.clientCredentials.issuer", Kind::text, "", {},
+      "The authorization server that issued the id and the secret; no other server gets them.", check_https));
+  rows.push_back(row<c, &C::token_url>(
+      "mcpServers.*.clientCredentials.tokenUrl", Kind::text, "", {},
+      "The token endpoint of that server, if it has no metadata to discover.", check_https));
   rows.push_back(row<c, &C::scope>("mcpServers.*.clientCredentials.scope", Kind::text, "", {},
-                                   "Scopes to ask for, instead of those that the server asks for."));
-  rows.push_back(
-      row<&S::proxy>("mcpServers.*.proxy", Kind::text, "", {},
-                     "HTTP: http://[user:password@]host:port, or none; else HTTPS_PROXY, http_proxy "
-                     "and NO_PROXY count.",
-                     check_proxy));
-  rows.push_back(
-      choice<&S::http2>("mcpServers.*.http2", "auto|on|off", "auto",
-                        "HTTP/2 towards it: auto: if it agrees by ALPN (https); on: always, without "
-                        "TLS too."));
-  rows.push_back(
-      choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
-                               "Which MCP it speaks; auto asks server/discover, then initialize."));
-  rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
-                                       "Which callers share one process."));
+                                   "Scopes to request, instead of those that the MCP server requires."));
+  rows.push_back(row<&S::proxy>("mcpServers.*.proxy", Kind::text, "", {},
+                                "HTTP: the proxy to the server, http://[user:password@]host:port, or none. "
+                                "Empty: HTTPS_PROXY, http_proxy and NO_PROXY decide.",
+                                check_proxy));
+  rows.push_back(choice<&S::http2>(
+      "mcpServers.*.http2", "auto|on|off", "auto",
+      "HTTP/2 to the server. auto: if the server agrees by ALPN (https). on: always, also without TLS."));
+  rows.push_back(choice<&S::protocol_era>(
+      "mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
+      "The era of MCP that the server uses. auto: Lineward tries server/discover, then initialize."));
+  rows.push_back(choice<&S::isolation>(
+      "mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
+      "Which callers share one process, or one session with the server (docs/isolation.md)."));
   rows.push_back(choice<&S::workers>("mcpServers.*.workers", "all|one", "all",
-                                     "HTTP: one: a single worker serves it, as it must be if sessions of one "
-                                     "caller depend on one another."));
-  rows.push_back(choice<&S::missing_session>(
-      "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
-      "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
+                                     "HTTP: one: a single worker uses the server. This is required if "
+                                     "sessions of one caller depend on one another."));
+  rows.push_back(choice<&S::missing_session>("mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
+                                             "Legacy requests without Mcp-Session-Id. adopt: one session for "
+                                             "each principal or connection. refuse: 400."));
   rows.push_back(row<&S::reclaim_after>("mcpServers.*.sessions.reclaimAfter", Kind::duration, "1m",
                                         {0, 30 * kDay},
                                         "When no process is free, a legacy session without a call, a stream "
                                         "and traffic for this long loses its process. Its next request gets "
                                         "a new one."));
-  rows.push_back(
-      row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
-                         "At most that many processes; over HTTP, sessions for calls that may ask."));
+  rows.push_back(row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
+                                    "The largest number of processes; over HTTP, of sessions for calls that "
+                                    "allow requests of the server."));
   rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
                                         {kSecond, 30 * kDay}, "A process unused for this long is stopped."));
   rows.push_back(row<&S::session_abandoned>(
       "mcpServers.*.sessionAbandoned", Kind::duration, "1m", {0, 30 * kDay},
       "A legacy session loses its process this long after its client closed its last connection, if it never "
       "had a GET stream. Its next request gets a new one. 0s: never."));
-  rows.push_back(choice<&S::cancel>(
-      "mcpServers.*.cancel", "send|never|kill", "send",
-      "never: no cancel is sent, because cancels crash it. The HTTP stream of a call then stays open, "
-      "at most for maxDuration. kill: it is ended when it ignores one past cancelGrace."));
-  rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
-                                         "tolerant: lines that are no MCP message are logged, not fatal."));
-  rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},
-                                "file:// URIs that answer roots/list where no client session does.",
-                                check_roots));
+  rows.push_back(choice<&S::cancel>("mcpServers.*.cancel", "send|never|kill", "send",
+                                    "never: no cancel is sent, for a server that crashes at cancels. The "
+                                    "HTTP stream of a call then stays open, at most for maxDuration. kill: a "
+                                    "process that ignores a cancel for longer than cancelGrace is ended."));
+  rows.push_back(choice<&S::stdout_mode>(
+      "mcpServers.*.stdout", "tolerant|strict", "tolerant",
+      "tolerant: lines that are not MCP messages are only logged. strict: such a line ends the process."));
+  rows.push_back(row<&S::roots>(
+      "mcpServers.*.roots", Kind::list, "", {},
+      "file:// URIs with which Lineward answers roots/list if no client session answers it.", check_roots));
   rows.push_back(row<&S::required>("mcpServers.*.required", Kind::flag, "false", {},
-                                   "The gateway is ready only when it is."));
+                                   "The gateway is ready only when this server is ready."));
   rows.push_back(row<&S::disabled>("mcpServers.*.disabled", Kind::flag, "false", {},
-                                   "Kept in the file, never started."));
+                                   "The server is kept in the file, but never started."));
 }
 
 void inherited_rows(std::vector<Option>& rows) {
@@ -402,91 +407,103 @@ void inherited_rows(std::vector<Option>& rows) {
   constexpr auto l = &Server::limits;
   rows.push_back(row<t, &Timeouts::connect>(
       "mcpServers.*.timeouts.connect", Kind::duration, "5s", {10, kHour},
-      "HTTP: until it is connected: look-up, every address, proxy and TLS handshake together."));
+      "HTTP: the time to connect to the server: look-up, every address, proxy and TLS handshake together."));
   rows.push_back(row<t, &Timeouts::startup>("mcpServers.*.timeouts.startup", Kind::duration, "60s",
-                                            {10, kDay}, "From its start until its first answer."));
-  rows.push_back(row<t, &Timeouts::request>("mcpServers.*.timeouts.request", Kind::duration, "60s",
-                                            {1, 30 * kDay}, "No answer and no progress for this long."));
-  rows.push_back(row<t, &Timeouts::max_duration>("mcpServers.*.timeouts.maxDuration", Kind::duration, "10m",
-                                                 {1, 30 * kDay}, "The hard end of a call; never restarts."));
+                                            {10, kDay},
+                                            "The time from the server's start until its first answer."));
+  rows.push_back(row<t, &Timeouts::request>(
+      "mcpServers.*.timeouts.request", Kind::duration, "60s", {1, 30 * kDay},
+      "A call ends with an error after this long without an answer and without progress."));
+  rows.push_back(row<t, &Timeouts::max_duration>(
+      "mcpServers.*.timeouts.maxDuration", Kind::duration, "10m", {1, 30 * kDay},
+      "The longest duration of a call; progress does not restart it."));
   rows.push_back(row<t, &Timeouts::acknowledge>(
       "mcpServers.*.timeouts.acknowledge", Kind::duration, "5s", {10, kHour},
-      "Until a server has acknowledged a listen; URIs not granted by then are left out."));
-  rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m",
-                                         {kSecond, 30 * kDay},
-                                         "While the server's question waits for its client."));
+      "The time for a server to acknowledge a listen; URIs that are not granted by then are left out."));
+  rows.push_back(
+      row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m", {kSecond, 30 * kDay},
+                              "How long a question of the server may wait for the client's answer."));
   rows.push_back(row<t, &Timeouts::question_batch>(
       "mcpServers.*.timeouts.questionBatch", Kind::duration, "5ms", {0, kMinute},
-      "Questions a server asks within this go to the client together."));
-  rows.push_back(
-      row<t, &Timeouts::cancel_grace>("mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
-                                      "How long a cancelled call may still answer before it counts as "
-                                      "ignored, and one that is over may be meant by what names no call."));
+      "Questions that a server asks within this time are sent to the client together."));
+  rows.push_back(row<t, &Timeouts::cancel_grace>(
+      "mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
+      "How long the server may still answer a cancelled call before it counts as ignoring the cancel. For as "
+      "long after a call's end, a message of the server that names no call may belong to that call."));
   rows.push_back(row<t, &Timeouts::progress_resets>("mcpServers.*.timeouts.progressResets", Kind::flag,
                                                     "true", {},
                                                     "A progress notification restarts `request`."));
-  rows.push_back(row<l, &Limits::max_in_flight>("mcpServers.*.limits.maxInFlight", Kind::count, "64",
-                                                {1, 100000},
-                                                "Calls at once; listens and parked calls are not counted."));
+  rows.push_back(row<l, &Limits::max_in_flight>(
+      "mcpServers.*.limits.maxInFlight", Kind::count, "64", {1, 100000},
+      "The largest number of calls under way; listens and parked calls do not count."));
   rows.push_back(row<l, &Limits::max_queue>("mcpServers.*.limits.maxQueue", Kind::count, "256", {0, kMillion},
-                                            "Calls that wait for their turn."));
+                                            "The largest number of calls that wait for a slot."));
   rows.push_back(row<l, &Limits::queue_timeout>("mcpServers.*.limits.queueTimeout", Kind::duration, "10s",
-                                                {0, kDay}, "How long they wait."));
-  rows.push_back(row<l, &Limits::max_parked>("mcpServers.*.limits.maxParked", Kind::count, "256",
-                                             {1, kMillion},
-                                             "Calls that wait for the client's answer to a question."));
+                                                {0, kDay}, "How long a call may wait for a slot."));
+  rows.push_back(row<l, &Limits::max_parked>(
+      "mcpServers.*.limits.maxParked", Kind::count, "256", {1, kMillion},
+      "The largest number of parked calls: they wait for their client's answer to a question."));
   rows.push_back(row<l, &Limits::max_parked_per_caller>(
       "mcpServers.*.limits.maxParkedPerCaller", Kind::count, "8", {0, kMillion},
-      "So many of them keep the processes of one caller while another caller waits; the oldest others end."));
-  rows.push_back(row<l, &Limits::max_parked_bytes>("mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB",
-                                                   {kKiB, kGiB}, "Bytes kept for them: questions, results."));
+      "If a caller has more parked calls than this and another caller waits for a process, the oldest of "
+      "these calls end."));
+  rows.push_back(row<l, &Limits::max_parked_bytes>(
+      "mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB", {kKiB, kGiB},
+      "The largest number of bytes kept for parked calls: questions and results."));
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
                                                     "32MiB", {kKiB, 2 * kGiB},
                                                     "The largest message from the server."));
-  rows.push_back(row<l, &Limits::max_list_bytes>("mcpServers.*.limits.maxListBytes", Kind::size, "4MiB",
-                                                 {256 * kKiB, kGiB},
-                                                 "A list in an answer, and whatever else of one is gone "
-                                                 "through item by item (long texts do not count)."));
-  rows.push_back(row<l, &Limits::max_request_bytes>(
-      "mcpServers.*.limits.maxRequestBytes", Kind::size, "0", {0, kGiB},
-      "HTTP body of a client's request to this server; 0: listen.maxBodyBytes, which it cannot exceed."));
-  rows.push_back(row<l, &Limits::max_connections>(
-      "mcpServers.*.limits.maxConnections", Kind::count, "10000", {1, kMillion},
-      "HTTP: connections at once, streams and idle ones included; calls beyond it wait."));
-  rows.push_back(row<l, &Limits::idle_connections>("mcpServers.*.limits.idleConnections", Kind::count, "64",
-                                                   {0, 10000}, "HTTP: kept open for the next request."));
+  rows.push_back(row<l, &Limits::max_list_bytes>(
+      "mcpServers.*.limits.maxListBytes", Kind::size, "4MiB", {256 * kKiB, kGiB},
+      "The largest list in an answer, and the largest other part that Lineward reads item by item (long "
+      "texts do not count)."));
+  rows.push_back(
+      row<l, &Limits::max_request_bytes>("mcpServers.*.limits.maxRequestBytes", Kind::size, "0", {0, kGiB},
+                                         "The largest HTTP body of a client's request to this server. 0: "
+                                         "listen.maxBodyBytes, which this limit cannot exceed."));
+  rows.push_back(row<l, &Limits::max_connections>("mcpServers.*.limits.maxConnections", Kind::count, "10000",
+                                                  {1, kMillion},
+                                                  "HTTP: the largest number of connections to the server, "
+                                                  "streams and idle ones included; further calls wait."));
+  rows.push_back(row<l, &Limits::idle_connections>(
+      "mcpServers.*.limits.idleConnections", Kind::count, "64", {0, 10000},
+      "HTTP: the number of idle connections that are kept open for later requests."));
   rows.push_back(row<l, &Limits::idle_timeout>(
       "mcpServers.*.limits.idleTimeout", Kind::duration, "4s", {0, kHour},
-      "HTTP: how long, where the server does not say it itself (Keep-Alive: timeout=)."));
+      "HTTP: how long an idle connection is kept, if the server sends no Keep-Alive: timeout=."));
   rows.push_back(row<l, &Limits::max_head_bytes>("mcpServers.*.limits.maxHeadBytes", Kind::size, "64KiB",
                                                  {kKiB, kMiB}, "HTTP: the largest response head."));
-  rows.push_back(
-      row<l, &Limits::max_sessions>("mcpServers.*.limits.maxSessions", Kind::count, "10000", {1, kMillion},
-                                    "HTTP: legacy sessions with the server, of clients and of Lineward."));
+  rows.push_back(row<l, &Limits::max_sessions>("mcpServers.*.limits.maxSessions", Kind::count, "10000",
+                                               {1, kMillion},
+                                               "HTTP: the largest number of legacy sessions with the server, "
+                                               "those of clients and of Lineward together."));
   rows.push_back(row<l, &Limits::max_gateway_sessions>(
       "mcpServers.*.limits.maxGatewaySessions", Kind::count, "1000", {1, kMillion},
-      "HTTP: of these, those that Lineward opened for clients without sessions; an idle one makes room."));
-  rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration,
-                                                          "200ms", {1, kHour},
-                                                          "The first pause after it died; doubles."));
+      "HTTP: the largest number of these that Lineward opens for clients without sessions; a new one "
+      "replaces an idle one."));
+  rows.push_back(row<&Server::restart, &Restart::backoff>(
+      "mcpServers.*.restart.backoff", Kind::duration, "200ms", {1, kHour},
+      "The pause before the server is started again after a failure; it doubles each time."));
   rows.push_back(row<&Server::restart, &Restart::max_backoff>(
-      "mcpServers.*.restart.maxBackoff", Kind::duration, "30s", {1, kDay}, "The longest pause."));
+      "mcpServers.*.restart.maxBackoff", Kind::duration, "30s", {1, kDay}, "The longest such pause."));
   add_server_limits(rows);
   constexpr auto r = &Server::retry;
   rows.push_back(row<r, &Retry::attempts>("mcpServers.*.retry.attempts", Kind::count, "1", {1, 5},
-                                          "How often a call is tried in all; 1 repeats nothing."));
-  rows.push_back(row<r, &Retry::on>(
-      "mcpServers.*.retry.on", Kind::list, "", {},
-      "connect (default): nothing was sent; reset, unavailable: idempotent tools only.", check_retry));
+                                          "How often a call is tried in all. 1: no call is repeated."));
+  rows.push_back(row<r, &Retry::on>("mcpServers.*.retry.on", Kind::list, "", {},
+                                    "The failures after which a call is repeated. connect (default): nothing "
+                                    "was sent. reset, unavailable: idempotent tools only.",
+                                    check_retry));
   rows.push_back(row<r, &Retry::backoff>("mcpServers.*.retry.backoff", Kind::duration, "100ms", {1, kMinute},
-                                         "The pause before a repeat; doubles."));
+                                         "The pause before a repeat; it doubles each time."));
   rows.push_back(row<r, &Retry::budget>("mcpServers.*.retry.budget", Kind::count, "20", {0, 100},
-                                        "At most that many repeats for 100 calls."));
-  rows.push_back(row<&Server::stop, &Stop::stdin_grace>("mcpServers.*.stop.stdinGrace", Kind::duration, "2s",
-                                                        {0, kHour}, "From closing its stdin to SIGTERM."));
+                                        "The largest number of repeats for each 100 calls."));
   rows.push_back(
-      row<&Server::stop, &Stop::term_grace>("mcpServers.*.stop.termGrace", Kind::duration, "5s", {0, kHour},
-                                            "From SIGTERM to SIGKILL, both to its whole process group."));
+      row<&Server::stop, &Stop::stdin_grace>("mcpServers.*.stop.stdinGrace", Kind::duration, "2s", {0, kHour},
+                                             "The time from the end of the server's stdin to SIGTERM."));
+  rows.push_back(row<&Server::stop, &Stop::term_grace>(
+      "mcpServers.*.stop.termGrace", Kind::duration, "5s", {0, kHour},
+      "The time from SIGTERM to SIGKILL; both go to the server's whole process group."));
 }
 
 std::vector<Option> all_rows() {

@@ -23,19 +23,20 @@ void add_aggregate_rows(std::vector<Option>& rows) {
   using A = Aggregate;
   constexpr auto k = &Config::aggregate;
   rows.push_back(row<k, &A::enabled>("aggregate.enabled", Kind::flag, "true", {},
-                                     "Several servers are also served together, as one."));
+                                     "If there are several servers, they are also served together, as one."));
   rows.push_back(row<k, &A::path>("aggregate.path", Kind::text, "", {},
-                                  "The path where they are together; empty: listen.path.",
+                                  "The path at which they are served together. Empty: listen.path.",
                                   check_optional_path));
   rows.push_back(row<k, &A::prefix>("aggregate.prefix", Kind::text, "{server}__", {},
                                     "The text before the names of a server's tools and prompts.",
                                     check_prefix));
-  rows.push_back(choice<k, &A::prefix_mode>(
-      "aggregate.prefixMode", "always|onConflict|never", "always",
-      "onConflict: only where an earlier server has the name; never: the later one is left out."));
+  rows.push_back(
+      choice<k, &A::prefix_mode>("aggregate.prefixMode", "always|onConflict|never", "always",
+                                 "onConflict: a prefix only for a name that an earlier server has too. "
+                                 "never: no prefixes; of two equal names the later one is left out."));
   rows.push_back(row<k, &A::part_timeout>(
       "aggregate.partTimeout", Kind::duration, "10s", {10, 3'600'000},
-      "How long one server may hold up the others' parts of a merged list; then its part is missing."));
+      "How long a merged list waits for one server; after that the list lacks the part of that server."));
   rows.push_back(row<k, &A::max_items>("aggregate.maxItems", Kind::count, "10000", {1, 1'000'000},
                                        "Items of one server on one page of a merged list."));
   rows.push_back(row<k, &A::max_part_bytes>(
@@ -44,9 +45,10 @@ void add_aggregate_rows(std::vector<Option>& rows) {
 }
 
 void add_part_rows(std::vector<Option>& rows) {
-  rows.push_back(choice<&Server::cache_scope>(
-      "mcpServers.*.cacheScope", "private|public", "private",
-      "public: what it lists is the same for every client; merged lists say so when all servers' are."));
+  rows.push_back(
+      choice<&Server::cache_scope>("mcpServers.*.cacheScope", "private|public", "private",
+                                   "public: the server's lists are the same for every client. A merged list "
+                                   "is marked as public if those of all servers are."));
 }
 
 }  // namespace lineward::config

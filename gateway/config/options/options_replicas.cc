@@ -62,29 +62,30 @@ std::string_view check_peers_from(const Value& value) {
 void add_replica_rows(std::vector<Option>& rows) {
   using R = Replicas;
   constexpr auto k = &Config::replicas;
-  rows.push_back(row<k, &R::key_file>(
-      "replicas.keyFile", Kind::text, "", {},
-      "Keys that all replicas share, one a line (openssl rand -base64 32): the first seals, every one opens. "
-      "With it a legacy session on an HTTP server can be served by any replica."));
+  rows.push_back(
+      row<k, &R::key_file>("replicas.keyFile", Kind::text, "", {},
+                           "A file with keys that all replicas share, one per line (openssl rand -base64 "
+                           "32). The first key seals session ids, and each key opens them. With this file "
+                           "every replica can serve a legacy session of an HTTP server."));
   rows.push_back(row<k, &R::name>("replicas.name", Kind::text, "", {},
                                   "The name of this replica, in the ids of sessions that only it can serve.",
                                   check_name));
-  rows.push_back(row<k, &R::peers>(
-      "replicas.peers", Kind::map, "", {},
-      "The others by name, and this one if you like: { a: http://10.0.0.1:8000 }. Requests that only one of "
-      "them can serve are passed there.",
-      check_peers));
+  rows.push_back(
+      row<k, &R::peers>("replicas.peers", Kind::map, "", {},
+                        "The other replicas by name: { a: http://10.0.0.1:8000 }. This replica may be in the "
+                        "list too. A request that only one replica can serve is passed to that replica.",
+                        check_peers));
   rows.push_back(row<k, &R::peers_from>(
       "replicas.peersFrom", Kind::text, "", {},
-      "Instead of peers: the URL of a name with an address for each replica (a headless service), such as "
-      "https://lineward-replicas:8000. Each replica is named by its address.",
+      "Instead of peers: a URL with a host name that has an address for each replica (a headless service), "
+      "such as https://lineward-replicas:8000. The name of each replica is its address.",
       check_peers_from));
   rows.push_back(row<k, &R::ca_file>(
       "replicas.caFile", Kind::text, "", {},
-      "Certificates (PEM) that sign the replicas' own, for https:// URLs. Empty: the system's."));
+      "The authorities (PEM) that sign the replicas' certificates, for https:// URLs. Empty: the system's."));
   rows.push_back(row<k, &R::session_lifetime>(
       "replicas.sessionLifetime", Kind::duration, "24h", {kMinute, 365 * kDay},
-      "How long a sealed session id is good for; then its client has to initialise anew."));
+      "How long a sealed session id is valid. After that its client has to initialise again."));
 }
 
 }  // namespace lineward::config

@@ -64,7 +64,7 @@ void add_option(const Option& option, const std::string& indent, std::string& ou
 
 // A list of maps: not a row of the table (config/reader/tls.cc).
 constexpr std::string_view kCertificatesYaml =
-    "    # Further certificates; the name that the client asks for (SNI) chooses.\n"
+    "    # Further certificates. The host name that the client requests (SNI) decides which one it gets.\n"
     "    # list; - { certificate: /etc/tls/b.pem, key: /etc/tls/b.key }\n"
     "    certificates: []\n";
 
@@ -76,7 +76,7 @@ constexpr std::string_view kListenersYaml =
 
 // Likewise (config/reader/server_reader.cc).
 constexpr std::string_view kUrlsYaml =
-    "    # Several addresses of it, in place of url (docs/origins.md).\n"
+    "    # Several addresses of the server, instead of url (docs/origins.md).\n"
     "    # list; - { url: http://10.0.0.1:8000/mcp, weight: 2, drain: true }\n"
     "    urls: []\n";
 

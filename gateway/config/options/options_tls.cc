@@ -10,16 +10,17 @@ void add_tls_rows(std::vector<Option>& rows) {
   using T = ListenTls;
   constexpr auto k = &Config::listen;
   constexpr auto t = &Listen::tls;
-  rows.push_back(row<k, t, &T::certificate>(
-      "listen.tls.certificate", Kind::text, "", {},
-      "Clients speak TLS: the certificate to show them, PEM with its chain. Read again when it changes."));
-  rows.push_back(row<k, t, &T::key>("listen.tls.key", Kind::text, "", {},
-                                    "Its key, PEM; not needed when it is in the certificate's file."));
-  rows.push_back(
-      row<k, t, &T::ocsp>("listen.tls.ocsp", Kind::text, "", {},
-                          "An OCSP response that is sent with it, DER. Another program renews it."));
+  rows.push_back(row<k, t, &T::certificate>("listen.tls.certificate", Kind::text, "", {},
+                                            "Clients have to use TLS: the certificate for them, PEM with its "
+                                            "chain. Read again when the file changes."));
+  rows.push_back(row<k, t, &T::key>(
+      "listen.tls.key", Kind::text, "", {},
+      "The key of the certificate, PEM; not needed if the certificate's file contains it."));
+  rows.push_back(row<k, t, &T::ocsp>(
+      "listen.tls.ocsp", Kind::text, "", {},
+      "An OCSP response, DER, that is sent with the certificate. Another program has to renew it."));
   rows.push_back(choice<k, t, &T::min_version>("listen.tls.minVersion", "1.2|1.3", "1.2",
-                                               "The oldest version of TLS that is spoken."));
+                                               "The oldest version of TLS that is accepted."));
   rows.push_back(row<k, t, &T::self_signed>(
       "listen.tls.selfSigned", Kind::flag, "false", {},
       "For trying TLS: a certificate for localhost, made anew at each start (also run --tls-self-signed)."));
