@@ -27,24 +27,22 @@ using config_formats::Form;
 
 constexpr const char* kAdaptFooter =
     "FILE is a configuration of Lineward or a client's file; - is stdin. Settings that the other format\n"
-    "lacks are reported on stderr. Values go over as they are, secrets too: mind where the output goes.\n"
+    "lacks are reported on stderr. Values are copied unchanged, secrets too: protect the output.\n"
     "\n"
     "Examples\n"
     "  lineward adapt claude_desktop_config.json > lineward.yaml\n"
     "  lineward adapt lineward.yaml --to vscode > .vscode/mcp.json\n"
     "  lineward adapt ~/.codex/config.toml --to claude-code";
 constexpr const char* kInitFooter =
-    "Writes a configuration with comments to begin with, and never over a file that is there. With --from "
-    "the\n"
-    "servers of a client's file stand in it. - writes to stdout.\n"
+    "Writes a first configuration with comments, and never overwrites a file. With --from it has the\n"
+    "servers of a client's file. - writes to stdout.\n"
     "\n"
     "Examples\n"
     "  lineward init\n"
     "  lineward init --from ~/.cursor/mcp.json /etc/lineward/lineward.yaml";
 constexpr const char* kFmtFooter =
-    "Puts the members of a configuration in YAML in the order of `lineward options`, with the comments that\n"
-    "stand above them. Prints the result; the file is read as before and after, and only moved lines go "
-    "out.\n"
+    "Sorts the members of a YAML configuration in the order of `lineward options`, together with the\n"
+    "comments above them. Prints the result. Lines are only moved: the file means the same afterwards.\n"
     "\n"
     "Examples\n"
     "  lineward fmt lineward.yaml\n"
@@ -342,20 +340,23 @@ ExitCode format(const AdaptFlags& flags, const CommandContext& around) {
 }  // namespace
 
 void add_adapt(CLI::App& app, AdaptFlags& flags) {
-  CLI::App* adapt = app.add_subcommand("adapt", "Prints a file of servers in the form of another program.");
+  CLI::App* adapt =
+      app.add_subcommand("adapt", "Converts a file of servers into the format of another program.");
   adapt->add_option("FILE", flags.file, "The file; - is stdin")->type_name("");
   adapt->add_option("--from", flags.from, "auto, or as --to")->type_name("FORM");
   adapt->add_option("--to", flags.to, config_formats::form_names())->type_name("FORM");
   adapt->footer(kAdaptFooter);
-  CLI::App* init = app.add_subcommand("init", "Writes a configuration with comments to begin with.");
+  CLI::App* init = app.add_subcommand("init", "Writes a first configuration with comments.");
   init->add_option("FILE", flags.file, "The file to write; lineward.yaml by default, - is stdout")
       ->type_name("");
-  init->add_option("--from", flags.init_from, "Servers of this file stand in it")->type_name("FILE");
+  init->add_option("--from", flags.init_from, "A client's file with the servers to write into it")
+      ->type_name("FILE");
   init->footer(kInitFooter);
-  CLI::App* format = app.add_subcommand("fmt", "Puts a configuration in order and keeps its comments.");
+  CLI::App* format =
+      app.add_subcommand("fmt", "Sorts the members of a configuration and keeps its comments.");
   format->add_option("FILE", flags.file, "The file; lineward.yaml by default, - is stdin")->type_name("");
-  format->add_flag("--write", flags.write, "Into the file itself");
-  format->add_flag("--diff", flags.diff, "Only what would change; exit 1 where something would");
+  format->add_flag("--write", flags.write, "Write the result into the file itself");
+  format->add_flag("--diff", flags.diff, "Print only the changes; exit 1 if there are any");
   format->footer(kFmtFooter);
 }
 

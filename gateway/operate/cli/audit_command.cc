@@ -16,11 +16,9 @@ using nlohmann::json;
 
 constexpr const char* kAuditFooter =
     "Reads the files of one audit log in the order of their records, and names the first record that was\n"
-    "changed, put in, taken out, swapped or cut. Ends with 0 when all is as it was written, with 1 when "
-    "not.\n"
-    "Records cut off at the very end show only with --closed or --known: the gateway logs number and hash "
-    "of\n"
-    "its last record when it ends (audit.closed).\n"
+    "changed, inserted, removed, swapped or cut. Ends with 0 if the log is unchanged, else with 1.\n"
+    "Records that were removed at the very end are noticed only with --closed or --known. When the\n"
+    "gateway ends, it logs the number and the hash of its last record (audit.closed).\n"
     "\n"
     "Examples\n"
     "  lineward audit verify audit.jsonl audit.jsonl.*\n"
@@ -101,7 +99,7 @@ void add_audit(CLI::App& app, AuditFlags& flags) {
   command->add_option("FILES", flags.words, "verify, then the files in any order")->type_name("");
   command
       ->add_option("--key", flags.keys,
-                   "The public key of the checkpoints, PEM; more than once where it changed")
+                   "The public key of the checkpoints, PEM; repeat the option if the key changed")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_flag("--closed", flags.closed, "The log must end with its closing record");

@@ -42,34 +42,35 @@ namespace lineward::cli {
 namespace {
 
 constexpr std::string_view kOverview =
-    "Lineward stands in front of MCP servers: calls never hang, and abandoned work is stopped.\n"
+    "Lineward is a gateway for MCP servers: no call hangs, and calls of lost clients are cancelled.\n"
     "\n"
     "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward run --listen :8000 --timeout 2m -- uvx mcp-server-time\n"
     "  lineward run claude_desktop_config.json\n"
     "\n"
     "Commands\n"
-    "  run        the gateway in the foreground       lineward run --help\n"
-    "  stdio      the same as the stdio server of one client   lineward stdio --help\n"
-    "  validate   check a configuration, start nothing  (also -t)\n"
-    "  status, console   the running gateway on one screen; all of it in a browser\n"
-    "  ps         its calls in flight                 lineward ps --help\n"
-    "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
+    "  run        run the gateway in the foreground   lineward run --help\n"
+    "  stdio      run the gateway on stdin and stdout, for one client   lineward stdio --help\n"
+    "  validate   check a configuration, and start nothing (also -t)\n"
+    "  status     show the running gateway on one screen; console shows it in a browser\n"
+    "  ps         list its calls in flight            lineward ps --help\n"
+    "  cancel     cancel a call                       lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
-    "  tools      its tools, or those of any server   lineward tools https://mcp.example.com/mcp\n"
-    "  call       call one of them                    lineward call echo message=hi\n"
-    "  doctor     what is wrong with a configuration, its servers and this machine\n"
-    "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
-    "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
-    "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
-    "  help, options   a command, options, a plugin, an error's reason   lineward help timeouts\n"
-    "  hash-key, healthcheck, copy-self   a caller's key; for containers\n"
-    "  schema, completion, man, metrics, openapi   for editors, shells, man(1) and other programs\n"
-    "  version    what this is\n";
+    "  tools      list the tools of the running gateway, or of a server   lineward tools URL\n"
+    "  call       call a tool                         lineward call echo message=hi\n"
+    "  doctor     find faults of a configuration, its servers and this machine\n"
+    "  top, tail, servers, server, sessions, subs   watch the running gateway, and control its servers\n"
+    "  audit      verify an audit log                 lineward audit verify FILE…\n"
+    "  adapt, init, fmt   convert a client's file; write a first configuration; sort a file's members\n"
+    "  help, options   explain a command, an option, a plugin or an error   lineward help timeouts\n"
+    "  hash-key   make a caller's key; healthcheck, copy-self: for containers\n"
+    "  schema, completion, man, metrics, openapi   print files for editors, shells and other programs\n"
+    "  version    print the version\n";
 
 constexpr const char* kRunFooter =
-    "Without FILE and without -- the configuration is searched: --config, LINEWARD_CONFIG, ./lineward.yaml,\n"
-    "$XDG_CONFIG_HOME/lineward/lineward.yaml, /etc/lineward/lineward.yaml.\n"
+    "Without FILE and without -- the configuration is the first of these that is set or exists: --config,\n"
+    "LINEWARD_CONFIG, ./lineward.yaml, $XDG_CONFIG_HOME/lineward/lineward.yaml,\n"
+    "/etc/lineward/lineward.yaml.\n"
     "\n"
     "Examples\n"
     "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
@@ -79,13 +80,12 @@ constexpr const char* kRunFooter =
     "  lineward run /etc/lineward/lineward.yaml\n"
     "  lineward run ~/.cursor/mcp.json --log-format json\n"
     "\n"
-    "Also understood, with a notice: --stdio \"uvx mcp-server-git\", --port 8000, --streamableHttpPath "
-    "/mcp,\n"
-    "--outputTransport streamableHttp or sse, --logLevel debug, --mcp-config mcp.json, --named-server-config "
-    "mcp.json.";
+    "These options of other proxies work too, with a notice: --stdio \"uvx mcp-server-git\", --port 8000,\n"
+    "--streamableHttpPath /mcp, --outputTransport streamableHttp or sse, --logLevel debug,\n"
+    "--mcp-config mcp.json, --named-server-config mcp.json.";
 
 constexpr const char* kValidateFooter =
-    "Prints every error with its place and ends with 78, or says ok and ends with 0. Starts nothing.\n"
+    "Prints each error with its place and ends with 78, or prints ok and ends with 0. Starts nothing.\n"
     "\n"
     "Examples\n"
     "  lineward validate\n"
@@ -166,8 +166,8 @@ void add_common(CLI::App& app, Flags& flags) {
   app.add_option("--config", flags.config, "The configuration file, YAML or JSON")->type_name("FILE");
   app.add_option("--color", flags.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_flag("-q,--quiet", flags.quiet, "Say less: log level warn");
-  app.add_flag("-v,--verbose", flags.verbose, "Say more: log level debug");
+  app.add_flag("-q,--quiet", flags.quiet, "Log less: level warn");
+  app.add_flag("-v,--verbose", flags.verbose, "Log more: level debug");
 }
 
 CLI::App* add_run(CLI::App& app, Flags& flags) {
@@ -180,14 +180,13 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   text("-l,--listen", flags.listen, "127.0.0.1:8000, :8000 (every interface), [::1]:8000, unix:/path, stdio",
        "ADDR");
   text("--path", flags.path, "The MCP path (/mcp)", "PATH");
-  text("--timeout", flags.timeout, "No answer and no progress for this long (60s)", "DUR");
-  text("--max-duration", flags.max_duration, "The hard end of a call (10m)", "DUR");
-  text("--name", flags.name, "The server's name; else derived from its command or host", "NAME");
+  text("--timeout", flags.timeout, "A call ends after this long without answer and progress (60s)", "DUR");
+  text("--max-duration", flags.max_duration, "The longest duration of a call, progress or not (10m)", "DUR");
+  text("--name", flags.name, "The server's name; by default derived from its command or host", "NAME");
   text("--url", flags.url, "A server that speaks HTTP: http://…, https://… or unix:/socket[:/path]", "URL");
   add_headers(*run, flags);
-  text("--server", flags.server, "With --listen stdio: this server of FILE alone, where it has several",
-       "NAME");
-  run->add_option("-e,--env", flags.env, "K=V for the server; only K takes it from the environment")
+  text("--server", flags.server, "With --listen stdio: the only server of FILE that is served", "NAME");
+  run->add_option("-e,--env", flags.env, "K=V for the server; K alone takes the value from the environment")
       ->type_name("K[=V]")
       ->allow_extra_args(false);
   text("--cwd", flags.cwd, "The server's working directory", "DIR");
@@ -196,9 +195,10 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   run->add_flag("--exit-with-upstream", flags.exit_with_upstream, "End when the server ends");
   run->add_flag("--exit-with-parent", flags.exit_with_parent,
                 "End when the process that started this one ends");
-  run->add_flag("--watch", flags.watch, "Read FILE again when it changes; else SIGHUP or lineward reload");
+  run->add_flag("--watch", flags.watch,
+                "Read FILE again when it changes; without it, SIGHUP and lineward reload do that");
   run->add_flag("--tls-self-signed", flags.tls_self_signed,
-                "Clients speak TLS: a certificate for localhost, made anew at each start");
+                "Use TLS with clients; a certificate for localhost is made at each start");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error", "WORD");
   text("--ops", flags.ops, "Probes and metrics: 127.0.0.1:9464, :9464, unix:/path, off", "ADDR|off");
@@ -219,7 +219,7 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
 
 CLI::App* add_validate(CLI::App& app, Flags& flags) {
   CLI::App* validate = app.add_subcommand("validate", "Checks a configuration and starts nothing.");
-  validate->add_option("FILE", flags.file, "The file; - is stdin; searched for when not given")
+  validate->add_option("FILE", flags.file, "The file; - is stdin; without it, the usual search")
       ->type_name("");
   validate->add_flag("--strict", flags.strict, "Warnings fail too");
   add_common(*validate, flags);
@@ -418,7 +418,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_common(*stdio, flags);
   CLI::App* validate_command = add_validate(app, flags);
   CLI::App* version_command =
-      add_small(app, "version", "Says what this is.", flags, "text or json", kVersionFooter);
+      add_small(app, "version", "Prints the version.", flags, "text or json", kVersionFooter);
   CLI::App* options =
       add_small(app, "options", "Prints the table of options.", flags, "text or yaml", nullptr);
   CLI::App* help =

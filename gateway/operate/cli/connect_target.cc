@@ -115,27 +115,30 @@ void add_target(CLI::App& command, TargetFlags& flags) {
   auto text = [&](const char* name, std::string& target, const char* help, const char* type) {
     command.add_option(name, target, help)->type_name(type);
   };
-  text("--upstream,--server", server.server, "Which server of the running gateway, or of the file", "NAME");
+  text("--upstream,--server", server.server, "A server of the running gateway, or of the configuration file",
+       "NAME");
   text("--url", server.url, "A server that speaks HTTP, instead of the running gateway", "URL");
-  text("--config", server.config, "A server of this configuration file, which is started for the purpose",
+  text("--config", server.config, "A server of this configuration file, which is started for this command",
        "FILE");
   add_headers(command, server);
-  text("--token-file", flags.token_file, "Sends what stands in it as Authorization: Bearer", "FILE");
+  text("--token-file", flags.token_file, "A file with a token, which is sent as Authorization: Bearer",
+       "FILE");
   command
       .add_option("-e,--env", server.env,
-                  "K=V for the server behind --; only K takes it from the environment")
+                  "K=V for the server behind --; K alone takes the value from the environment")
       ->type_name("K[=V]")
       ->allow_extra_args(false);
   text("--cwd", server.cwd, "The working directory of the server behind --", "DIR");
   text("--protocol-era", server.protocol_era, "auto, legacy or modern", "WORD");
   text("--timeout", server.timeout,
-       "No answer and no progress for this long (60s; the running gateway's own)", "DUR");
-  text("--max-duration", server.max_duration, "The hard end of a call (10m; the running gateway's own)",
+       "A call ends after this long without answer and progress (60s, or as the running gateway has it)",
        "DUR");
+  text("--max-duration", server.max_duration,
+       "The longest duration of a call (10m, or as the running gateway has it)", "DUR");
   text("--admin", flags.admin, "The running gateway's control socket: unix:/path", "ADDR");
   command.add_option("--color", server.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  command.add_flag("-v,--verbose", server.verbose, "Log what the gateway in between does");
+  command.add_flag("-v,--verbose", server.verbose, "Log the actions of the gateway that this command starts");
 }
 
 std::variant<Target, ExitCode> find_target(TargetFlags flags, const CommandContext& around) {

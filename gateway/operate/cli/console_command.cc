@@ -20,9 +20,8 @@ namespace lineward::cli {
 namespace {
 
 constexpr const char* kConsoleFooter =
-    "Prints a link that is good once, for one browser, and opens it when stdout is a terminal with a screen. "
-    "Asks "
-    "the gateway over its control socket; ends with Ctrl-C.\n"
+    "Prints a link that works once, for one browser, and opens it if stdout is a terminal on a machine\n"
+    "with a screen. It reads the gateway's data from the control socket until Ctrl-C.\n"
     "\n"
     "Examples\n"
     "  lineward console\n"

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPsFooter =
-    "With ID: all that is known of that call, also of one of the last 256 that ended.\n"
+    "With ID: everything that is known of that call; the last 256 calls that ended can be named too.\n"
     "\n"
     "Examples\n"
     "  lineward ps\n"
@@ -26,15 +26,15 @@ constexpr const char* kPsFooter =
     "  lineward ps c9f2\n"
     "  lineward ps --all --format json";
 constexpr const char* kCancelFooter =
-    "The client gets error 499; the server is told. Says what became of it, which takes up to cancelGrace "
-    "(5s).\n"
+    "The client gets error 499, and the server gets the cancel. The command prints what the server did\n"
+    "then, which takes up to cancelGrace (5s).\n"
     "\n"
     "Examples\n"
     "  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  lineward cancel --upstream github --older 5m --yes";
 constexpr const char* kReloadFooter =
-    "Prints what differs and what that does. Unchanged servers keep their processes, connections, sessions\n"
-    "and streams. A bad file changes nothing: its errors are printed, and the exit code is 78.\n"
+    "Prints each change and its effect. Unchanged servers keep their processes, connections, sessions\n"
+    "and streams. A file with errors changes nothing: the errors are printed, and the exit code is 78.\n"
     "\n"
     "Examples\n"
     "  lineward reload\n"
@@ -214,20 +214,21 @@ void add_control(CLI::App& app, ControlFlags& flags) {
     return added;
   };
   auto filters = [&](CLI::App* to) {
-    to->add_option("--upstream", flags.upstream, "Only calls to this server, or by this path of many")
+    to->add_option("--upstream", flags.upstream,
+                   "Only calls to this server, or at this path of several servers")
         ->type_name("NAME");
     to->add_option("--older", flags.older, "Only calls that are older than this")->type_name("DUR");
     to->add_option("--method", flags.method, "Only calls of this method")->type_name("METHOD");
   };
   CLI::App* ps = command("ps", "Lists the calls in flight.", kPsFooter);
-  ps->add_option("ID", flags.ids, "A call: its story")->type_name("");
+  ps->add_option("ID", flags.ids, "A call, of which all details are shown")->type_name("");
   filters(ps);
-  ps->add_flag("--all", flags.all, "Also the last 256 that have ended");
-  ps->add_flag("--wide", flags.wide, "Cut nothing; with addresses");
+  ps->add_flag("--all", flags.all, "Also the last 256 calls that have ended");
+  ps->add_flag("--wide", flags.wide, "Do not shorten columns; show addresses too");
   CLI::App* cancel = command("cancel", "Cancels calls in flight.", kCancelFooter);
   cancel->add_option("ID", flags.ids, "The calls, as ps names them")->type_name("");
   filters(cancel);
-  cancel->add_option("--reason", flags.reason, "Why, for the client, the server and the log")
+  cancel->add_option("--reason", flags.reason, "The reason, for the client, the server and the log")
       ->type_name("TEXT");
   cancel->add_flag("--yes", flags.yes, "Cancel all that --upstream, --older and --method select");
   command("status", "Shows the state of the running gateway on one screen.", kStatusFooter);

@@ -56,8 +56,7 @@ void add_copy_self(CLI::App& app, CopySelfFlags& flags) {
       app.add_subcommand("copy-self", "Copies this program into a folder, for another container.");
   command->add_option("DIR", flags.folder, "The folder; the file in it is called lineward")->type_name("");
   command->footer(
-      "Needs no shell and no cp in the image. Take the static binary (make static): the other image may have "
-      "none of\n"
+      "The image needs no shell and no cp. Use the static binary (make static): the other image may lack\n"
       "the libraries of this one.\n"
       "\n"
       "Examples\n"

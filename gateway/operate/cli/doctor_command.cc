@@ -39,9 +39,9 @@ using nlohmann::json;
 
 constexpr const char* kDoctorHelp = "lineward doctor --help";
 constexpr const char* kDoctorFooter =
-    "Reads the configuration, looks at this machine, and starts each server for a moment. No process is\n"
-    "left running. Ends with 1 when something is wrong, with 0 when nothing is, or only what may make "
-    "trouble.\n"
+    "Reads the configuration, checks this machine, and starts each server for a moment. No process is\n"
+    "left running. Ends with 1 if there is a fault, and with 0 if there is none or there are only\n"
+    "warnings.\n"
     "\n"
     "Examples\n"
     "  lineward doctor\n"
@@ -183,8 +183,8 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
   Flags& server = flags.server;
   command
       ->add_option("FILE", server.file,
-                   "The configuration; searched for when not given. A URL: the server there, as with --url, "
-                   "and where it is a Lineward, what stands in front of it")
+                   "The configuration (without it, the usual search), or a URL as with --url; if a Lineward "
+                   "serves that URL, its proxies in front are tested too")
       ->type_name("");
   auto text = [&](const char* name, std::string& target, const char* help, const char* type) {
     command->add_option(name, target, help)->type_name(type);
@@ -195,7 +195,7 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
   add_headers(*command, server);
   command
       ->add_option("-e,--env", server.env,
-                   "K=V for the server behind --; only K takes it from the environment")
+                   "K=V for the server behind --; K alone takes the value from the environment")
       ->type_name("K[=V]")
       ->allow_extra_args(false);
   text("--cwd", server.cwd, "The working directory of the server behind --", "DIR");

@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kHealthcheckHelp = "lineward healthcheck --help";
 constexpr std::string_view kDefaultAddress = "127.0.0.1:9464";
 constexpr const char* kHealthFooter =
-    "Ends with 0 when the gateway is ready, with 1 when it says that it is not, with 69 when no gateway "
-    "answers.\n"
+    "Ends with 0 if the gateway is ready, with 1 if it answers that it is not ready, and with 69 if no\n"
+    "gateway answers.\n"
     "\n"
     "Examples\n"
     "  lineward healthcheck\n"

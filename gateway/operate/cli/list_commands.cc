@@ -20,27 +20,28 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kServersFooter =
-    "ENDED and TIMEOUTS count calls since the start of the gateway; MEMORY is that of all processes of a "
-    "server.\n"
+    "ENDED and TIMEOUTS count calls since the start of the gateway. MEMORY is the memory of all processes\n"
+    "of a server.\n"
     "\n"
     "Examples\n"
     "  lineward servers\n"
     "  lineward servers --format json";
 constexpr const char* kServerFooter =
-    "NAME alone shows all that is known of it, with the last lines it wrote on stderr. The actions:\n"
-    "  stop       out of service; its calls are cancelled. Asks first where there are some\n"
-    "  drain      out of service; its calls go on to their end\n"
-    "  restart    a new form takes its place; the old one ends with its calls, with --force at once\n"
-    "  start      back into service\n"
-    "drain and start with --origin HOST:PORT are for one of its urls.\n"
+    "NAME alone shows the server's state, and the last lines that it wrote on stderr. The actions:\n"
+    "  stop       takes it out of service and cancels its calls. Asks first if there are any\n"
+    "  drain      takes it out of service; its calls continue to their end\n"
+    "  restart    starts it anew; the old version ends after its last call, with --force at once\n"
+    "  start      puts it back into service\n"
+    "With --origin HOST:PORT, drain and start affect one of its urls.\n"
     "A stopped server stays stopped until it is started, or the gateway ends.\n"
     "\n"
-    "Servers of the configuration, in a file that it includes (lineward-servers.yaml), never in yours:\n"
-    "  add NAME       with --url, or a command behind --\n"
-    "  remove NAME    one that was added so\n"
-    "  disable NAME   any server; enable NAME takes that back\n"
-    "  list           all servers, each with its file\n"
-    "A running gateway reads the change at once; if it rejects it, the file is as before.\n"
+    "These commands change the servers of the configuration. They write only lineward-servers.yaml,\n"
+    "a file that the configuration has to include:\n"
+    "  add NAME       adds a server, with --url or a command behind --\n"
+    "  remove NAME    removes a server that was added by add\n"
+    "  disable NAME   disables any server; enable NAME enables it again\n"
+    "  list           lists all servers, each with its file\n"
+    "A running gateway reads the change at once. If it rejects the change, the old file is restored.\n"
     "\n"
     "Examples\n"
     "  lineward server github\n"
@@ -50,20 +51,17 @@ constexpr const char* kServerFooter =
     "  lineward server add app --url https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
     "  lineward server disable time";
 constexpr const char* kSessionsFooter =
-    "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the id "
-    "itself is a\n"
-    "secret and shown nowhere. STREAM is `open` while the session has a GET stream, and `gone` with the "
-    "time\n"
-    "since its client closed its last connection. PROCESS is the process that it has for itself, with the "
-    "memory\n"
-    "of that and of those below it.\n"
+    "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the\n"
+    "whole id is a secret, and is never shown. STREAM is `open` while the session has a GET stream, and\n"
+    "`gone` with the time since the client closed its last connection. PROCESS is the session's own\n"
+    "process, with the memory of this process and of its descendants.\n"
     "\n"
     "Examples\n"
     "  lineward sessions\n"
     "  lineward sessions --upstream github --format json";
 constexpr const char* kSubsFooter =
-    "The subscriptions/listen streams that are open: the server, below it each client with the id of its\n"
-    "request, below that the subjects.\n"
+    "Shows the open subscriptions/listen streams: each server, below it each client with the id of its\n"
+    "request, and below that the subjects of the listen.\n"
     "\n"
     "Examples\n"
     "  lineward subs\n"
@@ -159,10 +157,10 @@ void add_lists(CLI::App& app, ListFlags& flags) {
   CLI::App* sessions = command("sessions", "Lists the sessions of legacy clients.", kSessionsFooter);
   CLI::App* subs = command("subs", "Shows the open listens: client, server and subjects.", kSubsFooter);
   for (CLI::App* one : {sessions, subs})
-    one->add_option("--upstream", flags.upstream, "Only of this server, or by this path of many")
+    one->add_option("--upstream", flags.upstream, "Only of this server, or at this path of several servers")
         ->type_name("NAME");
   for (CLI::App* one : {servers, sessions, subs})
-    one->add_flag("--wide", flags.wide, "Cut nothing");
+    one->add_flag("--wide", flags.wide, "Do not shorten columns");
   CLI::App* server =
       command("server", "Shows one server, and starts, stops, restarts or drains it.", kServerFooter);
   server->add_option("NAME", flags.name, "The server; or add, remove, enable, disable, list")->type_name("");
@@ -171,15 +169,17 @@ void add_lists(CLI::App& app, ListFlags& flags) {
       ->type_name("");
   server->add_option("--origin", flags.origin, "drain, start: only this one of its urls")
       ->type_name("HOST:PORT");
-  server->add_flag("--force", flags.force, "restart: the old form ends at once, its calls are cancelled");
+  server->add_flag("--force", flags.force,
+                   "restart: the old version ends at once, and its calls are cancelled");
   server->add_flag("--yes", flags.yes, "Do not ask for confirmation, even if calls are cancelled");
-  server->add_flag("--wait", flags.wait, "Until it is ready, or has ended");
-  server->add_option("--timeout", flags.timeout, "How long to wait (60s); then 124")->type_name("DUR");
-  server->add_option("--reason", flags.reason, "Why, for the log")->type_name("TEXT");
+  server->add_flag("--wait", flags.wait, "Wait until the server is ready, or has ended");
+  server->add_option("--timeout", flags.timeout, "How long to wait (60s); after that the exit code is 124")
+      ->type_name("DUR");
+  server->add_option("--reason", flags.reason, "The reason, for the log")->type_name("TEXT");
   Flags& added = flags.edit.server;
   server
       ->add_option("--config", flags.edit.config,
-                   "add and the like: the configuration; else the running one's")
+                   "add and the like: the configuration; by default that of the running gateway")
       ->type_name("FILE");
   server->add_option("--url", added.url, "add: a server that speaks HTTP")->type_name("URL");
   add_headers(*server, added);

@@ -14,7 +14,7 @@ namespace lineward::cli {
 namespace {
 
 constexpr const char* kSchemaFooter =
-    "Editors complete and check a configuration that names it in its first line:\n"
+    "Editors complete and check a configuration that names the schema in its first line:\n"
     "  # yaml-language-server: $schema=./lineward.schema.json\n"
     "\n"
     "Examples\n"
@@ -35,7 +35,8 @@ constexpr const char* kManFooter =
 void add_reference(CLI::App& app, ReferenceFlags& flags) {
   CLI::App* schema = app.add_subcommand("schema", "Prints the JSON Schema of the configuration.");
   schema->footer(kSchemaFooter);
-  CLI::App* completion = app.add_subcommand("completion", "Prints what completes lineward in a shell.");
+  CLI::App* completion =
+      app.add_subcommand("completion", "Prints a script that completes lineward's commands in a shell.");
   completion->add_option("SHELL", flags.shell, "bash, zsh or fish")->type_name("");
   completion->footer(kCompletionFooter);
   CLI::App* man = app.add_subcommand("man", "Prints a manual page.");

@@ -11,10 +11,9 @@ namespace lineward::cli {
 namespace {
 
 constexpr const char* kStdioFooter =
-    "The stdio server of a client that only starts processes, in front of any server: stdin and stdout speak "
-    "MCP of\n"
-    "both eras, 2024-11-05 included; stderr gets warnings and errors. After the end of stdin the requests\n"
-    "that were read are answered, and it exits.\n"
+    "A client that only starts processes can start this command to use any server. It reads and writes\n"
+    "MCP of both eras on stdin and stdout, 2024-11-05 included; warnings and errors go to stderr. After\n"
+    "the end of stdin it answers the requests that it has read, and exits.\n"
     "\n"
     "Examples\n"
     "  lineward stdio https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
@@ -23,9 +22,9 @@ constexpr const char* kStdioFooter =
     "  lineward stdio --timeout 30s -- uvx mcp-server-git\n"
     "  lineward stdio --share --linger 10m /etc/lineward/lineward.yaml\n"
     "\n"
-    "Some clients swallow the --, so a program that can be run stands for itself: lineward stdio uvx "
-    "mcp-server-git.\n"
-    "Everything behind it is the command's. A configuration file of that name goes before it.\n"
+    "Some clients remove the --, so the command works without it: lineward stdio uvx mcp-server-git. All\n"
+    "words after the program belong to the command. If a configuration file has the program's name, the\n"
+    "file is used.\n"
     "\n"
     "In a client's file\n"
     "  { \"command\": \"lineward\", \"args\": [\"stdio\", \"https://mcp.example.com/mcp\"] }";
@@ -99,13 +98,13 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   stdio->add_option("TARGET", flags.file, "A URL (http://…, https://…, unix:/…) or a configuration file")
       ->type_name("");
   add_headers(*stdio, flags);
-  text("--server", flags.server, "Which server of FILE, where it has several", "NAME");
-  text("--timeout", flags.timeout, "No answer and no progress for this long (60s)", "DUR");
-  text("--max-duration", flags.max_duration, "The hard end of a call (10m)", "DUR");
-  text("--name", flags.name, "The server's name; else derived from its command or host", "NAME");
+  text("--server", flags.server, "The only server of FILE that is served", "NAME");
+  text("--timeout", flags.timeout, "A call ends after this long without answer and progress (60s)", "DUR");
+  text("--max-duration", flags.max_duration, "The longest duration of a call, progress or not (10m)", "DUR");
+  text("--name", flags.name, "The server's name; by default derived from its command or host", "NAME");
   stdio
       ->add_option("-e,--env", flags.env,
-                   "K=V for the server behind --; only K takes it from the environment")
+                   "K=V for the server behind --; K alone takes the value from the environment")
       ->type_name("K[=V]")
       ->allow_extra_args(false);
   text("--cwd", flags.cwd, "The working directory of the server behind --", "DIR");

@@ -26,11 +26,10 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kTailFooter =
-    "Prints a line when a call begins, waits, reports progress or ends, and for events of servers. Times "
-    "are UTC, as\n"
-    "in the log. --types chooses among calls, servers (sessions, reloads and operators too) and log (every "
-    "line).\n"
-    "It finds a restarted gateway again, and reports missed events. Ctrl-C ends it.\n"
+    "Prints a line when a call begins, waits, reports progress or ends, and for events of servers. Times\n"
+    "are UTC, as in the log. --types selects calls, servers (also sessions, reloads and operators) and\n"
+    "log (every line).\n"
+    "After a restart of the gateway it connects again, and reports missed events. Ctrl-C ends it.\n"
     "\n"
     "Examples\n"
     "  lineward tail\n"
@@ -196,12 +195,12 @@ bool are_types(std::string_view list) {
 void add_tail(CLI::App& app, TailFlags& flags) {
   CLI::App* command = app.add_subcommand("tail", "Follows what happens in a running gateway.");
   add_gateway_flags(*command, flags);
-  command->add_option("--upstream", flags.upstream, "Only of this server, or by this path of many")
+  command->add_option("--upstream", flags.upstream, "Only of this server, or at this path of several servers")
       ->type_name("NAME");
-  command->add_flag("--errors", flags.errors, "Only what went wrong");
+  command->add_flag("--errors", flags.errors, "Only errors and failed calls");
   command->add_option("--types", flags.types, "calls, servers, log, with commas between (calls,servers)")
       ->type_name("LIST");
-  command->add_option("--retry", flags.retry, "How long to look for a gateway that has gone (1m)")
+  command->add_option("--retry", flags.retry, "How long to wait for a gateway that has stopped (1m)")
       ->type_name("DUR");
   command->footer(kTailFooter);
 }

@@ -22,7 +22,7 @@ using mcp_client::Answer;
 using nlohmann::json;
 
 constexpr const char* kToolsFooter =
-    "Without a server: those of the running gateway, as its clients see them.\n"
+    "Without a server, lists the tools of the running gateway as its clients see them.\n"
     "\n"
     "Examples\n"
     "  lineward tools\n"
@@ -30,13 +30,13 @@ constexpr const char* kToolsFooter =
     "  lineward tools https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
     "  lineward tools --schema echo -- npx -y @modelcontextprotocol/server-everything";
 constexpr const char* kCallFooter =
-    "Values are typed by the tool's inputSchema: n=3, on=true, list=a list=b, object='{\"a\":1}', "
-    "text=@file;\n"
-    "text=@@a is the text \"@a\". --json gives all, k=v adds to it. The result's text goes to stdout.\n"
+    "The tool's inputSchema gives each value its type: n=3, on=true, list=a list=b, object='{\"a\":1}'.\n"
+    "The text of a file: text=@file; the text \"@a\": text=@@a. With --json all arguments are one object,\n"
+    "to which NAME=VALUE adds. The text of the result goes to stdout.\n"
     "\n"
-    "Ctrl-C cancels the call, and says what became of it; a second one ends at once. Exit codes: 5 when the "
-    "tool\n"
-    "says that it failed, 124 when time ran out, 69 when the server cannot be reached, 130 after Ctrl-C.\n"
+    "Ctrl-C cancels the call and prints what the server did then; a second Ctrl-C ends at once. Exit\n"
+    "codes: 5 if the tool reports a failure, 124 after a timeout, 69 if the server cannot be reached,\n"
+    "130 after Ctrl-C.\n"
     "\n"
     "Examples\n"
     "  lineward call echo message=hi\n"
@@ -105,7 +105,7 @@ void add_tools(CLI::App& app, ToolFlags& flags) {
   add_target(*tools, flags.target);
   tools->add_option("--format", flags.format, "text or json")->check(CLI::IsMember({"text", "json"}));
   tools->add_option("--schema", flags.schema, "Prints the inputSchema of this tool alone")->type_name("TOOL");
-  tools->add_flag("-q,--quiet", flags.target.server.quiet, "Say less");
+  tools->add_flag("-q,--quiet", flags.target.server.quiet, "Log less");
   tools->footer(kToolsFooter);
   CLI::App* call = app.add_subcommand("call", "Calls a tool of the running gateway, or of a server.");
   call->add_option("TOOL", flags.tool, "Its name, as lineward tools shows it")->type_name("");
@@ -114,11 +114,11 @@ void add_tools(CLI::App& app, ToolFlags& flags) {
   add_target(*call, flags.target);
   call->add_option("--json", flags.json, "All arguments as one JSON object; - reads it from stdin")
       ->type_name("OBJECT");
-  call->add_option("--format", flags.format, "text, or json: the result as the server gave it")
+  call->add_option("--format", flags.format, "text, or json: the result exactly as the server sent it")
       ->check(CLI::IsMember({"text", "json"}));
   call->add_option("--output", flags.output, "Saves images, sounds and files of the result in this folder")
       ->type_name("DIR");
-  call->add_flag("--progress", flags.progress, "Print progress also where stderr is no terminal");
+  call->add_flag("--progress", flags.progress, "Print progress even if stderr is not a terminal");
   call->add_flag("-q,--quiet", flags.target.server.quiet, "Print no progress");
   call->footer(kCallFooter);
 }

@@ -27,8 +27,8 @@ using std::chrono::steady_clock;
 
 constexpr const char* kTopFooter =
     "Keys: j k and arrows choose a call, Enter shows its details, c cancels it (asks first).\n"
-    "Other keys: / filters, s sorts, l shows the log, ? shows all keys, q ends. If stdout is not a terminal, "
-    "it prints one screen and ends.\n"
+    "Other keys: / filters, s sorts, l shows the log, ? shows all keys, q ends. If stdout is not a\n"
+    "terminal, the command prints one screen and ends.\n"
     "\n"
     "Examples\n"
     "  lineward top\n"
