@@ -25,6 +25,7 @@ export const memory = () => [node, program('@modelcontextprotocol/server-memory'
 export const legacyFixture = (...args) => [node, here('../fixtures/legacy-server.mjs'), ...args];
 export const plainFixture = (...args) => [node, here('../fixtures/plain-server.mjs'), ...args];
 export const modernFixture = (...args) => [node, here('../fixtures/modern-server.mjs'), ...args];
+export const tasksFixture = (...args) => [node, here('../fixtures/tasks-server.mjs'), ...args];
 export const toolsFixture = (...args) => [node, here('../fixtures/tools-server.mjs'), ...args];
 export const conformanceSuite = () => [node, program('@modelcontextprotocol/conformance')];
 export const conformanceRequirements = (revision) =>
