@@ -5,7 +5,7 @@ ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release static dist dist-test distros interop run test unit wire threads e2e transports reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench bench-check clean deps test-deps install deb docs
+.PHONY: help build release static dist dist-test distros interop interop-clients run test unit wire threads e2e transports reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed proxies bench bench-check clean deps test-deps install deb docs
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,9 @@ distros:  ## The README's commands and the tests in a fresh Debian 12, 13 and si
 interop:  ## The official SDKs of Python, Ruby, Perl and Rust on every road, in Debian sid (ONLY="python"); root, and a network for Debian
 	@conf/scripts/deps.sh interop
 	@JOBS=$(JOBS) tests/interop/interop.sh $(ONLY)
+
+interop-clients: test-deps  ## Real clients from npm with real servers, each as direct or with its reason (ONLY="mcporter kubernetes"; LINEWARD=, else build/lineward)
+	@tests/interop/clients.sh $(ONLY)
 
 run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-server"
 	@conf/scripts/run.sh $(BUILD) "$(CMD)" $(ARGS)
