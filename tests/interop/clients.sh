@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 e2e=tests/e2e
 [ $e2e/node_modules/.package-lock.json -nt $e2e/package-lock.json ] || (cd $e2e && npm ci --no-audit --no-fund --loglevel=error)
-runner=($e2e/node.sh tests/interop/clients/run.mjs)
+runner=("$e2e/node.sh" tests/interop/clients/run.mjs)
 "${runner[@]}" --install "$@"
 # The network namespace has loopback alone. A machine that forbids it leaves only the clients' own settings against telemetry.
 alone=(unshare --net)

@@ -10,13 +10,15 @@ import { SERVERS } from '../../interop/clients/servers.mjs';
 import { test } from '../lib/test.mjs';
 import { NOT_PLAIN } from '../lib/transport.mjs';
 
+const TEST_MS = 240_000; // mcporter starts a process for each operation
 const CELLS = [
   ['mcp-remote', 'everything', ['run CMD', 'run, /sse', 'aggregate']],
   ['mcporter', 'filesystem', ['aggregate', 'stdio CMD']],
 ];
 
 for (const [client, server, names] of CELLS) {
-  test(`${client} uses server-${server} through Lineward as directly: ${names.join('; ')}`, { skip: NOT_PLAIN }, async () => {
+  const title = `${client} uses server-${server} through Lineward as directly: ${names.join('; ')}`;
+  test(title, { skip: NOT_PLAIN, timeout: TEST_MS }, async () => {
     const Client = CLIENTS[client];
     const spec = SERVERS[server];
     const roads = ROADS.filter(({ name }) => names.includes(name));

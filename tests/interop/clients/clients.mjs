@@ -125,7 +125,7 @@ class Mcpc extends Client {
   async start() {
     this.config = this.write('mcpc.json', { mcpServers: { s: this.entry() } });
     // Its bridge process must listen within 5 s, which a busy machine does not allow each time.
-    for (let tries = 0; tries < 4 && (tries === 0 || this.connected.error?.error?.includes('socket file not created')); ++tries) {
+    for (let tries = 0; tries < 8 && (tries === 0 || this.connected.error?.error?.includes('socket file not created')); ++tries) {
       this.connected = await this.ask(['connect', `${this.config}:s`, '@s']);
     }
     if (this.connected.result) delete this.connected.result._mcpc;
@@ -242,7 +242,7 @@ class McpRemote extends Client {
     const { url, sse } = this.target;
     const command = [...programOf(this.cache, 'mcp-remote'), url, '--allow-http', '--transport', sse ? 'sse-only' : 'http-only'];
     this.program = new Program(command, { env: { ...this.env, MCP_REMOTE_CONFIG_DIR: this.home }, cwd: this.home, stdin: 'pipe' });
-    this.lines = new Lines(this.program);
+    this.lines = new Lines(this.program, { answersPings: true });
     const params = { protocolVersion: LATEST, capabilities: {}, clientInfo: { name: 'interop', version: '1' } };
     this.connected = await this.ask('initialize', params);
     this.lines.send({ method: 'notifications/initialized' });

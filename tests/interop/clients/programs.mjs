@@ -82,8 +82,8 @@ export async function run(command, options, ms) {
 
 /** JSON-RPC in lines with a program: requests by id, everything else in an inbox. */
 export class Lines {
-  constructor(program) {
-    this.program = program;
+  constructor(program, { answersPings = false } = {}) {
+    Object.assign(this, { program, answersPings });
     this.answers = new Map();
     this.inbox = new Inbox();
     this.next = 0;
@@ -102,7 +102,13 @@ export class Lines {
       return; // words of a program that are no message
     }
     if (message.method === undefined && this.answers.has(message.id)) this.answers.get(message.id)(message);
-    else this.inbox.put(message);
+    else {
+      this.inbox.put(message);
+      // A client without capabilities answers pings, and refuses all other requests.
+      if (!this.answersPings || message.method === undefined || message.id === undefined) return;
+      if (message.method === 'ping') this.send({ id: message.id, result: {} });
+      else this.send({ id: message.id, error: { code: -32601, message: 'Method not found' } });
+    }
   }
 
   send(message) {

@@ -44,7 +44,9 @@ const entryOf = ([command, ...args]) => ({ command, args });
 
 async function aggregate(cell) {
   const other = entryOf(['env', `MEMORY_FILE_PATH=${join(cell.home, 'memory.jsonl')}`, ...memory()]);
-  return { url: await fromFile(cell, { mcpServers: { [PREFIX]: entryOf(stdioCommand(cell)), other } }) };
+  // A server may need longer for its start than the list of the others waits (10 s), on a busy machine.
+  const config = { aggregate: { partTimeout: '1m' }, mcpServers: { [PREFIX]: entryOf(stdioCommand(cell)), other } };
+  return { url: await fromFile(cell, config) };
 }
 
 async function legacySse(cell) {

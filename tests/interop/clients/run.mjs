@@ -15,7 +15,7 @@ import { CLIENTS } from './clients.mjs';
 import { compareCell, usable } from './compare.mjs';
 import { KNOWN } from './known.mjs';
 import { install, PACKAGES } from './packages.mjs';
-import { baseline, roads } from './roads.mjs';
+import { baseline, DIRECT, roads } from './roads.mjs';
 import { SERVERS } from './servers.mjs';
 
 const { values: options, positionals: words } = parseArgs({
@@ -73,6 +73,11 @@ async function runAll(cells, base) {
     cell.direct = direct && add(cell, direct);
     cell.through = add(cell, cell.road);
   }
+  // A server may answer otherwise over its other transport: a value that either direct road gave is as direct.
+  for (const cell of cells) {
+    const keys = DIRECT.map(({ name }) => `${cell.client} / ${cell.server} / ${name}`);
+    cell.directs = keys.map((key) => runs.get(key)).filter((one) => one && one !== cell.direct);
+  }
   const kept = options.values && existsSync(options.values) ? JSON.parse(readFileSync(options.values, 'utf8')) : {};
   for (const one of runs.values()) one.values = kept[one.key];
   const queue = [...runs.values()].filter(({ values }) => !values);
@@ -101,8 +106,11 @@ function judgeCell(cell, lines) {
   if (direct && !usable(direct) && !usable(cell.through.values)) return NEITHER;
   const marks = new Set();
   const better = [];
-  const compared = compareCell({ direct, through: cell.through.values, road: cell.road });
-  for (const { operation, mark, lines: found } of compared) {
+  const compare = (before) => compareCell({ direct: before, through: cell.through.values, road: cell.road });
+  const asOther = cell.directs.flatMap(({ values }) => compare(values)).filter(({ mark }) => mark === '=');
+  const also = new Set(asOther.map(({ operation }) => operation));
+  for (const { operation, mark: first, lines: found } of compare(direct)) {
+    const mark = first === '!' && also.has(operation) ? '=' : first;
     const reason = mark === '!' && reasonFor([cell.client, cell.server, cell.road.name, operation]);
     marks.add(mark === '!' && !reason ? '✗' : mark);
     if (mark === '+') better.push([operation, ...found].join(': '));
