@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { binary } from '../../e2e/lib/binary.mjs';
 import { bounded } from '../../e2e/lib/events.mjs';
 import { processOf } from '../../e2e/lib/processes.mjs';
 import { normal } from './compare.mjs';
@@ -11,6 +12,7 @@ const START_MS = 120_000;
 const OPERATION_MS = 120_000;
 const STARTED_MS = 60_000;
 const SEEN_MS = 10_000;
+const FRONT_MS = 5_000;
 const LEFTOVER_MS = 10_000;
 
 const LISTS = ['tools', 'prompts', 'resources', 'resourceTemplates'];
@@ -146,7 +148,8 @@ class Cell {
     const trouble = [];
     const step = (promise) => promise.catch((error) => trouble.push(error.message.slice(0, 500)));
     if (this.client) await step(bounded(this.client.end(), OPERATION_MS, "the client's end"));
-    await this.clients.sweep(2_000);
+    const fronts = (await this.clients.sweep(FRONT_MS)).filter((name) => name.includes(binary()));
+    if (fronts.length) trouble.push(`left behind by the client: ${fronts.length} of Lineward`);
     for (const cleanup of this.cleanups.reverse()) await step(cleanup());
     const left = await this.servers.sweep(LEFTOVER_MS);
     if (left.length) trouble.push(`left behind: ${left.map((name) => name.replaceAll(this.home, 'HOME').replace(/^\d+ /, '')).join(', ')}`);
