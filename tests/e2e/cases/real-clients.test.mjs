@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { CLIENTS } from '../../interop/clients/clients.mjs';
 import { runCell } from '../../interop/clients/cell.mjs';
 import { compareCell } from '../../interop/clients/compare.mjs';
+import { knownAt } from '../../interop/clients/known.mjs';
 import { baseline, ROADS } from '../../interop/clients/roads.mjs';
 import { SERVERS } from '../../interop/clients/servers.mjs';
 import { test } from '../lib/test.mjs';
@@ -27,7 +28,7 @@ for (const [client, server, names] of CELLS) {
     const [before, ...after] = await Promise.all([direct, ...roads].map(run));
     for (const [at, road] of roads.entries()) {
       const worse = compareCell({ direct: before, through: after[at], road }).filter(({ mark }) => mark === '!');
-      assert.deepEqual(worse, [], road.name);
+      assert.deepEqual(worse.filter(({ operation }) => !knownAt(client, server, road.name, operation)), [], road.name);
     }
     assert.ok(before.text.result, 'the direct call works');
   });

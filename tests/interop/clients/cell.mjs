@@ -117,6 +117,7 @@ class Cell {
     add('prompt', client.prompt && server.prompt, () => client.prompt({ ...server.prompt, name: named(server.prompt?.name) }));
     add('resources', client.resources && server.resource, () => client.resources());
     add('resource', client.resource && server.resource, () => client.resource(prefix ? `${prefix}+${server.resource}` : server.resource));
+    add('task', client.task && server.task, () => client.task({ ...server.task, tool: named(server.task.tool) }));
     if (server.waits) add('interrupt', client.interrupt, () => this.interrupt({ ...server.waits, tool: named(server.waits.tool) }));
     return found;
   }

@@ -128,7 +128,8 @@ class Mcpc extends Client {
     for (let tries = 0; tries < 8 && (tries === 0 || this.connected.error?.error?.includes('socket file not created')); ++tries) {
       this.connected = await this.ask(['connect', `${this.config}:s`, '@s']);
     }
-    if (this.connected.result) delete this.connected.result._mcpc;
+    // It names its target, and the protocol's version over HTTP alone.
+    for (const key of ['_mcpc', 'protocolVersion']) delete this.connected.result?.[key];
   }
 
   async ask(args, options = []) {
@@ -260,6 +261,12 @@ class McpRemote extends Client {
   prompt = ({ name, args }) => this.ask('prompts/get', { name, arguments: args });
   resource = (uri) => this.ask('resources/read', { uri });
   call = ({ tool, args }) => this.ask('tools/call', { name: tool, arguments: args });
+
+  /** A call as a task of 2025-11-25: whether the server made one. */
+  async task({ tool, args }) {
+    const { result, error } = await this.ask('tools/call', { name: tool, arguments: args, task: { ttl: 60_000 } });
+    return result?.task ? { result: 'a task' } : { result, error };
+  }
 
   async interrupt({ tool, args }, started) {
     const requestId = this.lines.next;

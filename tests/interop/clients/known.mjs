@@ -5,4 +5,11 @@ export const KNOWN = [
     at: ['mcp-remote', 'azure', '*', 'list'],
     reason: "@azure/mcp lists other tools over HTTP than on stdio, and mcp-remote's direct way is HTTP",
   },
+  {
+    at: ['*', 'everything', 'aggregate', 'task'],
+    reason: 'several servers at one endpoint have no tasks of 2025-11-25',
+  },
 ];
+
+/** The entry for an operation of a cell, or undefined. */
+export const knownAt = (...place) => KNOWN.find(({ at }) => at.every((want, index) => want === '*' || want === place[index]));

@@ -13,7 +13,7 @@ import { binary } from '../../e2e/lib/binary.mjs';
 import { runCell } from './cell.mjs';
 import { CLIENTS } from './clients.mjs';
 import { compareCell, usable } from './compare.mjs';
-import { KNOWN } from './known.mjs';
+import { KNOWN, knownAt } from './known.mjs';
 import { install, PACKAGES } from './packages.mjs';
 import { baseline, DIRECT, roads } from './roads.mjs';
 import { SERVERS } from './servers.mjs';
@@ -95,7 +95,7 @@ async function runAll(cells, base) {
 }
 
 function reasonFor(place) {
-  const known = KNOWN.find(({ at }) => at.every((want, index) => want === '*' || want === place[index]));
+  const known = knownAt(...place);
   if (known) reasons.add(known);
   return known?.reason;
 }

@@ -49,6 +49,7 @@ export const SERVERS = {
     }),
     prompt: { name: 'args-prompt', args: { city: 'Ulm' } },
     resource: 'demo://resource/static/document/features.md',
+    task: { tool: 'simulate-research-query', args: { topic: 'rivers' } },
   },
   filesystem: {
     package: 'filesystem',
