@@ -32,9 +32,9 @@ class ByteStream final : public Stream {
   ByteStream& operator=(const ByteStream&) = delete;
 
   void set_owner(StreamCallbacks* owner) override;
-  // Everything from here on is TLS, bytes that were put back too; the owner sees and writes plain bytes. For
-  // a TCP socket, before anything is written. A session from detach() continues where it stopped. False: the
-  // stream is no TCP socket.
+  // From here on the bytes on the socket are TLS, those that were put back too; the owner reads and writes
+  // plain bytes. Call it for a TCP socket, before anything is written. A session from detach() continues
+  // where it stopped. False: the stream is not a TCP socket.
   bool speak_tls(std::unique_ptr<TlsSession> session);
   const TlsSession* tls() const override;
   void start_reading() override;

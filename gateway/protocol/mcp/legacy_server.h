@@ -19,7 +19,7 @@ struct LegacyServer : ServerSelf {
   std::string revision;
 };
 // Whether an answer to `initialize` is the result that the schema demands: with a protocolVersion. A server
-// that answers every method alike does not speak the era.
+// that answers every method with the same result does not prove its era by that.
 bool is_initialize_result(const Message& answer);
 
 LegacyServer read_initialize_result(std::string_view result);

@@ -98,9 +98,9 @@ enum class Field : uint8_t {
 
 struct MessageFault {
   enum class Kind : uint8_t { not_json, invalid_request, batch };  // -32700, -32600, -32600
-  // The intended kind, if the members leave no doubt. A message with a method cannot be an answer, so nothing
-  // waits for it, whatever id it has. A message with a result or an error and no method is an answer, with an
-  // id of the other side.
+  // The intended kind, if the members show it clearly. A message with a method is not an answer, so no
+  // request waits for it, whatever id it has. A message with a result or an error and no method is an answer,
+  // with an id of the other side.
   enum class Meant : uint8_t { unknown, notification, request, answer };
   Kind kind = Kind::not_json;
   std::string text;    // for a person

@@ -31,10 +31,10 @@ std::string subscription_for_client(const Message& message, std::string_view cli
 
 // The graceful end of a listen (2026-07-28 subscriptions, "Graceful Closure").
 std::string listen_result(std::string_view client_raw_id);
-// The message after it on stdio: the server has ended the subscription (2026-07-28 cancellation).
+// On stdio, the message after that result: the server has ended the subscription (2026-07-28 cancellation).
 std::string listen_cancelled(std::string_view client_raw_id);
 
-// Notifications for a listening client when its server was away: one change for each type that the new
+// Notifications for a client when its lost listen is open again: one change for each type that the new
 // acknowledgement grants.
 std::vector<std::string> changes_after_loss(const Message& acknowledgement, std::string_view client_raw_id);
 

@@ -25,9 +25,9 @@ struct ClientRequest {
   std::string revision;
   std::string session;  // of a legacy client
   std::string principal;
-  std::string affinity;         // as in Scope
-  std::string peer;             // "127.0.0.1:51234"
-  bool own_connection = false;  // `peer` is the connection of this client, judging by the head
+  std::string affinity;                           // as in Scope
+  std::string peer;                               // "127.0.0.1:51234"
+  bool own_connection = false;                    // judging by the head, no proxy shares `peer`
   std::optional<std::chrono::milliseconds> wait;  // requested by the client: Prefer: wait=N or _meta
   uint64_t bytes_in = 0;
   mcp::Wire wire = mcp::Wire::http;

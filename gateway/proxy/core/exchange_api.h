@@ -47,7 +47,7 @@ class ExchangeApi {
   // Applies policies to a notification, or to an answer to a server's request, before it is forwarded; they
   // may change it. A denied message is not forwarded. The denial is sent to the client if possible.
   virtual std::optional<PolicyError> judge(IncomingMessage&) { return std::nullopt; }
-  // A notification from a client (its session, or a modern POST).
+  // A notification from a client, in its session or in a modern POST.
   virtual void notified(IncomingMessage&& arrival) = 0;
   // A client's answer to a server's request in a legacy session. True: the answer was sent to a server that
   // had sent the request through another replica; that replica does not know of the answer. `elsewhere`:

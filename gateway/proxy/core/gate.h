@@ -22,9 +22,9 @@ namespace lineward::core {
 
 inline constexpr std::string_view kAnonymous = "anonymous";
 
-// The principal of a caller without credentials: "anonymous", behind the realm of its listener, if that has
-// one (docs/listeners.md). No other principal begins with a realm and ends so: it has its kind in between, as
-// in "listener:inside/key:alice".
+// The principal of a caller without credentials: "anonymous", after the realm of its listener, if the
+// listener has one (docs/listeners.md). No other principal is a realm followed by "anonymous": all others
+// have their kind after the realm, as in "listener:inside/key:alice".
 inline bool is_anonymous(std::string_view principal) {
   if (principal == kAnonymous) return true;
   const size_t slash = std::min(principal.find('/'), principal.size());

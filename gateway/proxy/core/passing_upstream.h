@@ -17,7 +17,7 @@ class PassingUpstream : public Upstream {
       : Upstream(inner->name()), owned_(std::move(inner)), inner_(owned_.get()) {}
   // Not owned: `inner` outlives this.
   explicit PassingUpstream(Upstream& inner) : Upstream(inner.name()), inner_(&inner) {}
-  // Without an inner one: what a subclass does not override must not be called.
+  // Without an inner upstream: a method that the subclass does not override must not be called.
   explicit PassingUpstream(std::string name) : Upstream(std::move(name)), inner_(nullptr) {}
 
   Result<std::unique_ptr<Call>, Failure> start(UpstreamRequest&& request, CallCallbacks& owner) override {

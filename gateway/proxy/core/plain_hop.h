@@ -1,8 +1,9 @@
 // A GET or DELETE of a legacy client to a server that keeps no sessions. It carries no message and belongs to
 // no session; the server's response is forwarded.
 //
-// Interfaces, because such a request goes from client/ through exchange/ down to upstream/http, and its
-// response back up: upstream/http must not include client/, and exchange/ knows no transport.
+// These are interfaces because such a request goes from client/ through exchange/ down to upstream/http, and
+// its response goes back up. The folder upstream/http must not include client/, and exchange/ knows no
+// transport.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The stream for an exchange's answer. Owned by the exchange. If the client's connection is lost earlier,
-// everything written is dropped.
+// The stream for an exchange's answer. Owned by the exchange. If the client's connection is lost before the
+// end of the stream, everything written is dropped.
 //
 // Contract: no method here calls back before it returns. A failed write, or a client found too slow during a
 // write, is stored (`lost`; `can_send` is false from then on). It is reported after this turn's work by
@@ -33,11 +33,10 @@ class ReplyStream {
   virtual void cut() = 0;
   // False if only the answer can be delivered (the client takes no event stream, or is gone).
   virtual bool can_send() const = 0;
-  // Set once a write for the client has failed: the reason with which client_left is, or would have been,
-  // reported.
+  // Set once a write for the client has failed: the reason that client_left reports, or would have reported.
   virtual std::optional<mcp::EndReason> lost() const { return std::nullopt; }
   virtual uint64_t bytes_out() const = 0;
-  // So much is buffered for the client that senders should pause.
+  // Whether so many bytes are buffered for the client that senders should pause.
   virtual bool above_high_watermark() { return false; }
   // Call once when above_high_watermark(). The callback runs when the buffer is empty, never before this
   // returns and never after the end of the stream. A client that reads nothing for too long meanwhile is

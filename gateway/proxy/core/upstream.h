@@ -30,8 +30,8 @@ struct Server;
 
 namespace lineward::core {
 
-// How a listen that its client knows to be open was lost. It may be opened again. `flooded`: its server sent
-// too much, so that its messages are no proof that it works.
+// How an acknowledged listen was lost. It may be opened again. `flooded`: the server sent too much, so that
+// its messages do not prove that the listen works.
 enum class ListenLoss : uint8_t { none, broken, flooded };
 
 // Why a call ended without an answer.
@@ -162,8 +162,8 @@ struct Scope {
   std::string affinity;  // a modern client's state name, if the server keeps state under that name
   // For one message: its sender, if policies of a member of an aggregate need it.
   ClientRequestPtr by = {};
-  // The id of a legacy session in front of several servers, of which this is one. From open_scope() to
-  // close_scope() a legacy server reserves a process or a session for it.
+  // For a legacy session at an aggregate that has this upstream as a member: the session's id. From
+  // open_scope() to close_scope() a legacy server reserves a process or a session for it.
   std::string bridged_session = {};
 };
 
@@ -196,9 +196,9 @@ struct UpstreamRequest {
   // other one (Failure::of_other_era).
   std::optional<mcp::Era> only_era = {};
   // For a listen: the caller itself filters by its client's subscriptions. So a URI that the server grants
-  // after its acknowledgement counts too; its first update makes the grant known.
+  // after the acknowledgement of the listen counts too; the first update of the URI shows the grant.
   bool takes_late_grants = false;
-  bool reopens = false;  // a listen: its client knows it to be open, and it was lost
+  bool reopens = false;  // a listen that was acknowledged and lost is opened again
   LogWish log_wish = {};
   uint64_t bytes_in = 0;  // size as the client sent it; 0: not sent by a client
 
@@ -299,7 +299,7 @@ struct ServerFacts {
   Tells tells = {};  // as far as a modern server has declared it
 };
 
-// A place among the calls that a server has or that wait for it. Released when destroyed.
+// The right to be one of the calls that a server has or that wait for it. Released when destroyed.
 class WaitingPermit {
  public:
   virtual ~WaitingPermit() = default;

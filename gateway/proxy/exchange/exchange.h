@@ -58,7 +58,7 @@ struct Admission {
   ServerRef lease;  // the server to route to; for a session: the version that it uses; empty: none
   const std::shared_ptr<plugin::PluginSet>& plugins;  // null: none are configured
   std::optional<core::Failure> refusal = {};          // under overload, or for a tool that clients do not see
-  bool renamed = false;                               // its tool has another name for its client
+  bool renamed = false;                               // the client knows the tool by another name
 };
 
 // The interface of an exchange to its table.
@@ -73,12 +73,12 @@ class ExchangeCallbacks {
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
   // A call of a legacy session has become a task: progress continues after its answer. `token` is Lineward's.
   virtual void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) = 0;
-  // For the call log and metrics: its call is about to be cancelled; it has ended.
+  // For the call log and metrics: the exchange's call is about to be cancelled.
   virtual void on_cancel(Exchange&, metrics::CancelInitiator) {}
   // For observers.
   virtual void moved(Exchange&, CallMoment) {}
-  // Its call is over or cancelled, but its client has no answer yet: open requests to the client can still be
-  // cancelled on its stream.
+  // The exchange's call is over or cancelled, but the client has no answer yet: open requests to the client
+  // can still be cancelled on its stream.
   virtual void ending(Exchange&) {}
   virtual void ended(Exchange&, mcp::EndReason, int) {}
   // Called once: the exchange must be freed at the end of the turn, and no method is called on it after this.
@@ -181,7 +181,8 @@ class Exchange final : public core::CallCallbacks,
   void listen_again(const mcp::Message& acknowledgement);
   void pause_upstream();
   void choose_limits();
-  // Its answer is a list of tools that clients see otherwise. An aggregate's members show theirs themselves.
+  // Whether the answer is a list of tools that clients see under other names or texts (docs/views.md). At an
+  // aggregate each member has changed its own list already.
   bool is_view_of_tools() const;
   void use_routed(const core::RoutedPtr& to);
   mcp::GatewayError error_of(mcp::EndReason reason) const;

@@ -71,7 +71,7 @@ class LateCallers {
   }
   bool any(Time now) const { return now < until_; }
   Time until() const { return until_; }
-  // No caller is possible, or this one only.
+  // Whether no caller is possible, or this one only.
   bool none_but(const CallerId& who, Time now) const {
     return now >= others_until_ && (now >= until_ || last_.id().is_same(who));
   }
@@ -158,17 +158,17 @@ class Attribution {
   // answer (2026-07-28). Null: dropped.
   static TransportCall* of_modern(const mcp::Message& notification, const PossibleCalls& calls);
 
-  // The server may still send messages about this call. `cancelled`: it is not among the possible calls any
-  // more, although the server may still work on it.
+  // The call is over, but the server may still send messages about it. `cancelled`: the call is no longer
+  // among the possible calls, although the server may still work on it.
   void note_over(const PossibleCall& call, End end = End::over);
-  // Until then a request may be for a call that is over.
+  // Until then a request of the server may belong to a call that is over and allowed requests.
   std::chrono::milliseconds asked_until() const { return late_askers_.until(); }
   bool asked_lately() const { return late_askers_.any(loop_.now()); }
-  // All such calls had the same caller as this one.
+  // Whether all calls that are over and allowed requests had the same caller as this one.
   bool asked_by_none_but(const TransportCall& call) const {
     return late_askers_.none_but(CallerId(call.request), loop_.now());
   }
-  // There is such a call, and no ping has confirmed yet that the server is done with it.
+  // Whether there is such a call, and no ping has confirmed yet that the server has finished it.
   bool is_unsettled() const { return unsettled_ && asked_lately(); }
   void settled() { unsettled_ = false; }
 

@@ -50,28 +50,30 @@ class CircuitBreaker {
   bool closed() const { return !state_->open.load(std::memory_order_relaxed); }
   // Time until a half-open probe may be made; 0: now.
   milliseconds wait(milliseconds now) const;
-  // For a call while it is open: true makes it the half-open probe, which must end in failed(), close(),
-  // close_doubting() or withdrawn().
+  // For a call while the circuit is open: true makes the call the half-open probe, which must end in
+  // failed(), close(), close_doubting() or withdrawn().
   bool try_now(milliseconds now);
   // The half-open probe ended without a verdict (its caller cancelled): the next call may try.
   void withdrawn();
 
-  // An answer arrived. An answer to a request sent before it opened does not close it.
+  // An answer arrived. An answer to a request that was sent before the circuit opened does not close the
+  // circuit.
   void succeeded() {
     if (failures() != 0) state_->failures.store(0, std::memory_order_relaxed);
   }
-  // It is open, and the open time ended at `then` or before.
+  // Whether the circuit is open, and its open time ended at `then` or before.
   bool was_over(milliseconds then) const;
-  // The server is proven to be back; true if it was open.
+  // The server is proven to be up again. True if the circuit was open.
   bool close();
-  // The server runs, but has not done any work yet: the next failure opens it again. True if it was open.
+  // The server runs, but has not done any work yet: the next failure opens the circuit again. True if the
+  // circuit was open.
   bool close_doubting();
-  // True if this failure opened it, or opened it again.
+  // True if this failure opened the circuit, or opened it again.
   bool failed(milliseconds now, std::string why);
   // The last failure, as a text for clients.
   std::string why() const;
   uint32_t failures() const { return state_->failures.load(std::memory_order_relaxed); }
-  // Logs that it has opened, or closed again.
+  // Logs that the circuit has opened, or closed again.
   void tell(const std::string& server) const;
   // The failure of a refused call.
   core::Failure refusal(const std::string& server, milliseconds now) const;

@@ -1,6 +1,7 @@
 // Acts in place of a legacy server towards one group of its callers, and in place of an absent client. It
-// answers calls without sending them to the server, and the server's requests without a client. It also
-// replays to a new process or session what the last one was told (behaviour.md 5 and 9).
+// answers calls that the server need not receive, and requests of the server that no client can answer. It
+// also repeats to a new process or session the log level and the subscriptions of the last one (behaviour.md
+// 5 and 9).
 //
 // There is one for each group of callers, for every transport. It calls only the objects that it is passed.
 #pragma once
@@ -34,7 +35,7 @@ class LegacyFacade {
 
   // ---- in a client's place ----
 
-  // The answer to roots/list: the configured ones.
+  // The answer to roots/list: the configured roots.
   std::string roots(const mcp::Message& question) const;
   // The refusal of a request without a client that could answer; `place`: what has no client, for example
   // "process".

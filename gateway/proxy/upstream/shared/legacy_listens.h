@@ -86,7 +86,7 @@ class LegacyListens {
   void fail_all(const core::Failure& failure);
   // Delivers a server's notification to the listens that want it; true if there was one.
   bool notify(const ListenServer& from, const mcp::Message& notification, std::chrono::milliseconds now);
-  // A request is sent to the servers: their notifications from here on are news.
+  // A request is sent to the servers: notifications from here on report new changes.
   void asked() { ++asked_; }
   // Notifies that everything may have changed.
   void tell_changes();

@@ -1,4 +1,4 @@
-// The state of the origins of one HTTP server, its several addresses, for all workers (docs/origins.md).
+// The state of the origins (the addresses) of one HTTP server, for all workers (docs/origins.md).
 //
 // A book belongs to the name of a server, and lives while one of the server's versions does. So a reload
 // loses neither ejections nor what an operator has drained. Any thread: a call reads and writes atomics only,
@@ -37,7 +37,7 @@ class OriginState {
   bool is_left_alone(milliseconds now) const { return is_before(now, alone_until_); }
   milliseconds out_for(milliseconds now) const { return left(now, out_until_); }
   milliseconds alone_for(milliseconds now) const { return left(now, alone_until_); }
-  // When it was new, or came back.
+  // When the origin was added, or came back after an ejection.
   milliseconds since() const { return milliseconds(since_.load(std::memory_order_relaxed)); }
   void is_new(milliseconds now) { since_.store(now.count(), std::memory_order_relaxed); }
   void leave_alone_until(milliseconds then) { alone_until_.store(then.count(), std::memory_order_relaxed); }
@@ -54,11 +54,11 @@ class OriginState {
     return is_before(now, then) ? milliseconds(then.load(std::memory_order_relaxed)) - now : milliseconds(0);
   }
 
-  std::atomic<uint32_t> in_a_row_{0};  // failures
+  std::atomic<uint32_t> in_a_row_{0};  // failures in a row
   std::atomic<int64_t> out_until_{0};
   std::atomic<int64_t> alone_until_{0};
   std::atomic<int64_t> since_{0};
-  std::atomic<bool> was_out_{false};  // and has not answered since
+  std::atomic<bool> was_out_{false};  // it was ejected, and has not answered since
   // Under the book's lock.
   uint32_t times_out_ = 0;  // ejections in a row
   milliseconds last_out_{0};

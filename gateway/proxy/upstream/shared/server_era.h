@@ -64,7 +64,7 @@ class ServerEra {
   ServerEra(const ServerEra&) = delete;
   ServerEra& operator=(const ServerEra&) = delete;
 
-  // That of another worker, if this one has none.
+  // This worker's verdict, or if it has none, that of another worker.
   const EraVerdict& verdict() const {
     if (shared_ && !verdict_.known) adopt();
     return verdict_;
@@ -78,7 +78,7 @@ class ServerEra {
   }
   // Known and not expired.
   bool is_current() const { return is_known() && loop_.now() <= expires_; }
-  // Why a request cannot go to this server: it is for the other era only.
+  // The refusal of a request that is for a server of the other era only; nullopt: it may be sent.
   std::optional<core::Failure> refusal(const core::UpstreamRequest& request) const;
   // The revisions that clients may use with it; nullopt while unknown.
   std::optional<std::vector<std::string>> versions() const;
@@ -86,7 +86,7 @@ class ServerEra {
   // It is a Lineward: it speaks both eras, and is never probed.
   void assume_both();
   bool is_certain() const { return certain_; }
-  // All workers serve this server: what one of them finds out is published, and known to the others.
+  // For a server that all workers serve: the verdict of one worker is published to the others.
   void share(SharedPart part);
   // Probes now rather than at the first call; `ready` (may be empty) is called once with the verdict.
   void warm_up(std::function<void(const EraVerdict&)> ready);

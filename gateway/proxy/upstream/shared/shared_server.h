@@ -21,7 +21,7 @@ namespace lineward::upstream {
 
 struct SharedVersion {
   const std::shared_ptr<SharedSlots> in_flight = std::make_shared<SharedSlots>();  // limits.maxInFlight
-  std::atomic<uint64_t> calls{0};                                                  // with waiting ones
+  std::atomic<uint64_t> calls{0};                                                  // waiting calls included
   std::atomic<uint64_t> sessions{0};                                               // limits.maxSessions
   const std::shared_ptr<CircuitBreaker::State> circuit = std::make_shared<CircuitBreaker::State>();
   // The server gives ids to sessions, as one of the workers has seen.
@@ -41,7 +41,8 @@ class SharedServer {
   // A worker has retired this version: workers that join from now on begin a new one.
   void retire(const std::shared_ptr<SharedVersion>& version);
 
-  // The era that one of the workers has found out, for all; known. A verdict on a retired version is ignored.
+  // Publishes the era that one of the workers has found out; the verdict is a known one. A verdict on a
+  // retired version is ignored.
   void publish(const std::shared_ptr<SharedVersion>& version, const EraVerdict& verdict);
   // Null while no worker knows it.
   std::shared_ptr<const EraVerdict> verdict() const;
@@ -60,7 +61,7 @@ struct SharedPart {
   std::shared_ptr<SharedServer> server;
   std::shared_ptr<net::Mailbox> mailbox;  // of this worker
   size_t worker = 0;                      // this one
-  size_t home = 0;                        // serves what must be in one place
+  size_t home = 0;                        // the worker that has what must exist only once
   size_t workers = 1;
 
   std::shared_ptr<SharedVersion> version{server ? server->join() : nullptr};

@@ -5,7 +5,8 @@
 //
 // A try is good once it stood for Backoff::kGoodAfter, or brought a requested message. A good try begins the
 // budget and the pauses anew. All other tries belong to the loss before them. The changes of a loss are
-// reported once, and once more after a good try if some of the tries stood for a moment.
+// reported once. They are reported once more after a good try if the listen was up for a moment in one of the
+// other tries.
 //
 // Only the layer next to the transport opens a lost listen again (layers/listen_hub.h). The layers above it
 // get a phase when it is down, and an acknowledgement when it is up.
@@ -63,7 +64,7 @@ class StandingListen {
     (is_new ? missed_ : missed_more_) = true;
     return is_new;
   }
-  // It is not wanted for now: that is no loss.
+  // The listen is not wanted for now: that does not count as a loss.
   void withdraw() {
     up_ = false;
     backoff_.reset();
@@ -73,7 +74,7 @@ class StandingListen {
     backoff_.brought();
     if (up_) good();
   }
-  // It has stood for Backoff::kGoodAfter: the owner's timer.
+  // The owner's timer reports that the listen has been up for Backoff::kGoodAfter.
   void lasted() { good(); }
   bool has_lasted(milliseconds now) const { return up_ && now - since_ >= Backoff::kGoodAfter; }
   // The server flooded it: its messages do not prove that it works.
@@ -91,18 +92,18 @@ class StandingListen {
   milliseconds pause(milliseconds now, const Backoff::Range& range) { return backoff_.pause(now, range); }
   // The budget begins anew without a good try: another caller's credentials are tried.
   void forgive() { failures_ = 0; }
-  // A lower layer has used up its own, which is that of this listen too.
+  // A lower layer has used up its budget, which is also the budget of this listen.
   void use_up() { failures_ = tries_ + 1; }
 
-  // Changes may have been missed, whatever the loss.
+  // Changes may have been missed, even if no new loss began.
   void miss() {
     missed_ = true;
     missed_more_ = false;
   }
   void miss_nothing() { missed_ = missed_more_ = false; }
-  // It stands, and changes may have been missed that were not told.
+  // Whether the listen is up, and changes may have been missed that were not reported yet.
   bool owes_changes() const { return up_ && missed_; }
-  // True once for them: the caller tells them.
+  // The same, but true only once: the caller reports the changes.
   bool take_changes() { return up_ && std::exchange(missed_, false); }
 
  private:
@@ -121,10 +122,10 @@ class StandingListen {
   uint32_t tries_;
   uint32_t failures_ = 0;
   bool up_ = false;
-  milliseconds since_{0};     // it is up
+  milliseconds since_{0};     // when it came up
   bool same_loss_ = false;    // lost, and no try since was good
-  bool missed_ = false;       // not told yet
-  bool missed_more_ = false;  // within the same loss: told when a try is good
+  bool missed_ = false;       // not reported yet
+  bool missed_more_ = false;  // within the same loss: reported when a try is good
 };
 
 }  // namespace lineward::upstream
