@@ -85,8 +85,8 @@ describe('lineward stdio --share', { skip: DIRECT && 'needs Lineward' }, () => {
     assert.match(textOf(await other.client.callTool({ name: 'read_graph', arguments: {} })), /Ada/);
   });
 
-  test('another environment, directory, configuration or command is not joined', async (t) => {
-    const sharing = new Sharing(t, { a: shared(legacyFixture()) });
+  test('another environment, directory or command is not joined', async (t) => {
+    const sharing = new Sharing(t);
     const command = ['--', ...legacyFixture()];
     const one = await sharing.legacy({ args: command });
     const gateways = [1];
@@ -95,20 +95,24 @@ describe('lineward stdio --share', { skip: DIRECT && 'needs Lineward' }, () => {
       gateways.push(sharing.gateways().length);
       return other;
     };
-    await joined({ args: command });
     await joined({ args: command, env: { OLDPWD: '/elsewhere', SHLVL: '7' } }); // noise
-    assert.deepEqual(gateways, [1, 1, 1]);
+    assert.deepEqual(gateways, [1, 1]);
     await joined({ args: command, env: { OTHER: 'value' } });
     await joined({ args: command, cwd: sharing.folder });
     await joined({ args: [...command, '--more'] });
     await joined({ args: ['--timeout', '30s', ...command] });
-    assert.deepEqual(gateways.slice(3), [2, 3, 4, 5]);
-    await joined({ args: [sharing.file] });
-    await joined({ args: [sharing.file] });
-    assert.deepEqual(gateways.slice(7), [6, 6]);
-    sharing.write({ a: shared(legacyFixture()), b: shared(legacyFixture()) });
-    await joined({ args: [sharing.file] });
-    assert.deepEqual(gateways.slice(9), [7]);
+    assert.deepEqual(gateways.slice(2), [2, 3, 4, 5]);
+    await echo(one);
+  });
+
+  test('another configuration is not joined', async (t) => {
+    const sharing = new Sharing(t, { a: shared(legacyFixture()) });
+    const one = await sharing.legacy();
+    await sharing.raw().initialize();
+    assert.equal(sharing.gateways().length, 1);
+    sharing.write({ a: shared(legacyFixture(), { timeouts: { request: '59s' } }) });
+    await sharing.raw().initialize();
+    assert.equal(sharing.gateways().length, 2);
     await echo(one);
   });
 
