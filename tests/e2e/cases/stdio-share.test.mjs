@@ -249,6 +249,7 @@ describe('lineward stdio --share', { skip: DIRECT && 'needs Lineward' }, () => {
     const record = fixtureRecord(t);
     const sharing = new Sharing(t, { a: shared(legacyFixture(), { env: record.env }) });
     const [one, other] = [await sharing.legacy(), await sharing.modern()];
+    await echo(other);
     one.client.callTool({ name: 'test_wait', arguments: { tag: 'seen' } }).catch(() => {});
     await record.until({ event: 'started', tag: 'seen' });
     const socket = join(sharing.runtime, 'lineward', `${sharing.gateways()[0].pid}.sock`);
