@@ -174,7 +174,8 @@ class GeminiMcp extends Client {
   static speaks = ['stdio', 'http', 'sse'];
 
   async start() {
-    const entry = this.entry({ http: 'http', sse: 'sse' });
+    // By default it waits 5 s for a server.
+    const entry = { ...this.entry({ http: 'http', sse: 'sse' }), timeout: CALL_MS };
     const off = { privacy: { usageStatisticsEnabled: false }, telemetry: { enabled: false }, general: { enableAutoUpdate: false } };
     this.write('.gemini/settings.json', { mcpServers: { s: entry }, ...off, security: { folderTrust: { enabled: false } } });
   }
