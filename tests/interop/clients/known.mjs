@@ -6,10 +6,6 @@ export const KNOWN = [
     reason: "@azure/mcp lists other tools over HTTP than on stdio, and mcp-remote's direct way is HTTP",
   },
   {
-    at: ['inspector-auto', '*', 'run, /sse', '*'],
-    reason: 'Lineward answers server/discover at /sse with HTTP 400 where a server of HTTP+SSE sends -32601 as an event: the client gives up',
-  },
-  {
     at: ['*', 'everything', 'aggregate', 'task'],
     reason: 'several servers at one endpoint have no tasks of 2025-11-25',
   },

@@ -77,6 +77,22 @@ void LegacySseEndpoint::paths_changed() {
   }
 }
 
+// A client of both eras asks first what the server speaks, and goes on with `initialize` if its question gets
+// an error as a message. It gives up at an HTTP status.
+void LegacySseEndpoint::refuse_modern(ClientConnection& connection, Session& session,
+                                      const mcp::Message& message) {
+  constexpr std::string_view kWhy = "2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path";
+  if (message.kind() != mcp::MessageKind::request)
+    return parts_.refusals.refuse(connection, invalid_request(std::string(kWhy)));
+  parts_.sessions.table().touch(session);
+  connection.respond(202, "text/plain", "Accepted");
+  const bool asks = mcp::method_of(message.method()) == mcp::Method::server_discover;
+  SseReply(parts_.sessions.table(), session.id)
+      .finish(mcp::error_message(message.raw(Field::id), asks ? mcp::kMethodNotFound : mcp::kInvalidRequest,
+                                 kWhy),
+              200);
+}
+
 void LegacySseEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
   Session* session = parts_.sessions.find_opened_here(connection);
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
@@ -93,12 +109,8 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
     if (counts) parts_.exchanges.answered(session->id, std::move(*answer), core::AnswerCame::here);
     return;
   }
-  if (parsed->has(Field::meta_protocol_version)) {
-    return parts_.refusals.refuse(
-        connection, invalid_request("2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path"),
-        parsed->raw(Field::id));
-  }
   const mcp::MessageKind kind = parsed->kind();
+  if (parsed->has(Field::meta_protocol_version)) return refuse_modern(connection, *session, *parsed);
   if (kind != mcp::MessageKind::request && parts_.sessions.find_as_owner(connection) == nullptr)
     return parts_.refusals.refuse(connection, session_not_found());
   const bool opens =

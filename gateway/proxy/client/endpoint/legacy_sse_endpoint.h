@@ -26,6 +26,7 @@ class LegacySseEndpoint {
  private:
   void open(ClientConnection& connection, const std::string& server, const std::string& post_path);
   void post(ClientConnection& connection, const std::string& server, std::string body);
+  void refuse_modern(ClientConnection& connection, Session& session, const mcp::Message& message);
 
   const EndpointParts parts_;
 };
