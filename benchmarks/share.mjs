@@ -5,8 +5,8 @@
 // Each session is `lineward stdio FILE` with five official servers (everything, filesystem, memory, and twice
 // everything again), of which it calls one tool each. `private` has a gateway for each session; `--share` one for all,
 // with each server's process for all sessions (isolation: shared) or for each (auto). Memory is the sum of PSS of
-// /proc/PID/smaps_rollup over every process, so that shared pages count once. It also times the first call of another session,
-// and the time until a call is answered after the gateway was killed, with a server that needs no time to start (build/demo-server).
+// /proc/PID/smaps_rollup over every process, so that shared pages count once. It also times the first call of another session.
+// Then it kills the gateway and times the next answer. The server of both needs no time to start (build/demo-server).
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
